@@ -1,0 +1,412 @@
+"""The streaming base: classic chains that are also streaming, asynchronous, traceable Runnables.
+
+This is the only module that imports `langchain_classic`. Three classes stand in for its three:
+
+- `Piece` for `Chain`: control flow is written once, as a generator of steps; drivers for `invoke`, `stream` and their
+  async twins run it.
+- `Transform` for `TransformChain`: the function sees the run's config and never blocks the event loop.
+- `Sequence` for `SequentialChain`: streams what each piece streams and hands the whole config down.
+
+Always: `sum(piece.stream(x)) == piece.invoke(x)`, and async gives what sync gives.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, cast, get_type_hints
+
+from langchain_classic.chains.base import Chain
+from langchain_classic.chains.sequential import SequentialChain
+from langchain_classic.chains.transform import TransformChain
+from langchain_core.callbacks import (
+    AsyncCallbackManager,
+    AsyncCallbackManagerForChainRun,
+    CallbackManager,
+    CallbackManagerForChainRun,
+)
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableSequence, ensure_config
+from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
+from langchain_core.runnables.graph import Graph
+from langchain_core.runnables.utils import AddableDict
+from pydantic import BaseModel, ConfigDict, create_model
+
+from code_chains.errors import InputError
+from code_chains.state import CodeState
+
+__all__ = ["Call", "Do", "Piece", "Sequence", "Step", "Transform"]
+
+State: TypeAlias = dict[str, Any]
+Config: TypeAlias = RunnableConfig
+
+
+@dataclass(frozen=True)
+class Call:
+    """Step: run a Runnable and get back its output.
+
+    Attributes:
+        runnable: What to run.
+        value: Its input.
+        config: Its config; callbacks in it make it a child of the piece's run.
+        emit: With it the output is passed on as it streams: each chunk, through `emit`, becomes a chunk of the piece.
+            It must respect sums: `emit(a + b) == emit(a) + emit(b)`.
+    """
+
+    runnable: Runnable[Any, Any]
+    value: Any
+    config: Config
+    emit: Callable[[Any], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Do:
+    """Step: call a function, or await its async twin, inside the run's config, and get back its result.
+
+    Attributes:
+        function: Takes `value`. Without a twin the async driver runs it in a thread.
+        value: The argument.
+        config: What the function sees as its current config.
+        afunction: The async twin.
+    """
+
+    function: Callable[[Any], Any]
+    value: Any
+    config: Config
+    afunction: Callable[[Any], Awaitable[Any]] | None = None
+
+
+Step: TypeAlias = Call | Do | Mapping[str, Any]
+"""What a program yields: a call, a function, or keys to emit."""
+Program: TypeAlias = Generator[Step, Any, None]
+
+
+class Piece(Chain):
+    """A classic `Chain` whose control flow is one generator, `_program`, and which streams.
+
+    It works in a stock `SequentialChain`, in LCEL pipelines, with `batch`, `astream_events`, callbacks, tags, `memory=`,
+    `with_retry`, `with_fallbacks` and `as_tool`. As with every chain, `invoke` gives the inputs and the outputs in one
+    dict; `stream` gives the same in chunks that add up to it, the inputs first.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", populate_by_name=True)
+
+    keys: ClassVar[Mapping[str, Any]] = get_type_hints(CodeState)
+    """Types of the keys that travel."""
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """Keys that are read where they are given."""
+        return []
+
+    @abstractmethod
+    def _program(self, values: State, config: Config) -> Program:
+        """Yield steps and receive their results; yield mappings to emit keys. Contains no input or output itself.
+
+        A key's final value is emitted once; values that add up (text, lists) may be emitted in parts.
+        """
+
+    # -- running a program --------------------------------------------------------------------------------------------
+
+    def _call(self, inputs: State, run_manager: CallbackManagerForChainRun | None = None) -> State:
+        return dict(_total(_drive(self._program(inputs, _child_config(run_manager)), streaming=False)))
+
+    async def _acall(self, inputs: State, run_manager: AsyncCallbackManagerForChainRun | None = None) -> State:
+        program = self._program(inputs, _child_config(run_manager))
+        return dict(_total([chunk async for chunk in _adrive(program, streaming=False)]))
+
+    def invoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
+        """Run the piece. `return_only_outputs=True` leaves the inputs out of the result."""
+        # Chain.invoke drops most of the config ("configurable", say); the context carries it to _child_config.
+        token = var_child_runnable_config.set(_without_run(ensure_config(config)))
+        try:
+            return super().invoke(cast("State", input), config, **kwargs)
+        finally:
+            var_child_runnable_config.reset(token)
+
+    async def ainvoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
+        """Run the piece without blocking the event loop; cancelling stops what it is doing."""
+        token = var_child_runnable_config.set(_without_run(ensure_config(config)))
+        try:
+            return await super().ainvoke(cast("State", input), config, **kwargs)
+        finally:
+            var_child_runnable_config.reset(token)
+
+    def stream(
+        self,
+        input: State | str,  # noqa: A002
+        config: Config | None = None,
+        *,
+        return_only_outputs: bool = False,
+        **kwargs: Any,
+    ) -> Iterator[State]:
+        """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
+        inputs = self.prep_inputs(cast("State", input))
+        config = self._stream_config(ensure_config(config), CallbackManager)
+        # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
+        head = [] if return_only_outputs else [AddableDict(inputs)]
+        outputs = AddableDict()
+        for chunk in RunnableGenerator(self._run, self._arun, name=self.get_name()).stream(inputs, config):
+            while head:
+                yield head.pop()
+            outputs += chunk
+            yield chunk
+        yield from head
+        self.prep_outputs(inputs, dict(outputs))  # Checks the keys and saves to memory.
+
+    async def astream(
+        self,
+        input: State | str,  # noqa: A002
+        config: Config | None = None,
+        *,
+        return_only_outputs: bool = False,
+        **kwargs: Any,
+    ) -> AsyncIterator[State]:
+        """Like `stream`, without blocking the event loop."""
+        inputs = await self.aprep_inputs(cast("State", input))
+        config = self._stream_config(ensure_config(config), AsyncCallbackManager)
+        head = [] if return_only_outputs else [AddableDict(inputs)]
+        outputs = AddableDict()
+        generator = RunnableGenerator(self._run, self._arun, name=self.get_name()).astream(inputs, config)
+        async with aclosing(cast("AsyncGenerator[AddableDict, None]", generator)) as chunks:
+            async for chunk in chunks:
+                while head:
+                    yield head.pop()
+                outputs += chunk
+                yield chunk
+        for chunk in head:
+            yield chunk
+        await self.aprep_outputs(inputs, dict(outputs))
+
+    def _run(self, inputs: Iterator[State], config: Config) -> Iterator[AddableDict]:
+        values = dict(next(inputs))
+        self._validate_inputs(values)
+        yield from _drive(self._program(values, config), streaming=True)
+
+    async def _arun(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
+        values = dict(await anext(inputs))
+        self._validate_inputs(values)
+        async for chunk in _adrive(self._program(values, config), streaming=True):
+            yield chunk
+
+    def _stream_config(self, config: Config, manager: type[CallbackManager] | type[AsyncCallbackManager]) -> Config:
+        """The config with the piece's own callbacks, tags and metadata, which stay local to it as in `invoke`."""
+        callbacks = manager.configure(
+            config.get("callbacks"), self.callbacks, self.verbose, None, self.tags, None, self.metadata
+        )
+        # patch_config(callbacks=…) would drop the run's name and id and cut astream_events short without a word.
+        return {**config, "callbacks": callbacks}
+
+    def _validate_inputs(self, inputs: Any) -> None:
+        try:
+            super()._validate_inputs(inputs)
+        except ValueError as error:
+            raise InputError(f"{self.get_name()}: {error}") from error
+
+    # -- what it looks like from outside ------------------------------------------------------------------------------
+
+    def get_input_schema(self, config: Config | None = None) -> type[BaseModel]:
+        """The keys it reads, with their types; optional ones default to None."""
+        required = {key: (self.keys.get(key, Any), ...) for key in self.input_keys}
+        optional = {key: (self.keys.get(key, Any) | None, None) for key in self.optional_keys}
+        return _schema(f"{type(self).__name__}Input", {**required, **optional})
+
+    def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
+        """The keys it adds, with their types."""
+        return _schema(
+            f"{type(self).__name__}Output", {key: (self.keys.get(key, Any), ...) for key in self.output_keys}
+        )
+
+
+def _schema(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    return create_model(name, __config__=ConfigDict(arbitrary_types_allowed=True), **fields)
+
+
+class Transform(Piece, TransformChain):
+    """A `TransformChain` that keeps its promises to Runnables.
+
+    Models called inside the function appear in traces and see the config; without an async twin the function runs in a
+    thread, not on the event loop.
+
+    Example:
+        >>> shout = Transform(input_variables=["answer"], output_variables=["loud"],
+        ...                   transform=lambda state: {"loud": state["answer"].upper()})
+        >>> shout.invoke({"answer": "fifteen"})["loud"]
+        'FIFTEEN'
+    """
+
+    def _program(self, values: State, config: Config) -> Program:
+        yield (yield Do(self.transform_cb, values, config, self.atransform_cb))
+
+
+class Sequence(Piece, SequentialChain):
+    """A `SequentialChain` that streams what each of its chains streams, and hands the whole config to each.
+
+    Example:
+        >>> words = Transform(input_variables=["query"], output_variables=["words"],
+        ...                   transform=lambda state: {"words": state["query"].split()})
+        >>> count = Transform(input_variables=["words"], output_variables=["count"],
+        ...                   transform=lambda state: {"count": len(state["words"])})
+        >>> Sequence(chains=[words, count], input_variables=["query"]).invoke("how many words")["count"]
+        3
+    """
+
+    chains: list[Chain]
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """What the chains read where it is given, and none of them adds before."""
+        wanted: dict[str, None] = {}
+        known = set(self.input_keys)
+        for chain in self.chains:
+            wanted.update(dict.fromkeys(key for key in getattr(chain, "optional_keys", []) if key not in known))
+            known |= set(chain.output_keys)
+        return list(wanted)
+
+    def _program(self, values: State, config: Config) -> Program:
+        values = dict(values)
+        for chain in self.chains:
+            values |= yield Call(chain, values, config, self._only_outputs)
+
+    def _only_outputs(self, chunk: State) -> State:
+        return {key: value for key, value in chunk.items() if key in self.output_variables}
+
+    def get_graph(self, config: Config | None = None) -> Graph:
+        """The stages, one after the other."""
+        if len(self.chains) < 2:
+            return self.chains[0].get_graph(config)
+        return RunnableSequence(*self.chains).get_graph(config)
+
+
+# -- drivers: one for functions, one for coroutines --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a step came to, after the chunks it emitted."""
+
+    result: Any
+
+
+def _drive(program: Program, *, streaming: bool) -> Iterator[AddableDict]:
+    """Run a program's steps and yield what it emits. Errors of a step are raised inside the program."""
+    result: Any = None
+    error: Exception | None = None
+    try:
+        while True:
+            try:
+                step = program.throw(error) if error else program.send(result)
+            except StopIteration:
+                return
+            result = error = None
+            try:
+                for item in _perform(step, streaming=streaming):
+                    if isinstance(item, _Done):
+                        result = item.result
+                    else:
+                        yield item
+            except Exception as raised:  # The program decides: it may catch it or let it go on.
+                error = raised
+    finally:
+        program.close()
+
+
+def _perform(step: Step, *, streaming: bool) -> Iterator[AddableDict | _Done]:
+    if isinstance(step, Mapping):
+        yield AddableDict(step)
+    elif isinstance(step, Do):
+        yield _Done(_in_context(step))
+    elif step.emit and streaming:
+        chunks = []
+        for chunk in step.runnable.stream(step.value, step.config, **_only_outputs(step)):
+            chunks.append(chunk)
+            yield AddableDict(step.emit(chunk))
+        yield _Done(_total(chunks))
+    else:
+        result = step.runnable.invoke(step.value, step.config, **_only_outputs(step))
+        if step.emit:
+            yield AddableDict(step.emit(result))
+        yield _Done(result)
+
+
+async def _adrive(program: Program, *, streaming: bool) -> AsyncGenerator[AddableDict, None]:
+    """The async twin of `_drive`, line by line."""
+    result: Any = None
+    error: Exception | None = None
+    try:
+        while True:
+            try:
+                step = program.throw(error) if error else program.send(result)
+            except StopIteration:
+                return
+            result = error = None
+            try:
+                async with aclosing(_aperform(step, streaming=streaming)) as items:
+                    async for item in items:
+                        if isinstance(item, _Done):
+                            result = item.result
+                        else:
+                            yield item
+            except Exception as raised:
+                error = raised
+    finally:
+        program.close()
+
+
+async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDict | _Done, None]:
+    """The async twin of `_perform`, line by line."""
+    if isinstance(step, Mapping):
+        yield AddableDict(step)
+    elif isinstance(step, Do):
+        yield _Done(await _ain_context(step))
+    elif step.emit and streaming:
+        chunks = []
+        async for chunk in step.runnable.astream(step.value, step.config, **_only_outputs(step)):
+            chunks.append(chunk)
+            yield AddableDict(step.emit(chunk))
+        yield _Done(_total(chunks))
+    else:
+        result = await step.runnable.ainvoke(step.value, step.config, **_only_outputs(step))
+        if step.emit:
+            yield AddableDict(step.emit(result))
+        yield _Done(result)
+
+
+def _in_context(step: Do) -> Any:
+    with set_config_context(step.config) as context:
+        return context.run(step.function, step.value)
+
+
+async def _ain_context(step: Do) -> Any:
+    if step.afunction is None:
+        return await run_in_executor(step.config, _in_context, step)
+    token = var_child_runnable_config.set(step.config)
+    try:
+        return await step.afunction(step.value)
+    finally:
+        var_child_runnable_config.reset(token)
+
+
+def _only_outputs(step: Call) -> dict[str, bool]:
+    return {"return_only_outputs": True} if isinstance(step.runnable, Chain) else {}
+
+
+def _total(chunks: Iterable[Any]) -> Any:
+    """The sum of chunks: dicts key by key, messages and text by their own addition."""
+    total: Any = None
+    for chunk in chunks:
+        total = chunk if total is None else total + chunk
+    return AddableDict() if total is None else total
+
+
+def _without_run(config: Config) -> Config:
+    """The config without what names one run, so that the first stage does not take its parent's name."""
+    return cast("Config", {key: value for key, value in config.items() if key not in ("run_name", "run_id")})
+
+
+def _child_config(
+    run_manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None,
+) -> Config:
+    config = _without_run(ensure_config())
+    return {**config, "callbacks": run_manager.get_child()} if run_manager else config

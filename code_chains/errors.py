@@ -1,0 +1,90 @@
+"""What can go wrong, grouped by who can mend it.
+
+CodeChainsError
+├── ConfigurationError     assembled wrongly: change the argument it names
+├── InputError             asked wrongly: change the question or the file it names
+├── ExecutorError          the place where code runs broke: the run can be repeated if `is_retryable`
+│   └── IsolationError     the isolation that was asked for cannot be given here
+├── WeightsError           the embedded model cannot be fetched or loaded
+└── CodeFailedError        only from `Execution.raise_for_failure()`
+
+A traceback, a timeout, a refused program or a wrong answer is no exception but a value in the result.
+Errors of a model's provider stay what LangChain makes of them (`langchain_core.exceptions.ModelError`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from code_chains.state import Execution
+
+__all__ = [
+    "CodeChainsError",
+    "CodeFailedError",
+    "ConfigurationError",
+    "ExecutorError",
+    "InputError",
+    "IsolationError",
+    "WeightsError",
+]
+
+
+class CodeChainsError(Exception):
+    """The root of every exception this library raises on its own account."""
+
+    is_retryable: bool = False
+    """Whether the same call may succeed when it is simply made again."""
+
+
+class ConfigurationError(CodeChainsError, ValueError):
+    """A part was assembled wrongly.
+
+    Args:
+        argument: Name of the argument.
+        given: What was passed; shown by its `repr`, shortened.
+        instead: What would do, as the end of the sentence "Pass …".
+    """
+
+    def __init__(self, argument: str, given: object, instead: str) -> None:
+        self.argument, self.given, self.instead = argument, given, instead
+        shown = repr(given)
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        super().__init__(f"{argument}={shown} does not work. Pass {instead}.")
+
+
+class InputError(CodeChainsError, ValueError):
+    """A question, file or variable cannot be used as it was given."""
+
+
+class ExecutorError(CodeChainsError, RuntimeError):
+    """The place where code runs broke; the code itself is not to blame.
+
+    Args:
+        message: What happened and what to do next.
+        is_retryable: Whether the same run may succeed when repeated.
+    """
+
+    def __init__(self, message: str, *, is_retryable: bool = False) -> None:
+        super().__init__(message)
+        self.is_retryable = is_retryable
+
+
+class IsolationError(ExecutorError):
+    """The isolation that was asked for cannot be given on this machine; nothing was run."""
+
+
+class WeightsError(CodeChainsError, RuntimeError):
+    """The weights of an embedded model cannot be fetched, verified or loaded."""
+
+
+class CodeFailedError(CodeChainsError, RuntimeError):
+    """The program did not end well; raised only on request.
+
+    Args:
+        execution: The whole record of the run.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        super().__init__(execution.summary)

@@ -1,0 +1,138 @@
+"""What comes in with a question: the question itself, files and variables, checked early and described for the model."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from code_chains.errors import InputError
+
+__all__ = ["MAX_QUERY", "check_files", "check_query", "check_variables", "describe", "fenced"]
+
+MAX_QUERY = 100_000
+"""Longest question, in characters. Longer texts belong into a file."""
+_SAMPLE = 64 * 1024
+
+
+def check_query(query: object) -> str:
+    """The question, if it is one.
+
+    Raises:
+        InputError: It is not text, empty, or longer than `MAX_QUERY` characters.
+    """
+    if not isinstance(query, str):
+        raise InputError(f"The question must be text, not {type(query).__name__}.")
+    if not query.strip():
+        raise InputError('The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".')
+    if len(query) > MAX_QUERY:
+        raise InputError(
+            f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Put long texts into a file"
+            " and pass it with files=."
+        )
+    return query
+
+
+def check_files(files: Mapping[str, Any] | None) -> dict[str, Path]:
+    """Files by the name they get in the working directory, each existing and readable.
+
+    Raises:
+        InputError: A name leaves the working directory, or a file is missing, unreadable or no regular file.
+    """
+    if not isinstance(files or {}, Mapping):
+        raise InputError('files must be a mapping, e.g. {"sales.csv": "data/sales.csv"}.')
+    return {_check_name(name): _check_file(Path(path)) for name, path in (files or {}).items()}
+
+
+def _check_name(name: str) -> str:
+    path = PurePosixPath(name)
+    if not name or "\0" in name or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
+        raise InputError(
+            f"A file cannot be called {name!r}: give a name relative to the working directory, without '..'."
+        )
+    return str(path)
+
+
+def _check_file(path: Path) -> Path:
+    try:
+        if not path.is_file():
+            kind = (
+                "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no regular file"
+            )
+            raise InputError(f"The file {str(path)!r} {kind}. Files are looked for from {os.getcwd()}.")
+        with path.open("rb"):
+            return path
+    except (OSError, ValueError) as error:
+        raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
+
+
+def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Variables whose names are identifiers and whose values are JSON.
+
+    Raises:
+        InputError: They are not; it names the first that is wrong.
+    """
+    if not isinstance(variables or {}, Mapping):
+        raise InputError('variables must be a mapping, e.g. {"n": 3}.')
+    for name, value in (variables or {}).items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
+        try:
+            json.dumps(value, allow_nan=True)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"The variable {name!r} is no JSON value ({error}). Pass numbers, text, lists and dicts, or a file."
+            ) from error
+    return dict(variables or {})
+
+
+def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
+    """Tell a model what is there: each file with its size, columns and first rows, each variable with its type."""
+    parts = [_describe_file(name, path) for name, path in files.items()]
+    parts += [
+        f"- variable `{name}`: {type(value).__name__}, {_short(repr(value))}" for name, value in variables.items()
+    ]
+    return "\n".join(parts)
+
+
+def _describe_file(name: str, path: Path) -> str:
+    with path.open("rb") as file:
+        text = file.read(_SAMPLE).decode("utf-8", errors="replace")
+    head = f"- file `{name}` in the working directory, {path.stat().st_size:,} bytes"
+    if "\0" in text:
+        return f"{head}, binary"
+    if path.suffix.lower() in {".csv", ".tsv"} or PurePosixPath(name).suffix.lower() in {".csv", ".tsv"}:
+        return f"{head}, {_describe_table(text)}"
+    return f"{head}, begins with:\n{fenced(_short(text, 400))}"
+
+
+def _describe_table(text: str) -> str:
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
+    except csv.Error:
+        dialect = csv.excel
+    try:
+        rows = [row for row in csv.reader(text.splitlines()[:50], dialect) if row]
+    except csv.Error:
+        rows = []
+    if not rows:
+        return "an empty table"
+    columns = ", ".join(f"`{_short(column, 60)}`" for column in rows[0][:60])
+    more = f" and {len(rows[0]) - 60} more" if len(rows[0]) > 60 else ""
+    shown = "\n".join(_short(dialect.delimiter.join(row), 300) for row in rows[:4])
+    return f"separated by {dialect.delimiter!r}, columns {columns}{more}; it begins with:\n{fenced(shown)}"
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Text inside a Markdown fence that the text itself cannot close, whatever it contains."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _short(text: str, length: int = 120) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

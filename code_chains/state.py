@@ -1,0 +1,325 @@
+"""The nouns: what travels between pieces, as frozen records that survive JSON both ways."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, Self, TypedDict
+
+from pydantic import ConfigDict, JsonValue, TypeAdapter
+
+from code_chains.errors import CodeFailedError
+
+__all__ = [
+    "Artifact",
+    "Attempt",
+    "CodeState",
+    "ErrorReport",
+    "Execution",
+    "Isolation",
+    "Level",
+    "Problem",
+    "Status",
+    "Usage",
+    "Verdict",
+]
+
+Status = Literal["ok", "error", "timeout", "memory", "output_limit", "killed", "refused"]
+Level = Literal["kernel", "container", "interpreter", "none"]
+
+
+@lru_cache
+def _adapter(record: type[Record]) -> TypeAdapter[Any]:
+    return TypeAdapter(record)
+
+
+class Record:
+    """A frozen dataclass that is JSON both ways: `from_json(record.to_json()) == record`."""
+
+    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as a dict of JSON values; bytes become base64 text."""
+        return _adapter(type(self)).dump_python(self, mode="json")  # type: ignore[no-any-return]
+
+    def to_json(self) -> str:
+        """The record as one line of JSON."""
+        return _adapter(type(self)).dump_json(self).decode()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a record from what `to_dict` gave; raises `ValueError` for anything else."""
+        return cls.from_json(_json_text(data))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a record from what `to_json` gave; raises `ValueError` for anything else."""
+        return _adapter(cls).validate_json(text)  # type: ignore[no-any-return]
+
+
+def _json_text(data: Mapping[str, Any]) -> str:
+    import json
+
+    return json.dumps(dict(data))
+
+
+@dataclass(frozen=True)
+class Problem(Record):
+    """Something a check found in a program before it ran.
+
+    Attributes:
+        check: Name of the check, e.g. `parses`.
+        message: What is wrong and what to do instead, as one sentence.
+        line: Line in the program, from 1; None where it concerns the whole.
+    """
+
+    check: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.message} ({self.check})"
+
+
+@dataclass(frozen=True)
+class Isolation(Record):
+    """What a probe inside the box found closed before the program started; not what was configured.
+
+    Attributes:
+        level: `kernel` (own namespaces and a system-call filter), `container`, `interpreter` or `none`.
+        launcher: What built the box, e.g. `bubblewrap`, `namespaces` or `none`.
+        filesystem: A file of the host could neither be read nor made.
+        network: A server on the host's loopback interface could not be reached.
+        processes: The host's processes could not be seen or signalled.
+        environment: No environment variable of the host was inherited.
+        layers: Kernel mechanisms that are in force, e.g. `("namespaces", "seccomp", "landlock", "rlimits")`.
+    """
+
+    level: Level
+    launcher: str
+    filesystem: bool = False
+    network: bool = False
+    processes: bool = False
+    environment: bool = False
+    layers: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of what the probe found open."""
+        return tuple(name for name in ("filesystem", "network", "processes", "environment") if not getattr(self, name))
+
+
+@dataclass(frozen=True)
+class ErrorReport(Record):
+    """Why a program ended badly.
+
+    Attributes:
+        type: Name of the exception, e.g. `ZeroDivisionError`, or of the ending, e.g. `Timeout`.
+        message: Its text.
+        line: Line of the program that failed, from 1; None where there is none.
+        traceback: Frames of the program alone, as Python prints them.
+        locals: Names in the failing frame with short reprs.
+    """
+
+    type: str
+    message: str
+    line: int | None = None
+    traceback: str = ""
+    locals: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True)
+class Artifact(Record):
+    """A file or figure that a program made.
+
+    Attributes:
+        name: Path relative to the working directory of the program.
+        media_type: E.g. `image/png`.
+        data: The bytes.
+    """
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Execution(Record):
+    """The record of one run. What the program wrote into it is data from a stranger.
+
+    Attributes:
+        status: How the run ended. `refused` means that nothing ran.
+        stdout: What was printed, cut at the limit.
+        stderr: What was printed to standard error, cut at the limit.
+        result: `repr` of the last expression's value, or of the variable `result`, as a notebook shows it.
+        error: Why it ended badly; None when `status` is `ok`.
+        artifacts: Files the program made.
+        duration: Wall-clock seconds of the program itself.
+        peak_memory: Largest resident memory of one process, in bytes.
+        truncated: Whether some output was cut.
+        isolation: What was enforced; None when nothing ran.
+    """
+
+    status: Status
+    stdout: str = ""
+    stderr: str = ""
+    result: str | None = None
+    error: ErrorReport | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    duration: float = field(default=0.0, compare=False)
+    peak_memory: int = field(default=0, compare=False)
+    truncated: bool = False
+    isolation: Isolation | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ran to its end without an error."""
+        return self.status == "ok"
+
+    @property
+    def output(self) -> str:
+        """What a person would have seen: what was printed, then the last value as a notebook shows it."""
+        lines = self.stdout.rstrip().splitlines()
+        if self.result is not None and (not lines or lines[-1] != self.result):
+            lines.append(self.result)
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """One line that says how the run ended."""
+        if self.ok:
+            return "The program ran to its end."
+        return str(self.error) if self.error else f"The program ended with status {self.status}."
+
+    def raise_for_failure(self) -> None:
+        """Raise `CodeFailedError` unless the run was ok."""
+        if not self.ok:
+            raise CodeFailedError(self)
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether an outcome is an answer, and who says so.
+
+    Attributes:
+        status: `verified` (tests passed), `plausible` (a judge or a vote agrees), `unverified` (ran, nothing checked it)
+            or `failed`.
+        by: Who decided.
+        reason: Why, as one sentence.
+    """
+
+    status: Literal["verified", "plausible", "unverified", "failed"]
+    by: Literal["tests", "judge", "vote", "none"]
+    reason: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outcome may be told as an answer."""
+        return self.status != "failed"
+
+
+@dataclass(frozen=True)
+class Attempt(Record):
+    """One round of generate, validate, execute and evaluate.
+
+    Attributes:
+        number: From 1.
+        code: The program of this round; empty if the reply held none.
+        problems: What the checks found.
+        status: How its run ended.
+        summary: One line about that end.
+        verdict: What was decided about it.
+    """
+
+    number: int
+    code: str
+    problems: tuple[Problem, ...]
+    status: Status
+    summary: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Usage(Record):
+    """What was spent on models.
+
+    Attributes:
+        model_calls: Number of calls that were answered.
+        input_tokens: Tokens read, over all models that report them.
+        output_tokens: Tokens written, over all models that report them.
+        by_model: `{model name: {"input_tokens": …, "output_tokens": …}}`.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    by_model: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+class CodeState(TypedDict, total=False):
+    """The dict that travels. Every piece reads some of these keys and adds others.
+
+    Keys:
+        query: The question, in any language.
+        files: `{name in the working directory: path on this machine}`; read-only copies go into the box.
+        variables: `{name: JSON value}` that exist when the program starts.
+        context: Text that may help to write the program; untrusted.
+        history: Earlier turns of the conversation, as text.
+        feedback: What was wrong with the program in `failed_code`.
+        failed_code: The program that `feedback` is about.
+        code: The program.
+        finish_reason: Why the model stopped writing: `stop`, `length` or `missing` (the reply was cut).
+        problems: What the checks found; empty is good.
+        execution: The record of the run.
+        output: What a person would have seen.
+        verdict: Whether this is an answer.
+        attempts: The story of all attempts.
+        answer: The answer in words.
+        usage: What was spent on models.
+    """
+
+    query: str
+    files: Mapping[str, Any]
+    variables: Mapping[str, JsonValue]
+    context: str
+    history: str
+    feedback: str
+    failed_code: str
+    code: str
+    finish_reason: str
+    problems: list[Problem]
+    execution: Execution
+    output: str
+    verdict: Verdict
+    attempts: list[Attempt]
+    answer: str
+    usage: Usage
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, e.g. `SIGKILL` for 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def as_json(state: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole result as JSON values: records become dicts, paths and the like become text."""
+    return {key: _plain(value) for key, value in state.items()}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
