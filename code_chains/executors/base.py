@@ -1,0 +1,119 @@
+"""The promise of a place where code runs."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from code_chains.errors import ConfigurationError
+from code_chains.state import Execution
+
+__all__ = ["Executor", "Limits"]
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may use. Sizes are bytes, or text such as `"512M"` (K, M and G are powers of 1024).
+
+    Attributes:
+        seconds: Wall-clock seconds of the program.
+        memory: Memory of the program and all its processes together.
+        output: Bytes kept of standard output, and as many of standard error; a flood ends the run.
+        processes: Processes and threads at one time.
+        disk: Bytes the program may write into its working directory, and as many into `/tmp`.
+        files: Files and directories it may make.
+
+    Raises:
+        ConfigurationError: A limit is not a positive number or size.
+    """
+
+    seconds: float = 10.0
+    memory: int | str = "512M"
+    output: int | str = "1M"
+    processes: int = 64
+    disk: int | str = "64M"
+    files: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "processes", "files"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+                raise ConfigurationError(f"Limits.{name}", value, "a number greater than 0")
+        for name in ("memory", "output", "disk"):
+            _bytes(f"Limits.{name}", getattr(self, name))
+
+    @property
+    def memory_bytes(self) -> int:
+        """The limit of memory in bytes."""
+        return _bytes("Limits.memory", self.memory)
+
+    @property
+    def output_bytes(self) -> int:
+        """The limit of output in bytes."""
+        return _bytes("Limits.output", self.output)
+
+    @property
+    def disk_bytes(self) -> int:
+        """The limit of disk in bytes."""
+        return _bytes("Limits.disk", self.disk)
+
+
+def _bytes(name: str, size: int | str) -> int:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*", str(size).upper().replace("IB", "B"))
+    amount = int(float(match[1]) * _UNITS[match[2]]) if match and not isinstance(size, bool) else 0
+    if amount <= 0:
+        raise ConfigurationError(name, size, 'a number of bytes, or a size such as "512M" or "1G"')
+    return amount
+
+
+class Executor(ABC):
+    """A place where code runs.
+
+    An executor is a context manager; `close` gives back what it holds. It may be used from several threads and tasks at
+    once. Anything a program does, down to killing itself, comes back as an `Execution`; only a broken place raises.
+    """
+
+    def __init__(self, *, limits: Limits | None = None) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise ConfigurationError("limits", limits, "a Limits, e.g. Limits(seconds=10, memory='512M')")
+        self.limits = limits or Limits()
+
+    @abstractmethod
+    def run(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Execution:
+        """Run a program to its end.
+
+        Args:
+            code: The Python source.
+            files: `{name in the working directory: path on this machine}`; the program gets read-only copies.
+            variables: `{name: JSON value}` that exist when the program starts.
+
+        Raises:
+            InputError: A file or variable cannot be used.
+            ExecutorError: The place broke.
+            IsolationError: The isolation that was asked for cannot be given; nothing was run.
+        """
+
+    @abstractmethod
+    async def arun(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Execution:
+        """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
+
+    def close(self) -> None:
+        """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
