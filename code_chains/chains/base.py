@@ -18,6 +18,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, cast, get_type_hints
 
+from langchain_classic.base_memory import BaseMemory as Memory
 from langchain_classic.chains.base import Chain
 from langchain_classic.chains.sequential import SequentialChain
 from langchain_classic.chains.transform import TransformChain
@@ -36,7 +37,7 @@ from pydantic import BaseModel, ConfigDict, create_model
 from code_chains.errors import InputError
 from code_chains.state import CodeState
 
-__all__ = ["Call", "Do", "Piece", "Sequence", "Step", "Transform"]
+__all__ = ["Call", "Chain", "Config", "Do", "Memory", "Piece", "Program", "Sequence", "State", "Step", "Transform"]
 
 State: TypeAlias = dict[str, Any]
 Config: TypeAlias = RunnableConfig

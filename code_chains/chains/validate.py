@@ -1,0 +1,52 @@
+"""code, (finish_reason) -> problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+
+from code_chains.chains.base import State, Transform
+from code_chains.checks import STANDARD, Check, find_problems, resolve_checks
+from code_chains.state import Problem
+
+__all__ = ["ValidateChain"]
+
+_NO_CODE = {
+    "length": "The reply was cut off at the length limit. Write a shorter program.",
+    "missing": "The reply was cut off before its end. Write the whole program again.",
+}
+
+
+class ValidateChain(Transform):
+    """Reads a program before it runs. Adds `problems`; empty is good.
+
+    Args:
+        checks: The name of a policy, or functions from code to problems.
+
+    Example:
+        >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
+        ["line 1: undefined name 'nope' (names_defined)"]
+    """
+
+    name: str | None = "validate"
+    checks: tuple[Check, ...]
+
+    def __init__(self, checks: str | Check | Several[Check] = STANDARD, **kwargs: object) -> None:
+        super().__init__(
+            checks=resolve_checks(checks),
+            input_variables=["code"],
+            output_variables=["problems"],
+            transform_cb=self._find,
+            **kwargs,
+        )
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """It says why there is no program."""
+        return ["finish_reason"]
+
+    def _find(self, state: State) -> State:
+        code = state["code"]
+        if not code.strip():
+            reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
+            return {"problems": [Problem("has_code", reason)]}
+        return {"problems": find_problems(code, self.checks)}
