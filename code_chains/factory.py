@@ -37,11 +37,11 @@ class CodeChain(Sequence):
     Reads `query` and, where given, `files`, `variables`, `context` and `history`. Adds `code`, `problems`, `execution`,
     `output`, `verdict`, `attempts`, `answer` (unless it was made with `interpret=False`) and `usage`.
 
-    It is a context manager: leaving it closes its executor.
+    It is a context manager: leaving it closes the executor that was made for it.
     """
 
     name: str | None = "code_chain"
-    executor: Executor
+    owned: Executor | None = None
 
     @property
     def output_keys(self) -> list[str]:
@@ -54,8 +54,9 @@ class CodeChain(Sequence):
         yield {"usage": meter.usage}
 
     def close(self) -> None:
-        """Give back what the executor holds."""
-        self.executor.close()
+        """Give back what the executor made for this chain holds; one that was passed in stays open."""
+        if self.owned:
+            self.owned.close()
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +131,8 @@ def create_code_chain(
     if interpret:
         stages.append(InterpretChain(model=chat))
         added.append("answer")
-    return CodeChain(chains=stages, input_variables=["query"], output_variables=added, executor=place, memory=memory)
+    owned = None if place is executor else place
+    return CodeChain(chains=stages, input_variables=["query"], output_variables=added, owned=owned, memory=memory)
 
 
 def _resolve_executor(executor: object, limits: Limits | None) -> Executor:

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
+from code_chains.chains.generate import finish_reason
 from code_chains.inputs import fenced
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
@@ -71,6 +72,8 @@ class InterpretChain(Piece):
         reply = yield Call(self.model, self.messages(values), config, lambda chunk: {"answer": _text(chunk)})
         if not _text(reply).strip():
             yield {"answer": values["output"]}  # A model with nothing to say must not hide the result.
+        elif finish_reason(reply, self.model) != "stop":
+            yield {"answer": " … (the model's answer was cut off here)"}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""

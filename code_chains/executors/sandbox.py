@@ -15,7 +15,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, Literal
 
@@ -183,26 +184,34 @@ class _Canary:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stack = ExitStack()
         self._request: dict[str, Any] | None = None
+        self._release: Callable[[], object] = lambda: None
 
     def request(self) -> dict[str, Any]:
+        """What the probe is told; made at the first run, and anew in a forked process."""
         with self._lock:
             if self._request is None or self._request["pid"] != os.getpid():
-                folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="code_chains-canary-"))
+                folder = tempfile.mkdtemp(prefix="code_chains-canary-")
                 os.chmod(folder, 0o777)  # noqa: S103 - it must be the box that keeps others out, not its mode
                 path = os.path.join(folder, "canary")
                 with open(path, "w") as file:
                     file.write("canary")
-                listener = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+                listener = socket.create_server(("127.0.0.1", 0))
                 port = listener.getsockname()[1]
                 self._request = {"file": path, "port": port, "pid": os.getpid(), "environment": sorted(ALLOWED)}
+                self._release = weakref.finalize(self, _release, os.getpid(), listener, folder)
             return self._request
 
     def close(self) -> None:
         with self._lock:
-            self._stack.close()
+            self._release()
             self._request = None
+
+
+def _release(pid: int, listener: socket.socket, folder: str) -> None:
+    listener.close()
+    if os.getpid() == pid:  # A forked process must not take away what is its parent's.
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Run:

@@ -1,0 +1,208 @@
+"""Words in, answer out, exit code.
+
+The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 not answered, 2 wrong use,
+130 interrupted. Heavy parts are imported when a command runs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from code_chains.factory import CodeChain
+
+SHOWN = ("code", "output", "verdict", "attempts", "usage")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="code-chains", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Answer questions with executed code.
+
+    A model writes Python, checks read it, a kernel sandbox runs it, and a model tells the answer.
+    """
+
+
+def guarded(command: _Command) -> _Command:
+    """Turn expected errors into one clear line and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        from code_chains.errors import CodeChainsError, ConfigurationError, InputError
+
+        try:
+            command(*args, **kwargs)
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("Interrupted.", err=True)
+            sys.exit(130)
+        except (ConfigurationError, InputError) as error:
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(2)
+        except CodeChainsError as error:
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(1)
+        except BrokenPipeError:
+            sys.stderr.close()
+            sys.exit(1)
+
+    return run  # type: ignore[return-value]
+
+
+# -- ask -----------------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("question")
+@click.option("-m", "--model", help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI with a key, else local]")
+@click.option("--base-url", help="Address of an OpenAI-compatible server that has the model.")
+@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file the program may read; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the answer.")
+@click.option("--show", default="code,output", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}.")
+@click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing).")
+@click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most.")
+@click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run.")
+@click.option("--memory", default="512M", show_default=True, help="Memory of one run.")
+@guarded
+def ask(
+    question: str,
+    model: str | None,
+    base_url: str | None,
+    files: tuple[str, ...],
+    as_json: bool,
+    show: str,
+    executor: str,
+    max_attempts: int,
+    seconds: float,
+    memory: str,
+) -> None:
+    """Ask a QUESTION and get an answer that code has worked out.
+
+    Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
+    """
+    from code_chains.inputs import check_files, check_query
+
+    shown = _shown(show)
+    state = {"query": check_query(question), "files": check_files(_by_name(files))}
+    from code_chains.executors import Limits
+    from code_chains.factory import create_code_chain
+    from code_chains.models import default_model
+
+    with create_code_chain(
+        model or default_model(),
+        base_url=base_url,
+        executor=executor,  # type: ignore[arg-type]  # The factory says what would do.
+        max_attempts=max_attempts,
+        limits=Limits(seconds=seconds, memory=memory),
+    ) as chain:
+        result = _answer(chain, state, shown, as_json=as_json)
+    sys.exit(0 if result["verdict"].ok else 1)
+
+
+def _shown(show: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in show.split(",") if name.strip())
+    if wrong := [name for name in names if name not in SHOWN]:
+        raise click.BadParameter(f"{wrong[0]!r} is none of {', '.join(SHOWN)}", param_hint="--show")
+    return names
+
+
+def _by_name(files: tuple[str, ...]) -> dict[str, str]:
+    by_name = {Path(path).name: path for path in files}
+    if len(by_name) < len(files):
+        raise click.BadParameter("two files have the same name", param_hint="--file")
+    return by_name
+
+
+def _answer(chain: CodeChain, state: dict[str, Any], shown: tuple[str, ...], *, as_json: bool) -> dict[str, Any]:
+    from langchain_core.exceptions import LangChainException
+
+    from code_chains.errors import CodeChainsError
+    from code_chains.progress import Progress
+    from code_chains.state import as_json as plain
+
+    result: Any = None
+    try:
+        with Progress(shown) as progress:
+            for chunk in chain.stream(state, {"callbacks": [progress]}):
+                result = chunk if result is None else result + chunk
+                progress.show(chunk, answer=not as_json)
+    except (CodeChainsError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
+        raise CodeChainsError(f"{kind}: {' '.join(str(error).split())[:500]}. See `code-chains doctor`.") from error
+    if as_json:
+        click.echo(json.dumps(plain(result), ensure_ascii=False, indent=2))
+    return dict(result)
+
+
+# -- models --------------------------------------------------------------------------------------------------------------
+
+
+@cli.group()
+def models() -> None:
+    """List, fetch and remove embedded models."""
+
+
+@models.command("list")
+@guarded
+def list_models() -> None:
+    """List the embedded models and where they are kept."""
+    from code_chains.weights import CATALOGUE, models_directory
+
+    for weights in CATALOGUE.values():
+        state = "installed" if weights.is_installed() else "not fetched yet"
+        click.echo(f"{weights.name:<12}{weights.size / 1e6:>7.0f} MB  {state:<16} {weights.title}")
+    click.echo(f"kept in {models_directory()}", err=True)
+
+
+@models.command()
+@click.argument("name", default="local:0.5b")
+@guarded
+def pull(name: str) -> None:
+    """Fetch and verify the embedded model NAME."""
+    click.echo(str(_weights(name).install()))
+
+
+@models.command()
+@click.argument("name")
+@guarded
+def remove(name: str) -> None:
+    """Delete the embedded model NAME."""
+    click.echo("removed" if _weights(name).remove() else "was not there")
+
+
+def _weights(name: str) -> Any:
+    from code_chains.errors import ConfigurationError
+    from code_chains.weights import CATALOGUE
+
+    weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
+    if weights is None:
+        raise ConfigurationError("name", name, f"one of {['local', *CATALOGUE]}")
+    return weights
+
+
+# -- doctor --------------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@guarded
+def doctor() -> None:
+    """Say what works on this machine: versions, isolation (proven from inside the box) and models."""
+    from code_chains.diagnosis import diagnose
+
+    healthy = True
+    for section, lines in diagnose():
+        click.secho(section, bold=True)
+        for ok, line in lines:
+            click.echo(f"  {'✓' if ok else '✗'} {line}")
+        if section == "Isolation":
+            healthy = any(ok for ok, _ in lines)
+    sys.exit(0 if healthy else 1)

@@ -1,0 +1,107 @@
+"""What a person at a terminal sees of a running chain: a spinner and a line for each stage, the code, the answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from rich.console import Console
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+__all__ = ["Progress"]
+
+DOING = {
+    "retrieve": "Looking for examples",
+    "plan": "Planning",
+    "generate": "Writing a program",
+    "validate": "Checking it",
+    "execute": "Running it in the sandbox",
+    "evaluate": "Judging the outcome",
+    "interpret": "Telling the answer",
+}
+
+
+class Progress(BaseCallbackHandler):
+    """A callback handler that shows stages on standard error: a spinner on a terminal, plain lines elsewhere.
+
+    Args:
+        shown: Keys of the result to show there as they come, e.g. `("code", "output")`.
+    """
+
+    def __init__(self, shown: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.shown = shown
+        self.console = Console(stderr=True, highlight=False)
+        self._status = self.console.status("Starting …")
+        self._running: dict[UUID, tuple[str, float]] = {}
+        self._answering = False
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+        if self._answering:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+    def on_chain_start(
+        self, serialized: dict[str, Any], inputs: dict[str, Any], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """A stage begins."""
+        name = kwargs.get("name") or ""
+        if name in DOING:
+            self._running[run_id] = (name, time.monotonic())
+            self._status.update(f"{DOING[name]} …")
+
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        """A stage has ended."""
+        name, began = self._running.pop(run_id, ("", 0.0))
+        if name and not self._answering:
+            note = _note(name, outputs)
+            self.console.print(f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(note, "yellow"))
+
+    def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
+        """Show what a chunk of the stream adds; the answer goes to standard output as it comes."""
+        for key in self.shown:
+            if key in chunk:
+                self._show(key, chunk[key])
+        if answer and chunk.get("answer"):
+            self._status.stop()
+            self._answering = True
+            sys.stdout.write(chunk["answer"])
+            sys.stdout.flush()
+
+    def _show(self, key: str, value: Any) -> None:
+        if key == "code" and value:
+            self.console.print(Padding(Syntax(value.rstrip(), "python", background_color="default"), (0, 2)))
+        elif key == "output" and value:
+            self.console.print(Padding(Text(value, "green"), (0, 2)))
+        elif key == "verdict":
+            self.console.print(f"[bold]{value.status}[/bold] (by {value.by}): {value.reason}")
+        elif key == "attempts":
+            for attempt in value:
+                self.console.print(Text(f"attempt {attempt.number}: {attempt.status}, {attempt.summary}"))
+        elif key == "usage":
+            tokens = f"{value.input_tokens} tokens read, {value.output_tokens} written"
+            self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}[/dim]")
+
+
+def _note(name: str, outputs: Any) -> str:
+    """What is worth saying about a stage that did not go well."""
+    outputs = outputs if isinstance(outputs, Mapping) else {}
+    if name == "validate" and outputs.get("problems"):
+        return str(outputs["problems"][0])
+    execution = outputs.get("execution") if name == "execute" else None
+    return execution.summary if execution and execution.status not in ("ok", "refused") else ""
