@@ -60,10 +60,8 @@ def _parser() -> MarkdownIt:
 
 
 def _from_fences(text: str) -> str:
-    blocks = []
-    for token in _parser().parse(text):
-        if token.type == "fence" and _language(token.info) in _PYTHON:
-            blocks.append(_clean(token.content))
+    tokens = _parser().parse(text)
+    blocks = [_clean(token.content) for token in tokens if token.type == "fence" and _language(token.info) in _PYTHON]
     return _join([block for block in blocks if block.strip()])
 
 

@@ -59,7 +59,9 @@ def _weights_path(name: str) -> Path:
             raise ConfigurationError("model", name, "gguf: with the path of a file that exists")
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise ConfigurationError("model", name, "gguf: with the path of a GGUF file; this one is something else")
+                raise ConfigurationError(
+                    "model", name, "gguf: with the path of a GGUF file; this one is something else"
+                )
         return path.resolve()
     weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
     if weights is None:

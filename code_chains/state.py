@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal, Self, TypedDict
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
@@ -30,9 +30,13 @@ Status = Literal["ok", "error", "timeout", "memory", "output_limit", "killed", "
 Level = Literal["kernel", "container", "interpreter", "none"]
 
 
-@lru_cache
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
 def _adapter(record: type[Record]) -> TypeAdapter[Any]:
-    return TypeAdapter(record)
+    if record not in _adapters:
+        _adapters[record] = TypeAdapter(record)
+    return _adapters[record]
 
 
 class Record:
@@ -42,7 +46,8 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a dict of JSON values; bytes become base64 text."""
-        return _adapter(type(self)).dump_python(self, mode="json")  # type: ignore[no-any-return]
+        data: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json")
+        return data
 
     def to_json(self) -> str:
         """The record as one line of JSON."""
@@ -51,18 +56,13 @@ class Record:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild a record from what `to_dict` gave; raises `ValueError` for anything else."""
-        return cls.from_json(_json_text(data))
+        return cls.from_json(json.dumps(dict(data)))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Rebuild a record from what `to_json` gave; raises `ValueError` for anything else."""
-        return _adapter(cls).validate_json(text)  # type: ignore[no-any-return]
-
-
-def _json_text(data: Mapping[str, Any]) -> str:
-    import json
-
-    return json.dumps(dict(data))
+        record: Self = _adapter(cls).validate_json(text)
+        return record
 
 
 @dataclass(frozen=True)

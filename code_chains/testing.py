@@ -6,6 +6,7 @@ confuse it. `ExecutorContract` is the promise of an executor as a suite to inher
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -78,12 +79,14 @@ class ScriptedModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         reply = self._reply(messages)
-        for word in str(reply.text).replace(" ", " \0").split("\0"):
-            chunk = ChatGenerationChunk(message=AIMessageChunk(word))
+        for word in re.split(r"(?<= )", str(reply.text)):
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=word))
             if run_manager:
                 run_manager.on_llm_new_token(word, chunk=chunk)
             yield chunk
-        last = AIMessageChunk("", usage_metadata=reply.usage_metadata, response_metadata=reply.response_metadata)
+        last = AIMessageChunk(
+            content="", usage_metadata=reply.usage_metadata, response_metadata=reply.response_metadata
+        )
         yield ChatGenerationChunk(message=last)
 
 

@@ -145,7 +145,7 @@ class Weights:
 
     def _from_hub(self, progress: Progress) -> Path:
         from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils.tqdm import disable_progress_bars
 
         try:
             # Asking first is quick; the download itself would try for half a minute before giving up.

@@ -91,7 +91,7 @@ class Piece(Chain):
     dict; `stream` gives the same in chunks that add up to it, the inputs first.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     keys: ClassVar[Mapping[str, Any]] = get_type_hints(CodeState)
     """Types of the keys that travel."""
@@ -134,21 +134,14 @@ class Piece(Chain):
         finally:
             var_child_runnable_config.reset(token)
 
-    def stream(
-        self,
-        input: State | str,  # noqa: A002
-        config: Config | None = None,
-        *,
-        return_only_outputs: bool = False,
-        **kwargs: Any,
-    ) -> Iterator[State]:
+    def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[State]:  # noqa: A002
         """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
         inputs = self.prep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), CallbackManager)
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
-        head = [] if return_only_outputs else [AddableDict(inputs)]
+        head = [] if kwargs.get("return_only_outputs") else [AddableDict(inputs)]
         outputs = AddableDict()
-        for chunk in RunnableGenerator(self._run, self._arun, name=self.get_name()).stream(inputs, config):
+        for chunk in self._streamer().stream(inputs, config):
             while head:
                 yield head.pop()
             outputs += chunk
@@ -160,17 +153,15 @@ class Piece(Chain):
         self,
         input: State | str,  # noqa: A002
         config: Config | None = None,
-        *,
-        return_only_outputs: bool = False,
         **kwargs: Any,
     ) -> AsyncIterator[State]:
         """Like `stream`, without blocking the event loop."""
         inputs = await self.aprep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), AsyncCallbackManager)
-        head = [] if return_only_outputs else [AddableDict(inputs)]
+        head = [] if kwargs.get("return_only_outputs") else [AddableDict(inputs)]
         outputs = AddableDict()
-        generator = RunnableGenerator(self._run, self._arun, name=self.get_name()).astream(inputs, config)
-        async with aclosing(cast("AsyncGenerator[AddableDict, None]", generator)) as chunks:
+        generator = cast("AsyncGenerator[AddableDict, None]", self._streamer().astream(inputs, config))
+        async with aclosing(generator) as chunks:
             async for chunk in chunks:
                 while head:
                     yield head.pop()
@@ -180,6 +171,10 @@ class Piece(Chain):
             yield chunk
         await self.aprep_outputs(inputs, dict(outputs))
 
+    def _streamer(self) -> Runnable[State, AddableDict]:
+        """What makes a traced, streaming run of the two generators below."""
+        return RunnableGenerator(cast("Any", self._run), cast("Any", self._arun), name=self.get_name())
+
     def _run(self, inputs: Iterator[State], config: Config) -> Iterator[AddableDict]:
         values = dict(next(inputs))
         self._validate_inputs(values)
@@ -188,8 +183,9 @@ class Piece(Chain):
     async def _arun(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
         values = dict(await anext(inputs))
         self._validate_inputs(values)
-        async for chunk in _adrive(self._program(values, config), streaming=True):
-            yield chunk
+        async with aclosing(_adrive(self._program(values, config), streaming=True)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     def _stream_config(self, config: Config, manager: type[CallbackManager] | type[AsyncCallbackManager]) -> Config:
         """The config with the piece's own callbacks, tags and metadata, which stay local to it as in `invoke`."""
@@ -254,6 +250,7 @@ class Sequence(Piece, SequentialChain):
     """
 
     chains: list[Chain]
+    output_variables: list[str] = []  # Filled in by SequentialChain where it is not given.
 
     @property
     def optional_keys(self) -> list[str]:
@@ -363,9 +360,11 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
         yield _Done(await _ain_context(step))
     elif step.emit and streaming:
         chunks = []
-        async for chunk in step.runnable.astream(step.value, step.config, **_only_outputs(step)):
-            chunks.append(chunk)
-            yield AddableDict(step.emit(chunk))
+        stream = step.runnable.astream(step.value, step.config, **_only_outputs(step))
+        async with aclosing(cast("AsyncGenerator[Any, None]", stream)) as opened:  # Left early, it ends its run now.
+            async for chunk in opened:
+                chunks.append(chunk)
+                yield AddableDict(step.emit(chunk))
         yield _Done(_total(chunks))
     else:
         result = await step.runnable.ainvoke(step.value, step.config, **_only_outputs(step))

@@ -19,7 +19,7 @@ class EvaluateChain(Transform):
 
     def __init__(self, **kwargs: object) -> None:
         super().__init__(
-            input_variables=["execution"], output_variables=["verdict"], transform_cb=self._evaluate, **kwargs
+            input_variables=["execution"], output_variables=["verdict"], transform=self._evaluate, **kwargs
         )
 
     def _evaluate(self, state: State) -> State:

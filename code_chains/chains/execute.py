@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from code_chains.chains.base import State, Transform
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
@@ -28,14 +30,9 @@ class ExecuteChain(Transform):
     def __init__(self, executor: Executor, **kwargs: object) -> None:
         if not isinstance(executor, Executor):
             raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
-        super().__init__(
-            executor=executor,
-            input_variables=["code"],
-            output_variables=["execution", "output"],
-            transform_cb=self._execute,
-            atransform_cb=self._aexecute,
-            **kwargs,
-        )
+        functions = {"transform": self._execute, "atransform": self._aexecute}
+        fields: dict[str, Any] = {"executor": executor, **functions}
+        super().__init__(input_variables=["code"], output_variables=["execution", "output"], **fields, **kwargs)
 
     @property
     def optional_keys(self) -> list[str]:

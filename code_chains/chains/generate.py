@@ -45,7 +45,7 @@ _ALWAYS_SAY = ("openai-chat", "azure-openai-chat")
 
 
 class GenerateChain(Piece):
-    """Asks a model for a program.
+    r"""Asks a model for a program.
 
     Reads `query` and, where given, `files`, `variables`, `context`, `history`, `feedback` and `failed_code`. Adds `code`,
     the program (empty if the reply held none or was cut), and `finish_reason`: `stop`, `length` or `missing`.
@@ -57,9 +57,9 @@ class GenerateChain(Piece):
 
     Example:
         >>> from code_chains.testing import ScriptedModel
-        >>> model = ScriptedModel(lambda messages: "```python\\nprint(1 + 1)\\n```")
+        >>> model = ScriptedModel(lambda messages: "```python\nprint(1 + 1)\n```")
         >>> GenerateChain(model=model).invoke({"query": "What is 1 + 1?"})["code"]
-        'print(1 + 1)\\n'
+        'print(1 + 1)\n'
     """
 
     name: str | None = "generate"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from typing import Any
 
 from code_chains.chains.base import State, Transform
 from code_chains.checks import STANDARD, Check, find_problems, resolve_checks
@@ -31,13 +32,8 @@ class ValidateChain(Transform):
     checks: tuple[Check, ...]
 
     def __init__(self, checks: str | Check | Several[Check] = STANDARD, **kwargs: object) -> None:
-        super().__init__(
-            checks=resolve_checks(checks),
-            input_variables=["code"],
-            output_variables=["problems"],
-            transform_cb=self._find,
-            **kwargs,
-        )
+        fields: dict[str, Any] = {"checks": resolve_checks(checks), "transform": self._find}
+        super().__init__(input_variables=["code"], output_variables=["problems"], **fields, **kwargs)
 
     @property
     def optional_keys(self) -> list[str]:

@@ -107,7 +107,7 @@ class Executor(ABC):
     ) -> Execution:
         """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - there may be nothing to give back
         """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""
 
     def __enter__(self) -> Self:

@@ -83,7 +83,9 @@ def readable_paths() -> tuple[tuple[str, str], ...]:
         Pairs of a real path on the host and the path in the box. Nothing of a home directory or of the current project
         is among them, but for the environment that Python itself runs from.
     """
-    shown = dict.fromkeys(path for path in (*_interpreter(), *SYSTEM) if os.path.exists(path) and not os.path.islink(path))
+    shown = dict.fromkeys(
+        path for path in (*_interpreter(), *SYSTEM) if os.path.exists(path) and not os.path.islink(path)
+    )
     pairs = {path: os.path.realpath(path) for path in shown}
     pairs |= {real: real for real in pairs.values()}
     kept = [path for path in pairs if not any(_below(path, other) and pairs[other] == other for other in pairs)]

@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x04000000, 0x08000000, 0x10000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
@@ -26,7 +27,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(argv):
+def main(argv: list[str]) -> None:
     with os.fdopen(int(argv[0]), encoding="utf-8") as file:
         file.seek(0)
         box = json.load(file)
@@ -49,13 +50,13 @@ def main(argv):
     os._exit(os.waitstatus_to_exitcode(os.waitpid(first, 0)[1]) & 0xFF)
 
 
-def map_user(uid, gid):
+def map_user(uid: int, gid: int) -> None:
     write("/proc/self/setgroups", "deny")
     write("/proc/self/uid_map", f"1000 {uid} 1")
     write("/proc/self/gid_map", f"1000 {gid} 1")
 
 
-def build(box):
+def build(box: dict[str, Any]) -> None:
     """Make the root file system of the box and enter it."""
     mount(None, "/", None, MS_REC | MS_PRIVATE)
     mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755")
@@ -85,7 +86,7 @@ def build(box):
     os.chdir("/")
 
 
-def make_devices():
+def make_devices() -> None:
     os.makedirs("/new/dev", exist_ok=True)
     for name in DEVICES:
         write(f"/new/dev/{name}", "")
@@ -94,7 +95,7 @@ def make_devices():
         os.symlink(target, f"/new/dev/{link}")
 
 
-def bind(source, target):
+def bind(source: str, target: str) -> None:
     """Show a file or directory of the host at a place in the box, read-only with all below it."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
@@ -105,28 +106,28 @@ def bind(source, target):
     set_attributes(target, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, recursive=True)
 
 
-def write(path, text):
+def write(path: str, text: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def mount(source, target, kind, flags, options=None):
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
     arguments = [None if value is None else value.encode() for value in (source, target, kind)]
     check(libc.mount(*arguments, ctypes.c_ulong(flags), options.encode() if options else None), f"mount of {target}")
 
 
-def set_attributes(target, attributes, *, recursive):
+def set_attributes(target: str, attributes: int, *, recursive: bool) -> None:
     attr = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
     flags = AT_RECURSIVE if recursive else 0
     result = libc.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, target.encode(), flags, attr, ctypes.sizeof(attr))
     check(result, f"read-only mount of {target}")
 
 
-def pivot_root(new, old):
+def pivot_root(new: str, old: str) -> None:
     check(libc.syscall(SYS_PIVOT_ROOT[os.uname().machine], new.encode(), old.encode()), "pivot_root")
 
 
-def check(result, what):
+def check(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")

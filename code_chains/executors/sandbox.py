@@ -255,7 +255,7 @@ class _Run:
             descriptors=(control, *writers[:4]),
             extra=tuple(inputs.values()),
         )
-        handed.callback(lambda: [os.close(descriptor) for descriptor in box.own])
+        handed.callback(lambda: list(map(os.close, box.own)))
         environment = {**ENVIRONMENT, "HOME": private, "TMPDIR": private} if private else ENVIRONMENT
         request |= {
             "uid": box.uid,
@@ -411,7 +411,11 @@ class _Run:
     ) -> tuple[Status, ErrorReport | None, str | None]:
         """Status, error and result. The watcher's word goes before the program's."""
         if self.flooded:
-            return "output_limit", ErrorReport("OutputLimit", f"More than {self.limits.output} bytes were printed."), None
+            return (
+                "output_limit",
+                ErrorReport("OutputLimit", f"More than {self.limits.output} bytes were printed."),
+                None,
+            )
         if not told or told.get("reason"):
             return (*self._limit(str(told.get("reason", "timeout"))), None)
         if told["exit"] == 0 and frames and (ending := _ending_from(frames[-1])):
@@ -442,7 +446,7 @@ def _private_directory() -> Iterator[str]:
         yield path
 
 
-def _frames(data: bytes) -> list[dict[str, Any]]:
+def _frames(data: bytes | bytearray) -> list[dict[str, Any]]:
     """Complete lines of JSON objects; anything else is left out, since a program may write here too."""
     found = []
     for line in bytes(data).split(b"\n")[:-1]:

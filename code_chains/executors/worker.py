@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import ctypes
+import io
 import json
 import os
 import platform
@@ -23,17 +24,23 @@ import socket
 import struct
 import sys
 import time
+import types
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+Json = dict[str, Any]
+Confine = Callable[[list[str]], bool]
 
 TICK = 0.02
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 4, 36, 38, 22
 REASONABLE_REPR = 100_000
 
 
-def main(argv):
-    control, status, result, out, err, request = map(int, argv)
-    with os.fdopen(request, encoding="utf-8") as file:
+def main(argv: list[str]) -> None:
+    control, status, result, out, err, described = map(int, argv)
+    with os.fdopen(described, encoding="utf-8") as file:
         file.seek(0)
-        request = json.load(file)
+        request: Json = json.load(file)
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     if request["uid"]:
@@ -62,15 +69,16 @@ def main(argv):
 # -- the watcher -----------------------------------------------------------------------------------------------------------
 
 
-def watch(child, control, request, began):
+def watch(child: int, control: int, request: Json, began: float) -> Json:
     """Wait until the child ends or breaks a limit; returns how it ended."""
-    limits, reason = request["limits"], None
+    limits: Json = request["limits"]
+    reason: str | None = None
     poll = select.poll()
     poll.register(control, select.POLLIN | select.POLLHUP)
     with contextlib.suppress(AttributeError, OSError):
         poll.register(os.pidfd_open(child), select.POLLIN)
     code = usage = None
-    while code is None:
+    while code is None or usage is None:
         left = began + limits["seconds"] - time.monotonic()
         ready = poll.poll(max(0, min(TICK, left)) * 1000)
         if any(descriptor == control for descriptor, _ in ready):
@@ -86,7 +94,7 @@ def watch(child, control, request, began):
     return {"exit": code, "signal": killed, "reason": reason, "seconds": seconds, "peak": usage.ru_maxrss * 1024}
 
 
-def reap(child):
+def reap(child: int) -> tuple[int | None, resource.struct_rusage | None]:
     """Collect every process that ended; the child's exit code and usage once it is among them."""
     code = usage = None
     with contextlib.suppress(ChildProcessError):
@@ -99,7 +107,7 @@ def reap(child):
     return code, usage
 
 
-def over_limit(child, limits):
+def over_limit(child: int, limits: Json) -> str | None:
     pids = tree(child)
     if len(pids) > limits["processes"]:
         return "processes"
@@ -110,7 +118,7 @@ def over_limit(child, limits):
     return None
 
 
-def tree(child):
+def tree(child: int) -> list[int]:
     """Processes of the run: all others in a box of its own, the watcher's descendants elsewhere."""
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -119,14 +127,15 @@ def tree(child):
     if os.getpid() == 1:
         return [pid for pid in pids if pid != 1]
     parents = {pid: parent(pid) for pid in pids}
-    found, fresh = set(), {os.getpid()}
+    found: set[int] = set()
+    fresh = {os.getpid()}
     while fresh:
         fresh = {pid for pid, above in parents.items() if above in fresh} - found
         found |= fresh
     return sorted(found)
 
 
-def parent(pid):
+def parent(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[1])
@@ -134,17 +143,17 @@ def parent(pid):
         return 0
 
 
-def resident(pid):
+def resident(pid: int) -> int:
     """Resident bytes that are not read from files."""
     return field(f"/proc/{pid}/status", (b"RssAnon:", b"RssShmem:"))
 
 
-def proportional(pid):
+def proportional(pid: int) -> int:
     """Resident bytes with shared pages divided among those who share them."""
     return field(f"/proc/{pid}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) or resident(pid)
 
 
-def field(path, names):
+def field(path: str, names: tuple[bytes, ...]) -> int:
     try:
         with open(path, "rb") as file:
             return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(names))
@@ -152,7 +161,7 @@ def field(path, names):
         return 0
 
 
-def files_in(place):
+def files_in(place: str) -> int:
     try:
         found = os.statvfs(place)
     except OSError:
@@ -160,7 +169,7 @@ def files_in(place):
     return found.f_files - found.f_ffree
 
 
-def kill_tree(child):
+def kill_tree(child: int) -> None:
     """Kill everything the run started and wait until it is gone."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
@@ -180,7 +189,7 @@ def kill_tree(child):
         time.sleep(0.001)
 
 
-def place_files(files):
+def place_files(files: list[tuple[int, str]]) -> None:
     """Copy each file from its descriptor into the working directory, read-only."""
     for descriptor, name in files:
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
@@ -193,7 +202,7 @@ def place_files(files):
 # -- the child: lock in, prove it, run ------------------------------------------------------------------------------------
 
 
-def be_the_program(request, result, out, err, confine):
+def be_the_program(request: Json, result: int, out: int, err: int, confine: Confine | None) -> NoReturn:
     log = 2
     try:
         result, log = move_up(result), move_up(os.dup(2))
@@ -209,7 +218,7 @@ def be_the_program(request, result, out, err, confine):
     os._exit(0)
 
 
-def prepare(request, result, log, out, err, confine):
+def prepare(request: Json, result: int, log: int, out: int, err: int, confine: Confine | None) -> Json:
     """Lock this process in and tell the host what a probe finds then."""
     os.setsid()
     prctl(PR_SET_DUMPABLE, 1)
@@ -225,13 +234,14 @@ def prepare(request, result, log, out, err, confine):
     layers = lock_in(request, confine)
     found = {"probe": probe(request["probe"]), "layers": layers}
     send(result, found)
-    sys.stdout.reconfigure(line_buffering=True)
-    sys.stderr.reconfigure(line_buffering=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # What was printed survives a kill.
     sys.path.insert(0, "")
     return found
 
 
-def move_up(descriptor):
+def move_up(descriptor: int) -> int:
     """Move a descriptor to a number that no program reaches by counting from 3."""
     import fcntl
 
@@ -240,13 +250,13 @@ def move_up(descriptor):
     return moved
 
 
-def send(descriptor, frame):
+def send(descriptor: int, frame: Json) -> None:
     data = memoryview(json.dumps(frame).encode() + b"\n")
     while data:
         data = data[os.write(descriptor, data) :]
 
 
-def lock_in(request, confine):
+def lock_in(request: Json, confine: Confine | None) -> list[str]:
     """Put the kernel's limits on this process; returns the names of the layers in force."""
     limits, layers = request["limits"], list(request["layers"])
     for kind, value in (
@@ -272,13 +282,13 @@ def lock_in(request, confine):
     return layers
 
 
-def own_data():
+def own_data() -> int:
     """Bytes of data this process had before the program began."""
     return field("/proc/self/status", (b"VmData:",))
 
 
-def load_landlock():
-    """sandlock's Landlock for the calling process, or None where it or the kernel lacks it."""
+def load_landlock() -> Confine | None:
+    """Sandlock's Landlock for the calling process, or None where it or the kernel lacks it."""
     try:
         import sandlock
 
@@ -286,7 +296,7 @@ def load_landlock():
     except Exception:
         return None
 
-    def confine(writable):
+    def confine(writable: list[str]) -> bool:
         places = [place for place in writable if os.path.exists(place)]
         try:
             sandlock.confine(sandlock.Sandbox(fs_readable=["/"], fs_writable=places))
@@ -297,7 +307,7 @@ def load_landlock():
     return confine
 
 
-def probe(canaries):
+def probe(canaries: Json) -> dict[str, bool]:
     """Try to get out, the plain way; True is what was found closed."""
     return {
         "filesystem": not can(lambda: open(canaries["file"]).close())
@@ -308,7 +318,7 @@ def probe(canaries):
     }
 
 
-def can(action):
+def can(action: Callable[[], object]) -> bool:
     try:
         action()
     except OSError:
@@ -316,13 +326,13 @@ def can(action):
     return True
 
 
-def alone():
+def alone() -> bool:
     """Whether every process that can be seen is the watcher or this one."""
     seen = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     return os.getppid() == 1 and seen <= {1, os.getpid()}
 
 
-def inherited(canaries):
+def inherited(canaries: Json) -> bool:
     """Whether the environment this process was started with holds anything of the host's."""
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -335,7 +345,7 @@ def inherited(canaries):
 # -- the system-call filter -------------------------------------------------------------------------------------------------
 
 # Numbers on x86_64 and aarch64; None where the call does not exist.
-DENIED = {
+DENIED: dict[str, tuple[int, int | None]] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
@@ -360,15 +370,15 @@ ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
 
-def filter_program(machine):
+def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
     """The filter as classic BPF instructions `(code, jump if true, jump if false, value)`."""
     column, arch = MACHINES[machine]
     program = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
     if machine == "x86_64":
         program += [(AT_LEAST, 0, 1, 0x40000000), (RETURN, 0, 0, KILL)]  # The x32 numbers would slip past the list.
-    for numbers in DENIED.values():
-        if numbers[column] is not None:
-            program += [(EQUAL, 0, 1, numbers[column]), (RETURN, 0, 0, EPERM)]
+    for number in (numbers[column] for numbers in DENIED.values()):
+        if number is not None:
+            program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, EPERM)]
     program += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, ENOSYS)]  # Its flags are behind a pointer; clone follows.
     program += [(EQUAL, 0, 4, CLONE[column]), (LOAD, 0, 0, 16)]
     program += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, EPERM), (RETURN, 0, 0, ALLOW)]
@@ -377,7 +387,7 @@ def filter_program(machine):
     return [*program, (RETURN, 0, 0, ALLOW)]
 
 
-def filter_calls():
+def filter_calls() -> bool:
     """Install the filter; False where this machine is not known."""
     if platform.machine() not in MACHINES or sys.maxsize < 2**32:
         return False
@@ -387,22 +397,21 @@ def filter_calls():
     return prctl(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(header)) == 0
 
 
-def prctl(option, *values):
+def prctl(option: int, *values: Any) -> int:
     """Linux's prctl; -1 elsewhere."""
     if not sys.platform.startswith("linux"):
         return -1
     arguments = [value if isinstance(value, ctypes.Array) else ctypes.c_ulong(value) for value in values]
     arguments += [ctypes.c_ulong(0)] * (4 - len(arguments))
-    return ctypes.CDLL(None, use_errno=True).prctl(option, *arguments)
+    return int(ctypes.CDLL(None, use_errno=True).prctl(option, *arguments))
 
 
 # -- running the program --------------------------------------------------------------------------------------------------
 
 
-def run(code, variables):
+def run(code: str, variables: Json) -> Json:
     """Run the program as `__main__`; returns its ending with the value a notebook would show."""
     import linecache
-    import types
 
     lines = [line + "\n" for line in code.split("\n")]
     linecache.cache["<code>"] = (len(code), None, lines, "<code>")
@@ -414,7 +423,7 @@ def run(code, variables):
         value = execute(code, names)
         finish_threads()
         result = show(value) if value is not None else show_named(names, variables)
-        ending = {"status": "ok", "result": result, "error": None}
+        ending: Json = {"status": "ok", "result": result, "error": None}
     except SystemExit as error:
         ending = {"status": "ok", "result": None, "error": None}
         if error.code not in (None, 0):
@@ -427,41 +436,42 @@ def run(code, variables):
     return ending
 
 
-def execute(code, names):
+def execute(code: str, names: Json) -> Any:
     """Run all statements; the value of the last one if it is an expression."""
     tree = ast.parse(code, "<code>")
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    tree.body = tree.body[:-1] if last else tree.body
     value = step(compile(tree, "<code>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
-    if last is not None:
+    if isinstance(last, ast.Expr):
         value = step(compile(ast.Expression(last.value), "<code>", "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
     return value
 
 
-def step(compiled, names):
+def step(compiled: types.CodeType, names: Json) -> Any:
     import inspect
 
-    value = eval(compiled, names)
+    value = eval(compiled, names)  # noqa: S307 - this is what the box is for
     if compiled.co_flags & inspect.CO_COROUTINE:
         import asyncio
 
-        async def wait():
+        async def wait() -> Any:
             return await value
 
         value = asyncio.run(wait())
     return value
 
 
-def show_named(names, variables):
+def show_named(names: Json, variables: Json) -> str | None:
     value = names.get("result")
     return None if value is None or "result" in variables else show(value)
 
 
-def show(value):
+def show(value: object) -> str:
     text = repr(value)
     return text if len(text) <= REASONABLE_REPR else text[:REASONABLE_REPR] + "…"
 
 
-def finish_threads():
+def finish_threads() -> None:
     """What an ordinary script does at its end: wait for threads, then call exit handlers."""
     import atexit
     import threading
@@ -472,17 +482,18 @@ def finish_threads():
     atexit._run_exitfuncs()
 
 
-def flush():
+def flush() -> None:
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(Exception):
-            stream.flush()
+            stream.flush()  # type: ignore[union-attr]  # Whatever the program made of it.
 
 
-def describe(error):
+def describe(error: BaseException) -> Json:
     """An exception as JSON: frames of the program alone, and the names of the frame that failed."""
     import traceback
 
-    frames, trace = [], error.__traceback__
+    frames: list[types.TracebackType] = []
+    trace = error.__traceback__
     while trace:
         frames.append(trace)
         trace = trace.tb_next
@@ -496,7 +507,7 @@ def describe(error):
     return {"type": type(error).__name__, "message": "", "line": line, "traceback": "", "locals": {}}
 
 
-def pack(error, line, text, names):
+def pack(error: BaseException, line: int | None, text: str, names: Json) -> Json:
     message = "\n".join(str(error).splitlines()[:20])[:2000]
     text = text if len(text) <= 6000 else text[:2000] + "\n…\n" + text[-4000:]
     return {
@@ -508,14 +519,13 @@ def pack(error, line, text, names):
     }
 
 
-def short_locals(names):
+def short_locals(names: Json) -> dict[str, str]:
     import reprlib
-    import types
 
     plain = types.ModuleType | types.FunctionType | types.BuiltinFunctionType | type
     brief = reprlib.Repr()
     brief.maxstring = brief.maxother = 100
-    found = {}
+    found: dict[str, str] = {}
     for name, value in list(names.items()):
         if not name.startswith("_") and not isinstance(value, plain) and len(found) < 12:
             with contextlib.suppress(Exception):

@@ -1,0 +1,168 @@
+"""What every test may rely on: no keys of the user's, a sandbox, and a server that speaks OpenAI's protocol."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.testing import ScriptedModel, asks_for_code
+
+SUM_CODE = "print('Sum:', sum(range(1, 6)))"
+SUM_ANSWER = "The sum is 15."
+QUESTION = "What is the sum of the numbers from 1 to 5?"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test may reach a paid service, or depend on what the user has set."""
+    for name in list(os.environ):
+        if (
+            name.startswith(("OPENAI_", "LANGSMITH_", "LANGCHAIN_", "CODE_CHAINS_MODEL"))
+            and name != "CODE_CHAINS_MODELS"
+        ):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=5)) as box:
+        yield box
+
+
+@pytest.fixture(params=["bubblewrap", "namespaces"])
+def launcher(request: pytest.FixtureRequest) -> str:
+    if request.param == "bubblewrap" and not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    return str(request.param)
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    """A model that knows one program and one answer."""
+    return ScriptedModel(lambda messages: f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else SUM_ANSWER)
+
+
+@pytest.fixture
+def sales(tmp_path: Path) -> Path:
+    path = tmp_path / "sales.csv"
+    path.write_text("region,amount\nnorth,10\nsouth,32\n")
+    return path
+
+
+def descendants() -> set[int]:
+    """Processes below this one that are still alive."""
+    parents: dict[int, tuple[int, str]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                state, parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[:2]
+            except (OSError, ValueError):
+                continue
+            parents[int(name)] = (int(parent), state)
+    found: set[int] = set()
+    fresh = {os.getpid()}
+    while fresh:
+        fresh = {pid for pid, (parent, state) in parents.items() if parent in fresh and state != "Z"} - found
+        found |= fresh
+    return found
+
+
+def soon(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether a condition becomes true within some seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@dataclass
+class OpenAI:
+    """A server of OpenAI's protocol on loopback. What it replies is a function of the messages; faults come first.
+
+    Attributes:
+        server: The HTTP server.
+        script: `messages -> reply`.
+        faults: Faults for the next requests, one each: `429`, `500`, `hang`, `cut`, `json`, `length`.
+        requests: Bodies of all requests so far.
+    """
+
+    server: HTTPServer
+    script: Callable[[list[dict[str, Any]]], str]
+    faults: list[str] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def base_url(self) -> str:
+        return self.server.url_for("/v1")
+
+    def answer(self, request: Request) -> Response:
+        body = json.loads(request.get_data())
+        self.requests.append(body)
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault in ("429", "500"):
+            error = {"error": {"message": f"fault {fault}", "type": "fault", "code": fault}}
+            return Response(json.dumps(error), int(fault), {"retry-after-ms": "10"}, content_type="application/json")
+        if fault == "hang":
+            time.sleep(3)
+        if fault == "json":
+            return Response("{not json", content_type="application/json")
+        text = self.script(body["messages"])
+        return self._stream(text, fault) if body.get("stream") else self._whole(text, fault)
+
+    def _whole(self, text: str, fault: str) -> Response:
+        reason = {"cut": None, "length": "length"}.get(fault, "stop")
+        text = text[: len(text) // 2] if fault in ("cut", "length") else text
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": reason}
+        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+        body = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "test",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return Response(json.dumps(body), content_type="application/json")
+
+    def _stream(self, text: str, fault: str) -> Response:
+        def chunks() -> Iterator[str]:
+            words = text.replace(" ", " \0").split("\0")
+            for word in words[: len(words) // 2] if fault == "cut" else words:
+                yield _event({"index": 0, "delta": {"role": "assistant", "content": word}, "finish_reason": None})
+            if fault != "cut":
+                reason = "length" if fault == "length" else "stop"
+                yield _event({"index": 0, "delta": {}, "finish_reason": reason})
+                yield _event(None, {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18})
+                yield "data: [DONE]\n\n"
+
+        return Response(chunks(), content_type="text/event-stream")
+
+
+def _event(choice: dict[str, Any] | None, usage: dict[str, int] | None = None) -> str:
+    body = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "test", "usage": usage}
+    return f"data: {json.dumps({**body, 'choices': [choice] if choice else []})}\n\n"
+
+
+@pytest.fixture
+def openai_server() -> Iterator[OpenAI]:
+    def script(messages: list[dict[str, Any]]) -> str:
+        told = "Output of the program:" in str(messages[-1]["content"])
+        return SUM_ANSWER if told else f"```python\n{SUM_CODE}\n```"
+
+    with HTTPServer(host="127.0.0.1", threaded=True) as server:
+        openai = OpenAI(server, script)
+        server.expect_request("/v1/chat/completions").respond_with_handler(openai.answer)
+        yield openai

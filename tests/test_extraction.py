@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.extraction import extract_code
+
+REPLIES = {
+    "a fence": ("```python\nprint(1)\n```", "print(1)"),
+    "a fence in prose": ("Sure!\n\n```py\nprint(1)\n```\nThat prints 1.", "print(1)"),
+    "a fence without a language": ("```\nprint(1)\n```", "print(1)"),
+    "a fence with attributes": ('```{python title="x.py"}\nprint(1)\n```', "print(1)"),
+    "upper case": ("```Python3\nprint(1)\n```", "print(1)"),
+    "tildes": ("~~~python\nprint('```')\n~~~", "print('```')"),
+    "a longer fence": ("````python\nprint('''\n```\n''')\n````", "print('''\n```\n''')"),
+    "several fences": ("```python\nx = 1\n```\nthen\n```python\nprint(x)\n```", "x = 1\n\nprint(x)"),
+    "a corrected second fence": (
+        "```python\ndef f(): return 1\n```\nBetter:\n```python\ndef f(): return 2\nprint(f())\n```",
+        "def f(): return 2\nprint(f())",
+    ),
+    "another language beside": ("```bash\npip install x\n```\n```python\nprint(1)\n```", "print(1)"),
+    "another language alone": ("```bash\nls\n```", ""),
+    "an unclosed fence": ("```python\nprint(1)\n", "print(1)"),
+    "an indented fence": ("1. Do this:\n\n   ```python\n   print(1)\n   ```", "print(1)"),
+    "CRLF": ("```python\r\nx = 1\r\nprint(x)\r\n```", "x = 1\nprint(x)"),
+    "a tag": ("<execute_python>\nprint(1)\n</execute_python>", "print(1)"),
+    "a tag around a fence": ("<execute_python>\n```python\nprint(1)\n```\n</execute_python>", "print(1)"),
+    "an unclosed tag": ("Let me run it. <execute_python>\nprint(1)", "print(1)"),
+    "a tag inside a program": ("```python\nprint('<code>x</code>')\n```", "print('<code>x</code>')"),
+    "a thought with a fence": ("<think>\n```python\nbad()\n```\n</think>\n```python\nprint(1)\n```", "print(1)"),
+    "an unclosed thought": ("<think>maybe ```python\nprint(1)\n```", ""),
+    "doctest prompts": ("```python\n>>> x = 1\n>>> print(x)\n1\n```", "x = 1\nprint(x)"),
+    "notebook magics": ("```python\n%matplotlib inline\n!pip install x\nprint(1)\n```", "print(1)"),
+    "bare code": ("x = 2\nprint(x)", "x = 2\nprint(x)"),
+    "a bare expression": ("sum(range(1, 6))", "sum(range(1, 6))"),
+    "bare code in prose": ("Use this:\n\nimport math\nprint(math.pi)\n\nHope it helps!", "import math\nprint(math.pi)"),
+    "JSON": ('{"code": "print(1)"}', "print(1)"),
+    "prose alone": ("The answer is 42.", ""),
+    "a word": ("Hello", ""),
+    "a number": ("15", ""),
+    "nothing": ("", ""),
+    "a broken program": ("```python\nprint(1\n```", "print(1"),
+}
+
+
+@pytest.mark.parametrize(("reply", "code"), REPLIES.values(), ids=REPLIES.keys())
+def test_finds_the_program(reply: str, code: str) -> None:
+    assert extract_code(reply).rstrip("\n") == code
+
+
+@given(st.text())
+def test_never_raises(reply: str) -> None:
+    assert isinstance(extract_code(reply), str)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["```", "```python\n", "\n", "<think>", "</think>", "<code>", "x = 1\n", ">>> y", "~~~", "{"])
+    )
+)
+def test_never_raises_on_scraps_of_markup(scraps: list[str]) -> None:
+    assert isinstance(extract_code("".join(scraps)), str)
+
+
+@given(st.integers(0, 10**6).map(lambda n: f"value = {n}\nprint(value)"))
+def test_what_was_fenced_comes_back(code: str) -> None:
+    assert extract_code(f"Here:\n\n```python\n{code}\n```\n") == f"{code}\n"

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.errors import InputError
+from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("", "empty"), (" \n", "empty"), ("x" * 1_000_000, "1,000,000 characters"), (5, "must be text")],
+    ids=["empty", "blank", "1 MB", "a number"],
+)
+def test_a_question_that_is_none_is_refused(query: object, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        check_query(query)
+
+
+@pytest.mark.parametrize("name", ["../x.csv", "/etc/x", "", ".", "a/../../b", "nul\0"])
+def test_a_name_that_leaves_the_working_directory_is_refused(name: str, sales: Path) -> None:
+    with pytest.raises(InputError, match="cannot be called"):
+        check_files({name: sales})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"gone\.csv' does not exist"):
+        check_files({"gone.csv": tmp_path / "gone.csv"})
+
+
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a directory"):
+        check_files({"data": tmp_path})
+
+
+def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no regular file"):
+        check_files({"pipe": tmp_path / "pipe"})
+
+
+@pytest.mark.parametrize("variables", [{"x": object()}, {"not a name": 1}, {"x": {1, 2}}, [1]])
+def test_a_variable_that_is_no_json_is_refused(variables: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        check_variables(variables)
+
+
+def test_a_table_is_described_with_its_columns(sales: Path) -> None:
+    assert "columns `region`, `amount`" in describe({"sales.csv": sales}, {})
+
+
+def test_a_german_table_is_described_with_its_separator(tmp_path: Path) -> None:
+    (tmp_path / "umsatz.csv").write_text("Region;Umsatz\nNord;1,5\nSüd;2,5\n")
+    assert "separated by ';', columns `Region`, `Umsatz`" in describe({"umsatz.csv": tmp_path / "umsatz.csv"}, {})
+
+
+def test_a_binary_file_is_described_as_such(tmp_path: Path) -> None:
+    (tmp_path / "x.bin").write_bytes(b"\0\1\2")
+    assert describe({"x.bin": tmp_path / "x.bin"}, {}).endswith("3 bytes, binary")
+
+
+def test_a_variable_is_described_with_its_type() -> None:
+    assert describe({}, {"n": [1, 2]}) == "- variable `n`: list, [1, 2]"
+
+
+@given(st.text())
+def test_a_fence_cannot_be_closed_from_inside(text: str) -> None:
+    fence, *_, last = fenced(text).split("\n")
+    assert last not in text.split("\n")
+    assert fence == f"{last}text"

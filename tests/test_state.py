@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.errors import CodeFailedError
+from code_chains.state import (
+    Artifact,
+    Attempt,
+    ErrorReport,
+    Execution,
+    Isolation,
+    Problem,
+    Record,
+    Usage,
+    Verdict,
+    as_json,
+)
+
+VERDICT = Verdict("failed", "none", "why")
+RECORDS: list[Record] = [
+    Problem("parses", "bad", 3),
+    VERDICT,
+    Attempt(1, "x", (Problem("parses", "bad"),), "refused", "no", VERDICT),
+    Usage(1, 2, 3, {"m": {"input_tokens": 2, "output_tokens": 3}}),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_record_survives_json(record: Record) -> None:
+    assert type(record).from_json(record.to_json()) == record
+
+
+@given(stdout=st.text(), result=st.none() | st.text(), data=st.binary())
+def test_an_execution_survives_json(stdout: str, result: str | None, data: bytes) -> None:
+    error = ErrorReport("E", "m", 1, "t", {"x": "1"})
+    isolation = Isolation("kernel", "bubblewrap", filesystem=True, layers=("seccomp",))
+    artifacts = (Artifact("a.png", "image/png", data),)
+    done = Execution("error", stdout, "", result, error, artifacts, isolation=isolation)
+    assert Execution.from_json(done.to_json()) == done
+
+
+def test_a_forged_record_is_refused() -> None:
+    with pytest.raises(ValueError, match="status"):
+        Execution.from_dict({"status": "splendid"})
+
+
+def test_a_failure_can_be_raised_with_its_record() -> None:
+    done = Execution("timeout", error=ErrorReport("Timeout", "too long"))
+    with pytest.raises(CodeFailedError, match="too long") as raised:
+        done.raise_for_failure()
+    assert raised.value.execution is done
+
+
+@pytest.mark.parametrize(
+    ("stdout", "result", "output"),
+    [("a\n", None, "a"), ("", "5", "5"), ("a\n", "5", "a\n5"), ("5\n", "5", "5"), ("", None, "")],
+)
+def test_output_is_what_a_person_would_have_seen(stdout: str, result: str | None, output: str) -> None:
+    assert Execution("ok", stdout=stdout, result=result).output == output
+
+
+def test_a_whole_result_is_json() -> None:
+    state = {"query": "q", "verdict": VERDICT, "attempts": [RECORDS[2]], "files": {"a": object()}}
+    assert json.loads(json.dumps(as_json(state)))["verdict"]["reason"] == "why"
