@@ -78,7 +78,7 @@ def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
         if checks not in POLICIES:
             raise ConfigurationError("checks", checks, f"one of {sorted(POLICIES)}, or a list of functions")
         return POLICIES[checks]
-    several = tuple(checks) if isinstance(checks, Sequence) else (cast("Check", checks),)
+    several = cast("tuple[Check, ...]", tuple(checks) if isinstance(checks, Sequence) else (checks,))
     if not all(callable(check) for check in several):
         raise ConfigurationError("checks", checks, f"one of {sorted(POLICIES)}, or functions from code to problems")
     return several

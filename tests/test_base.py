@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import operator
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -61,11 +63,11 @@ def both(tell: Tell) -> Sequence:
 
 
 def total(chunks: Iterator[State]) -> State:
-    return dict(sum(chunks, AddableDict()))
+    return dict(functools.reduce(operator.add, chunks, AddableDict()))
 
 
 async def atotal(chunks: AsyncIterator[State]) -> State:
-    return dict(sum([chunk async for chunk in chunks], AddableDict()))
+    return total(iter([chunk async for chunk in chunks]))
 
 
 class Recorder(BaseCallbackHandler):

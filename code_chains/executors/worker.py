@@ -32,6 +32,7 @@ Json = dict[str, Any]
 Confine = Callable[[list[str]], bool]
 
 TICK = 0.02
+encode = json.JSONEncoder().encode  # Bound before any program can replace it.
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 4, 36, 38, 22
 REASONABLE_REPR = 100_000
 
@@ -63,7 +64,7 @@ def main(argv: list[str]) -> None:
         os.close(descriptor)
     ending = watch(child, control, request, began)
     kill_tree(child)
-    os.write(status, json.dumps(ending).encode() + b"\n")
+    send(status, ending)
 
 
 # -- the watcher -----------------------------------------------------------------------------------------------------------
@@ -251,7 +252,7 @@ def move_up(descriptor: int) -> int:
 
 
 def send(descriptor: int, frame: Json) -> None:
-    data = memoryview(json.dumps(frame).encode() + b"\n")
+    data = memoryview(encode(frame).encode() + b"\n")
     while data:
         data = data[os.write(descriptor, data) :]
 

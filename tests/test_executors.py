@@ -1,0 +1,347 @@
+"""The promise of an executor, kept by each place where code runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors.launchers import LAUNCHERS, choose_launcher
+from code_chains.testing import ExecutorContract
+
+from .conftest import descendants, soon
+
+LIMITS = Limits(seconds=2, memory="256M", output="64K")
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+class TestBubblewrap(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        with SandboxExecutor(limits=LIMITS, launcher="bubblewrap") as executor:
+            yield executor
+
+
+class TestNamespaces(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        with SandboxExecutor(limits=LIMITS, launcher="namespaces") as executor:
+            yield executor
+
+
+class TestProcess(ExecutorContract):
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        with ProcessExecutor(limits=LIMITS) as executor:
+            yield executor
+
+
+@pytest.fixture
+def box(launcher: Any) -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=3, processes=24, files=500, disk="8M"), launcher=launcher) as box:
+        yield box
+
+
+# -- what a run gives ----------------------------------------------------------------------------------------------------
+
+
+def test_a_probe_inside_finds_everything_closed(box: SandboxExecutor) -> None:
+    isolation = box.run("1").isolation
+    assert isolation is not None
+    assert (isolation.level, isolation.open) == ("kernel", ())
+    assert {"namespaces", "seccomp", "rlimits"} <= set(isolation.layers)
+
+
+def test_no_protection_is_reported_as_such() -> None:
+    with ProcessExecutor() as place:
+        isolation = place.run("1").isolation
+    assert isolation is not None
+    assert isolation.level == "none"
+    assert {"filesystem", "network"} <= set(isolation.open)
+
+
+def test_a_box_that_is_open_runs_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(LAUNCHERS, "namespaces", LAUNCHERS["none"])
+    monkeypatch.setattr(SandboxExecutor, "confined", False)
+    trace = tmp_path / "trace"
+    with SandboxExecutor(launcher="namespaces") as box, pytest.raises(IsolationError, match="filesystem"):
+        box.run(f"open({str(trace)!r}, 'w')")
+    assert not trace.exists()
+
+
+def test_a_box_that_cannot_be_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LAUNCHERS, "bubblewrap", lambda box: ["bwrap", "--no-such-option"])
+    with SandboxExecutor(launcher="bubblewrap") as box, pytest.raises(IsolationError, match="apt install bubblewrap"):
+        box.run("1")
+
+
+def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    with pytest.raises(IsolationError, match="needs Linux"):
+        choose_launcher()
+
+
+def test_files_are_read_only_copies(box: SandboxExecutor, sales: Path) -> None:
+    done = box.run("print(open('data/s.csv').read()); open('data/s.csv', 'a')", files={"data/s.csv": sales})
+    assert "south,32" in done.stdout
+    assert done.error is not None
+    assert done.error.type == "PermissionError"
+
+
+def test_a_private_file_can_be_given(box: SandboxExecutor, sales: Path) -> None:
+    sales.chmod(0o600)
+    assert box.run("len(open('s.csv').read())", files={"s.csv": sales}).result == "32"
+
+
+def test_a_big_file_is_not_counted_against_the_disk(box: SandboxExecutor, tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(b"x" * (20 << 20))
+    done = box.run(
+        "open('out', 'wb').write(b'y' * (4 << 20)), len(open('big').read())", files={"big": tmp_path / "big"}
+    )
+    assert done.result == f"({4 << 20}, {20 << 20})"
+
+
+def test_the_environment_is_clean(box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "hunter2")
+    assert box.run("import os; 'hunter2' in str(os.environ)").result == "False"
+
+
+def test_it_runs_as_main_from_a_private_directory(box: SandboxExecutor) -> None:
+    assert box.run("import os; __name__, os.getcwd(), os.listdir()").result == "('__main__', '/work', [])"
+
+
+def test_top_level_await_works(box: SandboxExecutor) -> None:
+    assert box.run("import asyncio\nawait asyncio.sleep(0.01, 5)").result == "5"
+
+
+def test_numpy_and_pandas_work(box: SandboxExecutor) -> None:
+    done = box.run("import numpy, pandas\npandas.DataFrame({'a': [1, 2]}).a.sum()")
+    assert done.result == "np.int64(3)"
+
+
+def test_processes_and_threads_of_a_program_work(box: SandboxExecutor) -> None:
+    code = "from multiprocessing import Pool\nwith Pool(2) as pool: print(pool.map(abs, [-1, -2]))"
+    assert box.run(code).stdout == "[1, 2]\n"
+    code = "import threading\nthreading.Thread(target=lambda: print('late')).start()"
+    assert box.run(code).stdout == "late\n"
+
+
+def test_a_program_can_start_python(box: SandboxExecutor) -> None:
+    code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'print(7)'], capture_output=True).stdout"
+    assert box.run(code).result == "b'7\\n'"
+
+
+def test_a_traceback_shows_the_programs_lines_alone(box: SandboxExecutor) -> None:
+    error = box.run("def f(n):\n    return 1 / n\nf(0)").error
+    assert error is not None
+    assert "return 1 / n" in error.traceback
+    assert "worker.py" not in error.traceback
+    assert (error.line, error.locals) == (2, {"n": "0"})
+
+
+def test_input_is_at_its_end(box: SandboxExecutor) -> None:
+    error = box.run("input('name?')").error
+    assert error is not None
+    assert error.type == "EOFError"
+
+
+# -- how a run ends ------------------------------------------------------------------------------------------------------
+
+ENDINGS = {
+    "sys.exit": ("import sys; print(1); sys.exit()", "ok"),
+    "sys.exit with a code": ("import sys; sys.exit(3)", "error"),
+    "os._exit": ("import os; os._exit(0)", "killed"),
+    "kills itself": ("import os; os.kill(os.getpid(), 9)", "killed"),
+    "kills the watcher": (
+        "import os, time\nfor pid in (1, -1, os.getppid()):\n  for n in (9, 15, 19, 2):\n    try: os.kill(pid, n)\n"
+        "    except OSError: pass\ntime.sleep(0.2); print(1)",
+        "ok",
+    ),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "killed"),
+    "endless": ("while True: pass", "timeout"),
+    "endless in C": ("9 ** 9 ** 9", "timeout"),
+    "endless atexit": ("import atexit, time; atexit.register(time.sleep, 60)", "timeout"),
+    "ignores signals": (
+        "import signal\nfor n in range(1, 64):\n  try: signal.signal(n, signal.SIG_IGN)\n  except Exception: pass\n"
+        "while True: pass",
+        "timeout",
+    ),
+    "sleeping thread": ("import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()", "timeout"),
+    "flood": ("while True: print('x' * 10000)", "output_limit"),
+    "flood of errors": ("import sys\nwhile True: sys.stderr.write('x' * 10000)", "output_limit"),
+    "flood of a child": ("import os\nos.fork()\nwhile True: print('x' * 10000)", "output_limit"),
+    "forks": ("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", "killed"),
+    "memory": ("x = bytearray(1 << 34)", "memory"),
+    "memory in pieces": ("x = [b'x' * (1 << 20) + bytes([n % 256]) for n in range(10**6)]", "memory"),
+    "memory of children": (
+        "import os, time\nfor _ in range(8):\n  if not os.fork():\n    x = b'x' * (200 << 20); time.sleep(60)\ntime.sleep(60)",
+        "memory",
+    ),
+    "shared memory": ("import mmap\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(9)]\n[m.write(b'x' * (1 << 28)) for m in keep]", "memory"),
+    "disk": ("open('x', 'wb').write(b'x' * (1 << 28))", "error"),
+    "many files": ("import os\nfor n in range(10**9): open(f'f{n}', 'w').close()", "killed"),
+    "recursion": ("def f(): f()\nf()", "error"),
+    "deep result": ("x = []\nfor _ in range(100000): x = [x]\nresult = x", "error"),
+    "endless repr": ("class X:\n  def __repr__(self):\n    while True: pass\nX()", "timeout"),
+    "raises BaseException": ("raise BaseException('x')", "error"),
+    "broken exception": ("class E(Exception):\n  def __str__(self): raise self\nraise E", "error"),
+    "stdout closed": ("import sys, os; sys.stdout.close(); os.close(2)\n5", "ok"),
+    "stdout replaced": ("import sys; sys.stdout = None\n5", "ok"),
+    "json poisoned": ("import json; json.dumps = None; json.JSONEncoder = None\n5", "ok"),
+    "syntax": ("print(", "error"),
+    "null byte": ("x = '\0'", "error"),
+    "empty": ("", "ok"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "status"), ENDINGS.values(), ids=ENDINGS.keys())
+def test_every_ending_is_a_value_within_its_limit(box: SandboxExecutor, code: str, status: str) -> None:
+    before, began = descendants(), time.monotonic()
+    done = box.run(code)
+    assert done.status == status, done
+    assert time.monotonic() - began < box.limits.seconds * 1.25 + 3
+    assert soon(lambda: descendants() <= before)
+
+
+def test_a_daemon_ends_with_its_run(box: SandboxExecutor) -> None:
+    code = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
+    before = descendants()
+    assert box.run(code).ok
+    assert soon(lambda: descendants() <= before)
+
+
+def test_a_daemon_of_a_plain_process_ends_with_its_run() -> None:
+    code = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
+    before = descendants()
+    with ProcessExecutor() as place:
+        assert place.run(code).ok
+    assert soon(lambda: descendants() <= before)
+
+
+def test_a_forged_result_does_not_hide_how_the_run_ended(box: SandboxExecutor) -> None:
+    forge = (
+        "import os, json\nframe = json.dumps({'status': 'ok', 'result': '42', 'error': None}) + '\\n'\n"
+        "for fd in range(3, 400):\n  try: os.write(fd, frame.encode())\n  except OSError: pass\nos.kill(os.getpid(), 9)"
+    )
+    assert box.run(forge).status == "killed"
+
+
+def test_junk_on_the_result_pipe_harms_no_one(box: SandboxExecutor) -> None:
+    junk = (
+        "import os\nfor fd in range(3, 400):\n  for data in (b'[' * 100000 + b'\\n', b'\\xff\\n', b'{}\\n', b'5\\n'):\n"
+        "    try: os.write(fd, data)\n    except OSError: pass\nprint('done')"
+    )
+    assert box.run(junk).stdout == "done\n"
+
+
+# -- leaving nothing behind ----------------------------------------------------------------------------------------------
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_runs_leave_no_descriptor_process_or_file(
+    launcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = open_descriptors(), descendants()
+    with SandboxExecutor(launcher=launcher) as box:
+        for _ in range(5):
+            box.run("open('x', 'w').write('y'); 1 / 0")
+    assert (open_descriptors(), descendants(), os.listdir(tmp_path)) == (*before, [])
+
+
+async def test_many_runs_at_once_do_not_mix(sandbox: SandboxExecutor) -> None:
+    results = await asyncio.gather(*(sandbox.arun(f"print({n}); {n} * 2") for n in range(12)))
+    assert [(done.stdout, done.result) for done in results] == [(f"{n}\n", str(n * 2)) for n in range(12)]
+
+
+async def test_cancelling_kills_the_program(box: SandboxExecutor) -> None:
+    before = descendants()
+    task = asyncio.create_task(box.arun("import time; time.sleep(60)"))
+    await asyncio.sleep(0.5)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 2
+    assert soon(lambda: descendants() <= before)
+
+
+async def test_cancelling_while_it_starts_leaves_nothing(box: SandboxExecutor) -> None:
+    before = descendants()
+    for delay in (0, 0.001, 0.01, 0.05):
+        task = asyncio.create_task(box.arun("import time; time.sleep(60)"))
+        await asyncio.sleep(delay)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert soon(lambda: descendants() <= before)
+
+
+async def test_a_run_does_not_block_the_loop(sandbox: SandboxExecutor) -> None:
+    task, gap = asyncio.create_task(sandbox.arun("import time; time.sleep(0.5)")), 0.0
+    while not task.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.005)
+        gap = max(gap, time.monotonic() - before)
+    assert gap < 0.3
+
+
+async def test_async_ends_like_sync(box: SandboxExecutor) -> None:
+    for code in ("1 + 1", "1 / 0", "while True: pass", "import os; os._exit(0)"):
+        assert await box.arun(code) == box.run(code)
+
+
+def test_a_closed_executor_refuses() -> None:
+    box = SandboxExecutor()
+    box.close()
+    box.close()
+    with pytest.raises(ExecutorError, match="closed"):
+        box.run("1")
+
+
+# -- wrong use -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "named"),
+    [
+        ({"seconds": 0}, "seconds"),
+        ({"memory": "lots"}, "memory"),
+        ({"output": -1}, "output"),
+        ({"processes": "x"}, "proc"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(limits: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"Limits\.{named}"):
+        Limits(**limits)
+
+
+@pytest.mark.parametrize(
+    ("size", "count"), [("512M", 512 << 20), ("1g", 1 << 30), ("2 KiB", 2048), (77, 77), ("1.5K", 1536)]
+)
+def test_sizes_are_understood(size: int | str, count: int) -> None:
+    assert Limits(memory=size).memory_bytes == count
+
+
+@pytest.mark.parametrize("arguments", [{"require": "trust"}, {"launcher": "rocket"}, {"limits": {"seconds": 3}}])
+def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(arguments))):
+        SandboxExecutor(**arguments)
+
+
+def test_a_missing_file_is_refused_before_anything_starts(box: SandboxExecutor) -> None:
+    before = descendants()
+    with pytest.raises(InputError, match="does not exist"):
+        box.run("1", files={"a.csv": "/nowhere/a.csv"})
+    assert descendants() == before

@@ -1,0 +1,224 @@
+"""The assembled chain, from a question to an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import operator
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_classic.chains import SequentialChain
+from langchain_classic.memory import ConversationBufferMemory
+from langchain_core.messages import BaseMessage
+
+from code_chains import create_code_chain
+from code_chains.chains.base import State, Transform
+from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.factory import CodeChain
+from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import QUESTION, SUM_ANSWER, descendants, soon
+
+
+@pytest.fixture
+def chain(model: ScriptedModel, sandbox: SandboxExecutor) -> CodeChain:
+    return create_code_chain(model, executor=sandbox)
+
+
+def writing(code: str) -> ScriptedModel:
+    return ScriptedModel(lambda messages: f"```python\n{code}\n```" if asks_for_code(messages) else "Told.")
+
+
+def test_a_question_gets_code_output_verdict_and_answer(chain: CodeChain) -> None:
+    result = chain.invoke({"query": QUESTION})
+    assert (result["output"], result["verdict"].status, result["answer"]) == ("Sum: 15", "unverified", SUM_ANSWER)
+    assert set(result) == {"query", *chain.output_keys}
+
+
+def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
+    keys = [next(iter(chunk)) for chunk in chain.stream({"query": QUESTION})]
+    assert keys[:4] == ["query", "attempts", "code", "answer"]
+    assert keys[-1] == "usage"
+
+
+async def test_all_ways_give_the_same(chain: CodeChain) -> None:
+    expected = chain.invoke(QUESTION)
+    chunks = [chunk async for chunk in chain.astream(QUESTION)]
+    assert await chain.ainvoke(QUESTION) == expected
+    assert dict(functools.reduce(operator.add, chunks)) == expected
+    assert chain.batch([{"query": QUESTION}] * 2) == [expected] * 2 == await chain.abatch([{"query": QUESTION}] * 2)
+
+
+async def test_every_stage_is_an_event_by_its_name(chain: CodeChain) -> None:
+    events = [event async for event in chain.astream_events(QUESTION, version="v2")]
+    stages = ["code_chain", "repair", "attempt", "generate", "validate", "execute", "evaluate", "interpret"]
+    assert [event["name"] for event in events if event["event"] == "on_chain_start"] == stages
+    assert events[-1]["name"] == "code_chain"
+
+
+def test_usage_counts_every_call(chain: CodeChain) -> None:
+    usage = chain.invoke(QUESTION)["usage"]
+    assert (usage.model_calls, usage.by_model["scripted"]["output_tokens"]) == (2, usage.output_tokens)
+
+
+def test_the_data_of_a_file_is_used(sandbox: SandboxExecutor, sales: Path) -> None:
+    code = "import csv\nprint(sum(int(row['amount']) for row in csv.DictReader(open('sales.csv'))))"
+    chain = create_code_chain(writing(code), executor=sandbox)
+    assert chain.invoke({"query": "total?", "files": {"sales.csv": sales}})["output"] == "42"
+
+
+def test_it_can_leave_the_telling_out(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(model, executor=sandbox, interpret=False)
+    assert "answer" not in chain.invoke(QUESTION)
+
+
+def test_it_fits_into_a_users_stock_chain(chain: CodeChain) -> None:
+    def shout(state: State) -> State:
+        return {"loud": state["answer"].upper()}
+
+    loud = Transform(input_variables=["answer"], output_variables=["loud"], transform=shout)
+    stock = SequentialChain(chains=[chain, loud], input_variables=["query"], output_variables=["loud", "verdict"])
+    assert stock.invoke({"query": QUESTION})["loud"] == SUM_ANSWER.upper()
+
+
+def test_it_becomes_a_tool_with_typed_arguments(chain: CodeChain) -> None:
+    tool = chain.as_tool(name="answer", description="Answers with code.")
+    assert tool.args["query"]["type"] == "string"
+    assert tool.invoke({"query": QUESTION})["answer"] == SUM_ANSWER
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainDeprecationWarning")
+def test_a_classic_memory_gives_the_history(sandbox: SandboxExecutor) -> None:
+    asked: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        asked.append(str(messages[-1].text))
+        return "print(15)" if asks_for_code(messages) else "It is 15."
+
+    memory = ConversationBufferMemory(memory_key="history", input_key="query", output_key="answer")
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, memory=memory)
+    chain.invoke({"query": "first"})
+    chain.invoke({"query": "second"})
+    assert "Human: first\nAI: It is 15." in asked[2]
+
+
+def test_the_graph_draws_every_stage(chain: CodeChain) -> None:
+    drawn = chain.get_graph().draw_mermaid()
+    assert all(f"{stage}({stage})" in drawn for stage in ("generate", "validate", "execute", "evaluate", "interpret"))
+
+
+# -- bad models and bad code: honest values ------------------------------------------------------------------------------
+
+HOPELESS = {
+    "prose": ("I cannot do that.", "no Python program"),
+    "nothing": ("", "no Python program"),
+    "the same broken code again": ("```python\n1 / 0\n```", "division by zero"),
+    "an unknown name": ("```python\nprint(total)\n```", "undefined name 'total'"),
+    "code that prints nothing": ("```python\nx = 1\n```", "printed nothing"),
+    "code that never ends": ("```python\nwhile True: pass\n```", "did not end within 1 seconds"),
+    "a flood": ("```python\nwhile True: print('x' * 9999)\n```", "bytes were printed"),
+    "forks": ("```python\nimport os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n```", "processes"),
+    "eats memory": ("```python\nx = bytearray(1 << 36)\n```", "MemoryError"),
+    "sys.exit": ("```python\nimport sys; sys.exit('gave up')\n```", "gave up"),
+    "os._exit": ("```python\nimport os; os._exit(0)\n```", "exit code 0"),
+    "kills itself": ("```python\nimport os; os.kill(os.getpid(), 9)\n```", "SIGKILL"),
+}
+
+
+@pytest.mark.parametrize(("reply", "reason"), HOPELESS.values(), ids=HOPELESS.keys())
+def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> None:
+    told = ScriptedModel(lambda messages: reply if asks_for_code(messages) else "It is 15.")
+    before = descendants()
+    with create_code_chain(told, limits=Limits(seconds=1), max_attempts=3) as chain:
+        result = chain.invoke({"query": QUESTION})
+    assert (result["verdict"].status, len(result["attempts"])) == ("failed", 2)
+    assert reason in result["answer"]
+    assert soon(lambda: descendants() <= before)
+
+
+# -- wrong use -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"executor": "docker"}, "executor='docker'"),
+        ({"executor": None}, "executor=None"),
+        ({"checks": "paranoid"}, "checks='paranoid'"),
+        ({"max_attempts": 0}, "max_attempts=0"),
+        ({"max_attempts": "3"}, "max_attempts='3'"),
+        ({"limits": {"seconds": 5}}, "limits="),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_would_do(
+    model: ScriptedModel, arguments: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=named) as raised:
+        create_code_chain(model, **arguments)
+    assert "Pass " in str(raised.value)
+
+
+def test_limits_belong_to_an_executor_that_is_passed_in(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
+    with pytest.raises(ConfigurationError, match="limits"):
+        create_code_chain(model, executor=sandbox, limits=Limits())
+
+
+@pytest.mark.parametrize("query", ["", "   ", "x" * 1_000_000, 5])
+def test_a_question_that_is_none_is_refused(chain: CodeChain, query: Any) -> None:
+    with pytest.raises(InputError):
+        chain.invoke({"query": query})
+
+
+def test_a_missing_file_is_refused(chain: CodeChain) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        chain.invoke({"query": QUESTION, "files": {"a.csv": "/nowhere/a.csv"}})
+
+
+def test_leaving_it_closes_its_own_executor_alone(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
+    with create_code_chain(model) as own:
+        pass
+    with pytest.raises(ExecutorError, match="closed"):
+        own.invoke(QUESTION)
+    with create_code_chain(model, executor=sandbox):
+        pass
+    assert sandbox.run("1").ok
+
+
+def test_every_error_of_ours_has_one_root() -> None:
+    assert issubclass(ConfigurationError, CodeChainsError)
+    assert issubclass(InputError, ValueError)
+
+
+# -- async ---------------------------------------------------------------------------------------------------------------
+
+
+async def test_the_loop_is_never_blocked(sandbox: SandboxExecutor) -> None:
+    slow = ScriptedModel(lambda m: "import time; time.sleep(0.3); print(1)" if asks_for_code(m) else "1", delay=0.3)
+    task, gap = asyncio.create_task(create_code_chain(slow, executor=sandbox).ainvoke(QUESTION)), 0.0
+    while not task.done():
+        before = time.monotonic()
+        await asyncio.sleep(0.005)
+        gap = max(gap, time.monotonic() - before)
+    assert (task.result()["output"], gap < 0.25) == ("1", True)
+
+
+async def test_cancelling_kills_the_running_code(sandbox: SandboxExecutor) -> None:
+    before = descendants()
+    chain = create_code_chain(writing("import time; time.sleep(60)"), executor=sandbox)
+    task = asyncio.create_task(chain.ainvoke(QUESTION))
+    assert await asyncio.to_thread(soon, lambda: len(descendants()) > len(before))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert soon(lambda: descendants() <= before)
+
+
+def test_a_question_leaves_no_file_behind(chain: CodeChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    chain.invoke(QUESTION)
+    assert [name for name in os.listdir(tmp_path) if "canary" not in name] == []

@@ -1,0 +1,169 @@
+"""Models by name, and ChatOpenAI over real HTTP with everything that can go wrong there."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from langchain_core.exceptions import ModelAPIError, ModelConnectionError, ModelRateLimitError, ModelTimeoutError
+from langchain_core.language_models import FakeListChatModel
+from langchain_openai import ChatOpenAI
+
+from code_chains import create_code_chain
+from code_chains.errors import ConfigurationError
+from code_chains.executors import SandboxExecutor
+from code_chains.models import default_model, resolve_model
+
+from .conftest import QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
+
+
+def chat(server: OpenAI, **options: Any) -> ChatOpenAI:
+    return ChatOpenAI(model="test", base_url=server.base_url, api_key="none", **{"max_retries": 0, **options})
+
+
+# -- names ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_chat_model_is_taken_as_it_is() -> None:
+    model = FakeListChatModel(responses=["x"])
+    assert resolve_model(model) is model
+
+
+def test_a_name_of_a_provider_becomes_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    model = resolve_model("openai:gpt-5-mini")
+    assert isinstance(model, ChatOpenAI)
+    assert model.model_name == "gpt-5-mini"
+
+
+def test_a_server_at_home_needs_no_key_and_is_asked_for_usage() -> None:
+    model = resolve_model("qwen2.5-coder", base_url="http://127.0.0.1:11434/v1")
+    assert isinstance(model, ChatOpenAI)
+    assert (model.model_name, model.stream_usage) == ("qwen2.5-coder", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("openai:gpt-5-mini", "OPENAI_API_KEY"),
+        ("", "openai:gpt-5-mini"),
+        (None, "chat model object"),
+        ("no-such-model", "no-such-model"),
+        ("anthropic:claude-x", "after installing its package"),
+        ("local:7b", "local:0.5b"),
+        ("gguf:/nowhere.gguf", "path of a file that exists"),
+    ],
+)
+def test_a_model_that_cannot_be_had_says_what_would_do(model: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        resolve_model(model)
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Any) -> None:
+    (tmp_path / "x.gguf").write_text("not a model")
+    with pytest.raises(ConfigurationError, match="GGUF"):
+        resolve_model(f"gguf:{tmp_path / 'x.gguf'}")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="base_url"):
+        resolve_model("x", base_url="localhost:11434")
+
+
+def test_a_key_never_shows() -> None:
+    assert "sk-secret" not in repr(resolve_model("x", base_url="http://127.0.0.1:1/v1", api_key="sk-secret"))
+
+
+def test_the_default_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [default_model()]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    found.append(default_model())
+    monkeypatch.setenv("CODE_CHAINS_MODEL", "gguf:mine")
+    assert [*found, default_model()] == ["local", "openai:gpt-5-mini", "gguf:mine"]
+
+
+# -- over HTTP -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_question_is_answered_over_http(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain("test", base_url=openai_server.base_url, executor=sandbox)
+    result = chain.invoke({"query": QUESTION})
+    assert (result["code"].strip(), result["output"], result["answer"]) == (SUM_CODE, "Sum: 15", SUM_ANSWER)
+    assert await chain.ainvoke({"query": QUESTION}) == result
+
+
+async def test_streaming_gives_what_invoke_gives_with_usage(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(chat(openai_server, stream_usage=True), executor=sandbox)
+    streamed: Any = None
+    async for chunk in chain.astream({"query": QUESTION}):
+        streamed = chunk if streamed is None else streamed + chunk
+    assert streamed == chain.invoke({"query": QUESTION})
+    assert (streamed["usage"].model_calls, streamed["usage"].input_tokens, streamed["usage"].output_tokens) == (
+        2,
+        22,
+        14,
+    )
+
+
+def test_too_many_requests_are_tried_again(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    openai_server.faults += ["429", "500"]
+    chain = create_code_chain(chat(openai_server, max_retries=2), executor=sandbox)
+    assert chain.invoke({"query": QUESTION})["answer"] == SUM_ANSWER
+    assert len(openai_server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"), [("429", ModelRateLimitError), ("500", ModelAPIError), ("hang", ModelTimeoutError)]
+)
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+async def test_a_broken_server_is_an_exception_in_time(
+    openai_server: OpenAI, sandbox: SandboxExecutor, fault: str, error: type[Exception], way: str
+) -> None:
+    openai_server.faults.append(fault)
+    chain, began = create_code_chain(chat(openai_server, timeout=0.5), executor=sandbox), time.monotonic()
+    with pytest.raises(error):
+        chain.invoke({"query": QUESTION}) if way == "invoke" else await chain.ainvoke({"query": QUESTION})
+    assert time.monotonic() - began < 2.5
+
+
+def test_a_dead_server_is_an_exception(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain("test", base_url="http://127.0.0.1:9/v1", executor=sandbox)
+    with pytest.raises(ModelConnectionError):
+        chain.invoke({"query": QUESTION})
+
+
+def test_a_reply_that_is_no_json_is_an_exception(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    openai_server.faults.append("json")
+    with pytest.raises(Exception, match=r"(?i)json|expecting"):
+        create_code_chain(chat(openai_server), executor=sandbox).invoke({"query": QUESTION})
+
+
+@pytest.mark.parametrize("fault", ["cut", "length"])
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_cut_reply_is_a_failed_attempt(
+    openai_server: OpenAI, sandbox: SandboxExecutor, fault: str, streaming: bool
+) -> None:
+    openai_server.faults.append(fault)
+    result = create_code_chain(chat(openai_server, streaming=streaming), executor=sandbox).invoke({"query": QUESTION})
+    first, second = result["attempts"]
+    assert ("cut off" in str(first.problems[0]), second.status, result["answer"]) == (True, "ok", SUM_ANSWER)
+
+
+async def test_cancelling_stops_the_call(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    openai_server.faults.append("hang")
+    chain = create_code_chain(chat(openai_server), executor=sandbox)
+    task = asyncio.create_task(chain.ainvoke({"query": QUESTION}))
+    await asyncio.sleep(0.3)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - began < 1
+
+
+async def test_questions_at_once_do_not_wait_for_each_other(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(chat(openai_server), executor=sandbox)
+    results = await chain.abatch([{"query": f"{QUESTION} ({number})"} for number in range(6)])
+    assert [result["answer"] for result in results] == [SUM_ANSWER] * 6
