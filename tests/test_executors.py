@@ -182,10 +182,14 @@ ENDINGS = {
     "memory": ("x = bytearray(1 << 34)", "memory"),
     "memory in pieces": ("x = [b'x' * (1 << 20) + bytes([n % 256]) for n in range(10**6)]", "memory"),
     "memory of children": (
-        "import os, time\nfor _ in range(8):\n  if not os.fork():\n    x = b'x' * (200 << 20); time.sleep(60)\ntime.sleep(60)",
+        "import os, time\nfor _ in range(8):\n  if not os.fork():\n    x = b'x' * (200 << 20); time.sleep(60)\n"
+        "time.sleep(60)",
         "memory",
     ),
-    "shared memory": ("import mmap\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(9)]\n[m.write(b'x' * (1 << 28)) for m in keep]", "memory"),
+    "shared memory": (
+        "import mmap\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(9)]\n[m.write(b'x' * (1 << 28)) for m in keep]",
+        "memory",
+    ),
     "disk": ("open('x', 'wb').write(b'x' * (1 << 28))", "error"),
     "many files": ("import os\nfor n in range(10**9): open(f'f{n}', 'w').close()", "killed"),
     "recursion": ("def f(): f()\nf()", "error"),
@@ -211,18 +215,19 @@ def test_every_ending_is_a_value_within_its_limit(box: SandboxExecutor, code: st
     assert soon(lambda: descendants() <= before)
 
 
+DAEMON = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
+
+
 def test_a_daemon_ends_with_its_run(box: SandboxExecutor) -> None:
-    code = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
     before = descendants()
-    assert box.run(code).ok
+    assert box.run(DAEMON).ok
     assert soon(lambda: descendants() <= before)
 
 
 def test_a_daemon_of_a_plain_process_ends_with_its_run() -> None:
-    code = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
     before = descendants()
     with ProcessExecutor() as place:
-        assert place.run(code).ok
+        assert place.run(DAEMON).ok
     assert soon(lambda: descendants() <= before)
 
 

@@ -32,7 +32,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from code_chains.errors import InputError
 from code_chains.state import CodeState
@@ -250,7 +250,7 @@ class Sequence(Piece, SequentialChain):
     """
 
     chains: list[Chain]
-    output_variables: list[str] = []  # Filled in by SequentialChain where it is not given.
+    output_variables: list[str] = Field(default_factory=list)  # Filled in by SequentialChain where it is not given.
 
     @property
     def optional_keys(self) -> list[str]:

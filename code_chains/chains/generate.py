@@ -32,10 +32,10 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
         'print("Days between the dates:", days)',
     ),
     (
-        "What is the average of the even numbers from 2 to 20?",
-        "numbers = list(range(2, 21, 2))\n"
-        "average = sum(numbers) / len(numbers)\n"
-        'print("Average of the even numbers:", average)',
+        "What is the average length of the words in 'a journey of a thousand miles'?",
+        "words = 'a journey of a thousand miles'.split()\n"
+        "lengths = [len(word) for word in words]\n"
+        'print("Average length of the words:", sum(lengths) / len(lengths))',
     ),
 )
 """Questions with their programs, shown to the model before the real question."""

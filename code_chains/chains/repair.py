@@ -85,6 +85,10 @@ def _signature(outcome: State) -> tuple[Any, ...]:
     return outcome["code"].strip(), outcome["verdict"].reason, error.type if error else None
 
 
+def _quoted(lines: list[str], number: int | None) -> str:
+    return f", in: {lines[number - 1].strip()[:200]}" if number and 0 < number <= len(lines) else ""
+
+
 def complaint(outcome: State) -> str:
     """Tell a model in words what was wrong with its program.
 
@@ -96,7 +100,9 @@ def complaint(outcome: State) -> str:
     """
     execution: Execution = outcome["execution"]
     if outcome["problems"]:
-        return "The program was not run:\n" + fenced("\n".join(map(str, outcome["problems"])))
+        lines = outcome["code"].splitlines()
+        found = [f"- {problem}{_quoted(lines, problem.line)}" for problem in outcome["problems"]]
+        return "\n".join(["The program was not run:", *found])
     parts = [outcome["verdict"].reason]
     error = execution.error
     if error is None:

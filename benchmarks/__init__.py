@@ -1,0 +1,1 @@
+"""Numbers side by side: `python -m benchmarks.overhead`."""

@@ -1,0 +1,79 @@
+"""What the README and the examples show is true."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = [token for token in MarkdownIt().parse((ROOT / "README.md").read_text()) if token.type == "fence"]
+COMMANDS = [token.content.strip() for token in BLOCKS if token.info == "bash"]
+PROGRAMS = "\n".join(token.content for token in BLOCKS if token.info == "python")
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_holds_two_commands() -> None:
+    assert [command.split(" && ")[0] for command in COMMANDS] == [
+        'pip install -e ".[local]"',
+        'pip install -e ".[dev]"',
+    ]
+
+
+def test_the_second_command_is_the_one_that_ci_runs() -> None:
+    install, test = COMMANDS[1].split(" && ")
+    script = (ROOT / ".ci" / "run").read_text()
+    assert install.replace("pip install", "pip install -q") in script
+    assert re.search(rf"^{test} ", script, re.MULTILINE)
+
+
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+def test_the_first_command_answers_the_first_question(tmp_path: Path) -> None:
+    command = shlex.split(COMMANDS[0].split(" && ")[1])
+    assert "15" in run(command, tmp_path)
+
+
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+def test_its_programs_run(tmp_path: Path) -> None:
+    printed = run([sys.executable, "-c", PROGRAMS], tmp_path)
+    assert all(part in printed for part in ("15", "unverified", "42", "error 1 {'n': '0'}", "kernel"))
+
+
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_the_examples_run(path: Path, tmp_path: Path) -> None:
+    assert run([sys.executable, str(path)], tmp_path)
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
+def test_links_inside_the_house_lead_somewhere(document: str) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / document).read_text())
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_map_shows_every_module() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    modules = {path.name for path in (ROOT / "code_chains").rglob("*.py")} - {"__init__.py"}
+    assert {module for module in modules if module not in text} == set()
+
+
+def test_the_readmes_models_are_the_ones_there_are() -> None:
+    from code_chains.weights import CATALOGUE
+
+    text = (ROOT / "README.md").read_text()
+    assert [name for name in CATALOGUE if name != "local:0.5b" and f'"{name}"' not in text] == []
