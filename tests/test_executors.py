@@ -215,7 +215,15 @@ def test_every_ending_is_a_value_within_its_limit(box: SandboxExecutor, code: st
     assert soon(lambda: descendants() <= before)
 
 
-DAEMON = "import os, time\nif not os.fork():\n  os.setsid()\n  if not os.fork():\n    time.sleep(60)\n  os._exit(0)\nprint(1)"
+DAEMON = """
+import os, time
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        time.sleep(60)
+    os._exit(0)
+print(1)
+"""
 
 
 def test_a_daemon_ends_with_its_run(box: SandboxExecutor) -> None:
