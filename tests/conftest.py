@@ -18,6 +18,7 @@ from werkzeug import Request, Response
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
 
+ROOT = Path(__file__).parent.parent
 SUM_CODE = "print('Sum:', sum(range(1, 6)))"
 SUM_ANSWER = "The sum is 15."
 QUESTION = "What is the sum of the numbers from 1 to 5?"

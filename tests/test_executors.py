@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +20,7 @@ from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExec
 from code_chains.executors.launchers import LAUNCHERS, choose_launcher
 from code_chains.testing import ExecutorContract
 
-from .conftest import descendants, soon
+from .conftest import ROOT, descendants, soon
 
 LIMITS = Limits(seconds=2, memory="256M", output="64K")
 
@@ -115,7 +118,7 @@ def test_the_environment_is_clean(box: SandboxExecutor, monkeypatch: pytest.Monk
 
 
 def test_it_runs_as_main_from_a_private_directory(box: SandboxExecutor) -> None:
-    assert box.run("import os; __name__, os.getcwd(), os.listdir()").result == "('__main__', '/work', [])"
+    assert box.run("import os; __name__, os.getcwd(), os.listdir()").result == "('__main__', '/box', [])"
 
 
 def test_top_level_await_works(box: SandboxExecutor) -> None:
@@ -358,3 +361,20 @@ def test_a_missing_file_is_refused_before_anything_starts(box: SandboxExecutor) 
     with pytest.raises(InputError, match="does not exist"):
         box.run("1", files={"a.csv": "/nowhere/a.csv"})
     assert descendants() == before
+
+
+@pytest.mark.parametrize("where", ["/tmp", "/var/tmp"])
+def test_it_works_from_wherever_python_lives(launcher: Any, where: str) -> None:
+    """A virtual environment below /tmp, as continuous integration likes to make them, is not hidden by the box's own."""
+    home = Path(tempfile.mkdtemp(dir=where))
+    try:
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home / "venv")], check=True)
+        packages = [path for path in sys.path if path.endswith("site-packages")]
+        code = (
+            f"import sys; sys.path += {[*packages, str(ROOT)]!r}\nfrom code_chains.executors import SandboxExecutor\n"
+            f"with SandboxExecutor(launcher={launcher!r}) as box: print(box.run('6 * 7').output)"
+        )
+        done = subprocess.run([home / "venv/bin/python", "-c", code], capture_output=True, text=True, check=False)
+    finally:
+        shutil.rmtree(home)
+    assert done.stdout == "42\n", done.stderr

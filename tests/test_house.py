@@ -14,7 +14,8 @@ import pytest
 
 import code_chains
 
-ROOT = Path(__file__).parent.parent
+from .conftest import ROOT
+
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(code_chains.__path__, "code_chains.")

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).parent.parent
+from .conftest import ROOT
+
 BLOCKS = [token for token in MarkdownIt().parse((ROOT / "README.md").read_text()) if token.type == "fence"]
 COMMANDS = [token.content.strip() for token in BLOCKS if token.info == "bash"]
 PROGRAMS = "\n".join(token.content for token in BLOCKS if token.info == "python")

@@ -22,12 +22,12 @@ from code_chains.errors import IsolationError
 __all__ = ["LAUNCHERS", "Box", "Launcher", "choose_launcher", "readable_paths"]
 
 HERE = Path(__file__).parent
-WORKDIR = "/work"
+WORKDIR = "/box"
 INSIDE = "/run/worker.py"
 SYSTEM = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
           "/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts")  # fmt: skip
 FILES = (
-    ("/etc/passwd", "sandbox:x:1000:1000::/work:/bin/false\n"),
+    ("/etc/passwd", "sandbox:x:1000:1000::/box:/bin/false\n"),
     ("/etc/group", "sandbox:x:1000:\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n"),
 )
@@ -121,6 +121,8 @@ def bubblewrap(box: Box) -> list[str]:
         command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     else:
         command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
+    for path, size in box.tmpfs[:-1]:  # Before the binds: Python may live below /tmp.
+        command += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
     binds = (*readable_paths(), (str(HERE / "worker.py"), INSIDE))
     for folder in sorted({str(above) for _, target in binds for above in Path(target).parents}):
         command += ["--perms", "0755", "--dir", folder]  # bubblewrap itself would make them for root alone.
@@ -130,9 +132,8 @@ def bubblewrap(box: Box) -> list[str]:
         command += ["--symlink", target, link]
     for path, text in FILES:
         command += ["--file", str(box.hold(text)), path]
-    command += ["--dev", "/dev", "--proc", "/proc"]
-    for path, size in box.tmpfs:
-        command += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
+    path, size = box.tmpfs[-1]
+    command += ["--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--size", str(size), "--tmpfs", path]
     return [*command, "--remount-ro", "/", "--chdir", "/", "--", *box.worker(INSIDE)]
 
 

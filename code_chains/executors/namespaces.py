@@ -65,6 +65,9 @@ def build(box: dict[str, Any]) -> None:
     pivot_root("/tmp", "/tmp/old")  # Now every source is below /old, also what was in /tmp.
     os.chdir("/")
     mount("/new", "/new", None, MS_BIND)
+    for path, size in box["tmpfs"]:  # Before the binds: Python may live below /tmp.
+        os.makedirs("/new" + path, exist_ok=True)
+        mount("tmpfs", "/new" + path, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={size}")
     for source, target in box["binds"]:
         bind("/old" + source, "/new" + target)
     for target, link in box["links"]:
@@ -74,9 +77,6 @@ def build(box: dict[str, Any]) -> None:
         os.makedirs(os.path.dirname("/new" + path), exist_ok=True)
         write("/new" + path, text)
     make_devices()
-    for path, size in box["tmpfs"]:
-        os.makedirs("/new" + path, exist_ok=True)
-        mount("tmpfs", "/new" + path, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={size}")
     os.makedirs("/new/proc", exist_ok=True)
     mount("proc", "/new/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY)
     set_attributes("/new", MOUNT_ATTR_RDONLY, recursive=False)
