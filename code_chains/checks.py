@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from code_chains.errors import ConfigurationError
@@ -84,9 +84,16 @@ def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
     return several
 
 
-def find_problems(code: str, checks: Sequence[Check]) -> list[Problem]:
-    """Run checks in order over a program; those after one that found something still run, duplicates go."""
+def find_problems(code: str, checks: Sequence[Check], *, given: Iterable[str] = ()) -> list[Problem]:
+    """Run checks in order over a program; those after one that found something still run, duplicates go.
+
+    Args:
+        code: The program.
+        checks: Functions from code to problems.
+        given: Names that will exist when the program starts; that they are undefined is no problem.
+    """
     found: dict[Problem, None] = {}
     for check in checks:
-        found.update(dict.fromkeys(check(code)))
-    return list(found)
+        found.update(dict.fromkeys(check(code) or ()))
+    known = {f"undefined name {name!r}" for name in given}
+    return [problem for problem in found if problem.message not in known]

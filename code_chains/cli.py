@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,6 +40,7 @@ def guarded(command: _Command) -> _Command:
     def run(*args: Any, **kwargs: Any) -> None:
         from code_chains.errors import CodeChainsError, ConfigurationError, InputError
 
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # So that what was started is ended and cleaned up.
         try:
             command(*args, **kwargs)
         except (KeyboardInterrupt, click.Abort):
@@ -49,8 +52,8 @@ def guarded(command: _Command) -> _Command:
         except CodeChainsError as error:
             click.echo(f"Error: {error}", err=True)
             sys.exit(1)
-        except BrokenPipeError:
-            sys.stderr.close()
+        except BrokenPipeError:  # Who read the answer has left; so do we, without a word at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
 
     return run  # type: ignore[return-value]
@@ -133,7 +136,7 @@ def _answer(chain: CodeChain, state: dict[str, Any], shown: tuple[str, ...], *, 
             for chunk in chain.stream(state, {"callbacks": [progress]}):
                 result = chunk if result is None else result + chunk
                 progress.show(chunk, answer=not as_json)
-    except (CodeChainsError, KeyboardInterrupt):
+    except (CodeChainsError, BrokenPipeError):
         raise
     except Exception as error:
         kind = "The model" if isinstance(error, LangChainException) else type(error).__name__

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 __all__ = ["extract_code"]
 
-_THINK = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THINK = re.compile(
+    r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>", re.DOTALL | re.IGNORECASE | re.MULTILINE
+)
+_FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _TAG = re.compile(r"<(execute_python|execute|python|code|tool_code)>(.*?)(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_PYTHON = {"", "python", "py", "python3", "py3", "ipython", "pycon", "execute_python", "tool_code"}
+_PYTHON = {"python", "py", "python3", "py3", "ipython", "pycon", "execute_python", "tool_code"}
 _PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
 _OPENING = re.compile(r"(import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=]")
+_LONGEST_REPLY = 200_000
 _LONGEST_PROSE = 2000
+_MOST_PARSES = 60
 _MAGIC = re.compile(r"^\s*[%!]\w")
 
 
@@ -27,8 +32,8 @@ def extract_code(reply: str) -> str:
 
     Reads fenced blocks with a real Markdown parser (indented, nested, `~~~`, unclosed, CRLF, attributes), the tags
     `<execute_python>`, `<code>` and the like, JSON with a `code` field, doctest prompts, and bare code without any
-    fence. Thoughts inside `<think>` are left out. Several Python blocks are joined in order, unless only the last one
-    stands alone as a corrected whole.
+    fence. Thoughts inside `<think>` are left out. Several Python blocks are joined in order, unless the last one defines
+    anew all that the earlier ones defined. Of a reply longer than 200,000 characters the beginning is read.
 
     Args:
         reply: The text of the reply.
@@ -36,7 +41,7 @@ def extract_code(reply: str) -> str:
     Returns:
         The program, or an empty string where there is none.
     """
-    text = _THINK.sub("", reply.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _THINK.sub("", reply[:_LONGEST_REPLY].replace("\r\n", "\n").replace("\r", "\n"))
     for source in (_from_tags, _from_fences, _from_json, _from_prose):
         code = source(text)
         if code.strip():
@@ -46,8 +51,8 @@ def extract_code(reply: str) -> str:
 
 def _from_tags(text: str) -> str:
     # A fence wins over a tag that merely stands inside a program, e.g. a string that holds "<code>".
-    fence, tag = re.search(r"^\s*(```|~~~)", text, re.MULTILINE), _TAG.search(text)
-    if not tag or (fence and fence.start() < tag.start()):
+    fence, tag = _FENCE.search(text), _TAG.search(text)
+    if not tag or (fence and (fence.start() < tag.start() or "\n" not in tag[2])):
         return ""
     return _join([_clean(_from_fences(body) or body) for _, body, _ in _TAG.findall(text)])
 
@@ -56,12 +61,14 @@ def _from_tags(text: str) -> str:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark")
+    return MarkdownIt("commonmark").disable("inline")  # Only the blocks matter, and inline rules can be slow.
 
 
 def _from_fences(text: str) -> str:
-    tokens = _parser().parse(text)
-    blocks = [_clean(token.content) for token in tokens if token.type == "fence" and _language(token.info) in _PYTHON]
+    fences = [token for token in _parser().parse(text) if token.type == "fence"]
+    tagged = [token.content for token in fences if _language(token.info) in _PYTHON]
+    # Blocks without a language are code only where no block says that it is Python: else they show output or a shell.
+    blocks = map(_clean, tagged or [token.content for token in fences if not token.info.strip()])
     return _join([block for block in blocks if block.strip()])
 
 
@@ -71,8 +78,9 @@ def _language(info: str) -> str:
 
 
 def _join(blocks: list[str]) -> str:
-    """Blocks belong together, except where a later one repeats the earlier ones in corrected form."""
-    if len(blocks) > 1 and any(_defined(blocks[-1]) & _defined(block) for block in blocks[:-1]):
+    """Blocks belong together, except where the last one defines anew all that the earlier ones defined."""
+    earlier = set().union(*map(_defined, blocks[:-1])) if len(blocks) > 1 else set()
+    if earlier and earlier <= _defined(blocks[-1]):
         return blocks[-1]
     return "\n\n".join(block.strip("\n") for block in blocks)
 
@@ -85,6 +93,8 @@ def _defined(code: str) -> set[str]:
 
 
 def _from_json(text: str) -> str:
+    fences = [token.content for token in _parser().parse(text) if token.type == "fence"]
+    text = fences[0] if fences else text
     try:
         data = json.loads(text.strip())
     except (ValueError, RecursionError):
@@ -99,13 +109,27 @@ def _from_prose(text: str) -> str:
     if _is_program("\n".join(lines)):
         return "\n".join(lines)
     lines = lines[:_LONGEST_PROSE]
-    starts = [number for number, line in enumerate(lines) if _opens_code(line)][:20]
-    for start in starts:
-        for end in range(len(lines), start, -1):
+    parses = 0
+    for start in (number for number, line in enumerate(lines) if _opens_code(line)):
+        end = len(lines)
+        while end > start and parses < _MOST_PARSES:
+            parses += 1
             candidate = "\n".join(lines[start:end])
-            if len(lines) - end < 40 and _is_program(candidate):
+            if _is_program(candidate):
                 return candidate
+            end = min(end - 1, start + _line_of_error(candidate) - 1)
     return ""
+
+
+def _line_of_error(code: str) -> int:
+    """The line, from 1, at which a text stops being Python."""
+    try:
+        compile(code, "<reply>", "exec", ast.PyCF_ONLY_AST, True)
+    except SyntaxError as error:
+        return error.lineno or 1
+    except (ValueError, RecursionError, MemoryError):
+        return 1
+    return len(code) + 1
 
 
 def _opens_code(line: str) -> bool:
@@ -134,11 +158,13 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _clean(code: str) -> str:
-    """Take away doctest prompts with their outputs, notebook magics, and a shared indentation."""
+    """Take away a shared indentation; and where it is no Python yet, doctest prompts with outputs, or notebook magics."""
     import textwrap
 
+    code = textwrap.dedent(code)
+    if _tree(code):
+        return code
     lines = code.split("\n")
-    if any(re.match(r"\s*>>> ", line) for line in lines):
+    if any(line.startswith(">>> ") for line in lines):
         lines = [_PROMPT.sub("", line) for line in lines if _PROMPT.match(line)]
-    lines = [line for line in lines if not _MAGIC.match(line)]
-    return textwrap.dedent("\n".join(lines))
+    return "\n".join(line for line in lines if not _MAGIC.match(line))

@@ -117,6 +117,8 @@ def create_code_chain(
     """
     if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
         raise ConfigurationError("max_attempts", max_attempts, "a whole number, at least 1")
+    if memory is not None and not isinstance(memory, Memory):
+        raise ConfigurationError("memory", memory, "a LangChain memory, e.g. ConversationBufferMemory(...)")
     validate = ValidateChain(checks)
     place = _resolve_executor(executor, limits)
     chat = resolve_model(model, base_url=base_url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import keyword
 import os
 import re
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ def check_query(query: object) -> str:
         raise InputError(f"The question must be text, not {type(query).__name__}.")
     if not query.strip():
         raise InputError('The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".')
+    if not _is_text(query):
+        raise InputError("The question holds characters that are no text (broken UTF-8). Type them again.")
     if len(query) > MAX_QUERY:
         raise InputError(
             f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Put long texts into a file"
@@ -45,19 +48,38 @@ def check_files(files: Mapping[str, Any] | None) -> dict[str, Path]:
     """
     if not isinstance(files or {}, Mapping):
         raise InputError('files must be a mapping, e.g. {"sales.csv": "data/sales.csv"}.')
-    return {_check_name(name): _check_file(Path(path)) for name, path in (files or {}).items()}
+    checked = {_check_name(name): _check_file(path) for name, path in (files or {}).items()}
+    if len(checked) < len(files or {}):
+        raise InputError("Two files have the same name.")
+    for name in checked:
+        if inside := [other for other in checked if other.startswith(f"{name}/")]:
+            raise InputError(f"{name!r} cannot be a file and the folder of {inside[0]!r} at once.")
+    return checked
 
 
-def _check_name(name: str) -> str:
-    path = PurePosixPath(name)
-    if not name or "\0" in name or path.is_absolute() or ".." in path.parts or str(path) in ("", "."):
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_name(name: object) -> str:
+    text = name if isinstance(name, str) and name.isprintable() and _is_text(name) else ""
+    path = PurePosixPath(text)
+    wrong = not text or path.is_absolute() or ".." in path.parts or str(path) == "."
+    if wrong or any(len(part.encode()) > 255 for part in path.parts) or len(text) > 1000:
         raise InputError(
             f"A file cannot be called {name!r}: give a name relative to the working directory, without '..'."
         )
     return str(path)
 
 
-def _check_file(path: Path) -> Path:
+def _check_file(given: object) -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(f"A file is given by its path, not by {type(given).__name__}. Pass text or a Path.")
+    path = Path(given)
     try:
         if not path.is_file():
             kind = (
@@ -79,7 +101,7 @@ def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
     if not isinstance(variables or {}, Mapping):
         raise InputError('variables must be a mapping, e.g. {"n": 3}.')
     for name, value in (variables or {}).items():
-        if not isinstance(name, str) or not name.isidentifier():
+        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
             raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
         try:
             json.dumps(value, allow_nan=True)
@@ -87,7 +109,8 @@ def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
             raise InputError(
                 f"The variable {name!r} is no JSON value ({error}). Pass numbers, text, lists and dicts, or a file."
             ) from error
-    return dict(variables or {})
+    # What a program gets: text as keys, lists for tuples. The model must be told of that, not of what it was made from.
+    return {name: json.loads(json.dumps(value)) for name, value in (variables or {}).items()}
 
 
 def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
@@ -101,7 +124,7 @@ def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
 
 def _describe_file(name: str, path: Path) -> str:
     with path.open("rb") as file:
-        text = file.read(_SAMPLE).decode("utf-8", errors="replace")
+        text = file.read(_SAMPLE).decode("utf-8-sig", errors="replace")
     head = f"- file `{name}` in the working directory, {path.stat().st_size:,} bytes"
     if "\0" in text:
         return f"{head}, binary"

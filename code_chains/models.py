@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -39,7 +40,10 @@ def resolve_model(
     """
     if isinstance(model, Runnable):
         if base_url or options:
-            raise ConfigurationError("base_url", base_url or options, "it to the chat model itself, or a model's name")
+            named = sorted([*options, *(["base_url"] if base_url else [])])
+            raise ConfigurationError(
+                "model", type(model).__name__, f"{', '.join(named)} to the chat model itself, or a name"
+            )
         return model
     if not isinstance(model, str) or not model.strip():
         raise ConfigurationError("model", model, _EXAMPLES)
@@ -61,7 +65,9 @@ def _at(base_url: str, model: str, options: dict[str, Any]) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
 
     if not base_url.startswith(("http://", "https://")):
-        raise ConfigurationError("base_url", base_url, 'an address such as "http://localhost:11434/v1"')
+        raise ConfigurationError(
+            "base_url", re.sub(r"//.*@|^[^/]*@", "***@", base_url), 'an address such as "http://localhost:11434/v1"'
+        )
     # Servers at home ask for no key, but the client insists on one; and it asks them for no usage unless told to.
     defaults = {"api_key": os.environ.get("OPENAI_API_KEY") or "none", "stream_usage": True}
     return ChatOpenAI(model=model.removeprefix("openai:"), base_url=base_url, **{**defaults, **options})

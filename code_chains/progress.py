@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+import click
 from langchain_core.callbacks import BaseCallbackHandler
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "harmless"]
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 DOING = {
     "retrieve": "Looking for examples",
     "plan": "Planning",
@@ -52,9 +54,8 @@ class Progress(BaseCallbackHandler):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._status.stop()
-        if self._answering:
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+        if self._answering and kind is not BrokenPipeError:
+            click.echo()
 
     def on_chain_start(
         self, serialized: dict[str, Any], inputs: dict[str, Any], *, run_id: UUID, **kwargs: Any
@@ -70,7 +71,9 @@ class Progress(BaseCallbackHandler):
         name, began = self._running.pop(run_id, ("", 0.0))
         if name and not self._answering:
             note = _note(name, outputs)
-            self.console.print(f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(note, "yellow"))
+            self.console.print(
+                f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(harmless(note), "yellow")
+            )
 
     def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
         """Show what a chunk of the stream adds; the answer goes to standard output as it comes."""
@@ -80,22 +83,34 @@ class Progress(BaseCallbackHandler):
         if answer and chunk.get("answer"):
             self._status.stop()
             self._answering = True
-            sys.stdout.write(chunk["answer"])
-            sys.stdout.flush()
+            click.echo(harmless(chunk["answer"]), nl=False)
+
+    def _print(self, plain: str, pretty: RenderableType) -> None:
+        """Dress text up for a terminal; elsewhere leave its lines as they are."""
+        if self.console.is_terminal:
+            self.console.print(Padding(pretty, (0, 2)))
+        else:
+            indented = "\n".join(f"  {line}" for line in harmless(plain).rstrip().split("\n"))
+            self.console.print(Text(indented), soft_wrap=True)
 
     def _show(self, key: str, value: Any) -> None:
         if key == "code" and value:
-            self.console.print(Padding(Syntax(value.rstrip(), "python", background_color="default"), (0, 2)))
+            self._print(value, Syntax(harmless(value.rstrip()), "python", background_color="default", word_wrap=True))
         elif key == "output" and value:
-            self.console.print(Padding(Text(value, "green"), (0, 2)))
+            self._print(value, Text(harmless(value), "green"))
         elif key == "verdict":
-            self.console.print(f"[bold]{value.status}[/bold] (by {value.by}): {value.reason}")
+            self.console.print(Text.assemble((value.status, "bold"), f" (by {value.by}): {harmless(value.reason)}"))
         elif key == "attempts":
             for attempt in value:
-                self.console.print(Text(f"attempt {attempt.number}: {attempt.status}, {attempt.summary}"))
+                self.console.print(Text(f"attempt {attempt.number}: {attempt.status}, {harmless(attempt.summary)}"))
         elif key == "usage":
             tokens = f"{value.input_tokens} tokens read, {value.output_tokens} written"
             self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}[/dim]")
+
+
+def harmless(text: str) -> str:
+    """Text without the control characters that steer a terminal, and without half characters."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _note(name: str, outputs: Any) -> str:

@@ -185,7 +185,7 @@ class Execution(Record):
     @property
     def output(self) -> str:
         """What a person would have seen: what was printed, then the last value as a notebook shows it."""
-        lines = self.stdout.rstrip().splitlines()
+        lines = self.stdout.rstrip().split("\n") if self.stdout.strip() else []
         if self.result is not None and (not lines or lines[-1] != self.result):
             lines.append(self.result)
         return "\n".join(lines)

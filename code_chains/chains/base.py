@@ -7,7 +7,7 @@ This is the only module that imports `langchain_classic`. Three classes stand in
 - `Transform` for `TransformChain`: the function sees the run's config and never blocks the event loop.
 - `Sequence` for `SequentialChain`: streams what each piece streams and hands the whole config down.
 
-Always: `sum(piece.stream(x)) == piece.invoke(x)`, and async gives what sync gives.
+Always: the chunks of `piece.stream(x)`, added up with `+`, are `piece.invoke(x)`, and async gives what sync gives.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from code_chains.errors import InputError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.state import CodeState
 
 __all__ = ["Call", "Chain", "Config", "Do", "Memory", "Piece", "Program", "Sequence", "State", "Step", "Transform"]
@@ -111,10 +111,10 @@ class Piece(Chain):
     # -- running a program --------------------------------------------------------------------------------------------
 
     def _call(self, inputs: State, run_manager: CallbackManagerForChainRun | None = None) -> State:
-        return dict(_total(_drive(self._program(inputs, _child_config(run_manager)), streaming=False)))
+        return dict(_total(_drive(self._program(dict(inputs), _child_config(run_manager)), streaming=False)))
 
     async def _acall(self, inputs: State, run_manager: AsyncCallbackManagerForChainRun | None = None) -> State:
-        program = self._program(inputs, _child_config(run_manager))
+        program = self._program(dict(inputs), _child_config(run_manager))
         return dict(_total([chunk async for chunk in _adrive(program, streaming=False)]))
 
     def invoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
@@ -134,12 +134,12 @@ class Piece(Chain):
         finally:
             var_child_runnable_config.reset(token)
 
-    def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[State]:  # noqa: A002
+    def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[AddableDict]:  # noqa: A002
         """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
         inputs = self.prep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), CallbackManager)
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
-        head = [] if kwargs.get("return_only_outputs") else [AddableDict(inputs)]
+        head = self._head(inputs, **kwargs)
         outputs = AddableDict()
         for chunk in self._streamer().stream(inputs, config):
             while head:
@@ -154,11 +154,11 @@ class Piece(Chain):
         input: State | str,  # noqa: A002
         config: Config | None = None,
         **kwargs: Any,
-    ) -> AsyncIterator[State]:
+    ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
         inputs = await self.aprep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), AsyncCallbackManager)
-        head = [] if kwargs.get("return_only_outputs") else [AddableDict(inputs)]
+        head = self._head(inputs, **kwargs)
         outputs = AddableDict()
         generator = cast("AsyncGenerator[AddableDict, None]", self._streamer().astream(inputs, config))
         async with aclosing(generator) as chunks:
@@ -171,21 +171,31 @@ class Piece(Chain):
             yield chunk
         await self.aprep_outputs(inputs, dict(outputs))
 
+    def _head(self, inputs: State, *, return_only_outputs: bool = False, **_: Any) -> list[AddableDict]:
+        """The first chunk: the inputs, but for those that the outputs replace and would otherwise be added to."""
+        kept = {key: value for key, value in inputs.items() if key not in self.output_keys}
+        return [] if return_only_outputs else [AddableDict(kept)]
+
     def _streamer(self) -> Runnable[State, AddableDict]:
         """What makes a traced, streaming run of the two generators below."""
         return RunnableGenerator(cast("Any", self._run), cast("Any", self._arun), name=self.get_name())
 
     def _run(self, inputs: Iterator[State], config: Config) -> Iterator[AddableDict]:
-        values = dict(next(inputs))
+        values, seen = dict(next(inputs)), set[str]()
         self._validate_inputs(values)
-        yield from _drive(self._program(values, config), streaming=True)
+        for chunk in _drive(self._program(values, config), streaming=True):
+            seen.update(chunk)
+            yield chunk
+        self._validate_outputs(dict.fromkeys(seen))
 
     async def _arun(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
-        values = dict(await anext(inputs))
+        values, seen = dict(await anext(inputs)), set[str]()
         self._validate_inputs(values)
         async with aclosing(_adrive(self._program(values, config), streaming=True)) as chunks:
             async for chunk in chunks:
+                seen.update(chunk)
                 yield chunk
+        self._validate_outputs(dict.fromkeys(seen))
 
     def _stream_config(self, config: Config, manager: type[CallbackManager] | type[AsyncCallbackManager]) -> Config:
         """The config with the piece's own callbacks, tags and metadata, which stay local to it as in `invoke`."""
@@ -233,8 +243,14 @@ class Transform(Piece, TransformChain):
         'FIFTEEN'
     """
 
+    atransform_cb: Callable[[State], Awaitable[State]] | None = Field(default=None, alias="atransform")
+
     def _program(self, values: State, config: Config) -> Program:
-        yield (yield Do(self.transform_cb, values, config, self.atransform_cb))
+        added = yield Do(self.transform_cb, values, config, self.atransform_cb)
+        if not isinstance(added, Mapping):
+            name = getattr(self.transform_cb, "__name__", "transform")
+            raise ConfigurationError("transform", name, "a function that returns a dict; async ones go to atransform=")
+        yield {key: value for key, value in added.items() if key in self.output_variables}
 
 
 class Sequence(Piece, SequentialChain):
@@ -319,7 +335,8 @@ def _perform(step: Step, *, streaming: bool) -> Iterator[AddableDict | _Done]:
         chunks = []
         for chunk in step.runnable.stream(step.value, step.config, **_only_outputs(step)):
             chunks.append(chunk)
-            yield AddableDict(step.emit(chunk))
+            if added := step.emit(chunk):
+                yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
         result = step.runnable.invoke(step.value, step.config, **_only_outputs(step))
@@ -364,7 +381,8 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
         async with aclosing(cast("AsyncGenerator[Any, None]", stream)) as opened:  # Left early, it ends its run now.
             async for chunk in opened:
                 chunks.append(chunk)
-                yield AddableDict(step.emit(chunk))
+                if added := step.emit(chunk):
+                    yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
         result = await step.runnable.ainvoke(step.value, step.config, **_only_outputs(step))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from code_chains.chains.base import State, Transform
-from code_chains.state import Verdict
+from code_chains.chains.base import Config, Piece, Program, State
+from code_chains.state import Execution, Verdict
 
 __all__ = ["EvaluateChain"]
 
 
-class EvaluateChain(Transform):
+class EvaluateChain(Piece):
     """Says whether an outcome is an answer. Adds `verdict`.
 
     A program that failed, or whose outcome nobody would see, is no answer (`failed`). One that ran and said something is
@@ -17,15 +17,23 @@ class EvaluateChain(Transform):
 
     name: str | None = "evaluate"
 
-    def __init__(self, **kwargs: object) -> None:
-        super().__init__(
-            input_variables=["execution"], output_variables=["verdict"], transform=self._evaluate, **kwargs
-        )
+    @property
+    def input_keys(self) -> list[str]:
+        """It judges a run."""
+        return ["execution"]
 
-    def _evaluate(self, state: State) -> State:
-        execution = state["execution"]
-        if not execution.ok:
-            return {"verdict": Verdict("failed", "none", execution.summary)}
-        if not execution.output.strip() and not execution.artifacts:
-            return {"verdict": Verdict("failed", "none", "The program ran but printed nothing.")}
-        return {"verdict": Verdict("unverified", "none", "The program ran; nothing checked its output.")}
+    @property
+    def output_keys(self) -> list[str]:
+        """It adds its verdict."""
+        return ["verdict"]
+
+    def _program(self, values: State, config: Config) -> Program:
+        yield {"verdict": _judge(values["execution"])}
+
+
+def _judge(execution: Execution) -> Verdict:
+    if not execution.ok:
+        return Verdict("failed", "none", execution.summary)
+    if not execution.output.strip() and not execution.artifacts:
+        return Verdict("failed", "none", "The program ran but printed nothing.")
+    return Verdict("unverified", "none", "The program ran; nothing checked its output.")

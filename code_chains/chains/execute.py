@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from code_chains.chains.base import State, Transform
+from code_chains.chains.base import Config, Do, Piece, Program, State
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution
@@ -12,7 +12,7 @@ from code_chains.state import ErrorReport, Execution
 __all__ = ["ExecuteChain"]
 
 
-class ExecuteChain(Transform):
+class ExecuteChain(Piece):
     """Runs a program, unless problems were found: then nothing runs and `execution.status` is `refused`.
 
     Args:
@@ -27,25 +27,35 @@ class ExecuteChain(Transform):
     name: str | None = "execute"
     executor: Executor
 
-    def __init__(self, executor: Executor, **kwargs: object) -> None:
+    def __init__(self, executor: Executor, **kwargs: Any) -> None:
         if not isinstance(executor, Executor):
             raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
-        functions = {"transform": self._execute, "atransform": self._aexecute}
-        fields: dict[str, Any] = {"executor": executor, **functions}
-        super().__init__(input_variables=["code"], output_variables=["execution", "output"], **fields, **kwargs)
+        super().__init__(**{"executor": executor, **kwargs})
+
+    @property
+    def input_keys(self) -> list[str]:
+        """It needs a program."""
+        return ["code"]
 
     @property
     def optional_keys(self) -> list[str]:
         """What keeps a program from running, and what it finds there."""
         return ["problems", "files", "variables"]
 
-    def _execute(self, state: State) -> State:
-        execution = _refused(state) or self.executor.run(state["code"], **_inputs(state))
-        return {"execution": execution, "output": execution.output}
+    @property
+    def output_keys(self) -> list[str]:
+        """It adds the record of the run."""
+        return ["execution", "output"]
 
-    async def _aexecute(self, state: State) -> State:
-        execution = _refused(state) or await self.executor.arun(state["code"], **_inputs(state))
-        return {"execution": execution, "output": execution.output}
+    def _program(self, values: State, config: Config) -> Program:
+        execution = _refused(values) or (yield Do(self._run_code, values, config, self._arun_code))
+        yield {"execution": execution, "output": execution.output}
+
+    def _run_code(self, state: State) -> Execution:
+        return self.executor.run(state["code"], **_inputs(state))
+
+    async def _arun_code(self, state: State) -> Execution:
+        return await self.executor.arun(state["code"], **_inputs(state))
 
 
 def _inputs(state: State) -> State:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, get_buffer_string
+from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Call, Config, Piece, Program, State
+from code_chains.chains.base import Call, Config, Do, Piece, Program, State
+from code_chains.errors import InputError
 from code_chains.extraction import extract_code
 from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
 
-__all__ = ["EXAMPLES", "GENERATE_PROMPT", "GenerateChain", "finish_reason"]
+__all__ = ["EXAMPLES", "GENERATE_PROMPT", "GenerateChain", "finish_reason", "reply_text"]
 
 GENERATE_PROMPT = """\
 You answer questions by writing one complete Python 3 program whose output is the answer.
@@ -40,7 +42,10 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
 )
 """Questions with their programs, shown to the model before the real question."""
 
-_CUT = {"length", "max_tokens", "model_length", "incomplete", "max_output_tokens"}
+_CUT = {
+    *("length", "max_tokens", "model_length", "incomplete", "max_output_tokens", "model_context_window_exceeded"),
+    *("content_filter", "safety", "refusal", "recitation", "error", "tool_calls", "tool_use"),
+}
 _ALWAYS_SAY = ("openai-chat", "azure-openai-chat")
 
 
@@ -83,9 +88,11 @@ class GenerateChain(Piece):
         return ["code", "finish_reason"]
 
     def _program(self, values: State, config: Config) -> Program:
-        reply = yield Call(self.model, self.messages(values), config)
+        messages = yield Do(self.messages, values, config)  # It reads files.
+        reply = yield Call(self.model, messages, config)
         reason = finish_reason(reply, self.model)
-        yield {"code": extract_code(_text(reply)) if reason == "stop" else "", "finish_reason": reason}
+        code = (yield Do(extract_code, reply_text(reply), config)) if reason == "stop" else ""
+        yield {"code": code, "finish_reason": reason}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, examples, the question with what is there, and what went wrong before."""
@@ -104,14 +111,28 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     query = check_query(values["query"])
     there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
     return [
-        *([f"The conversation so far:\n{fenced(values['history'])}"] if values.get("history") else []),
-        *([f"This may help:\n{fenced(values['context'])}"] if values.get("context") else []),
-        *([f"What is there:\n{there}"] if there else []),
+        *([f"The conversation so far:\n{fenced(_plain('history', values))}"] if values.get("history") else []),
+        *([f"This may help:\n{fenced(_plain('context', values))}"] if values.get("context") else []),
+        *([f"What is there:\n{fenced(there)}"] if there else []),
         query,
     ]
 
 
-def _text(reply: object) -> str:
+def _plain(key: str, values: Mapping[str, Any]) -> str:
+    """History and context as text: messages and documents are what memories and retrievers give."""
+    value = values[key]
+    several = value if isinstance(value, Sequence) else ()
+    if isinstance(value, str):
+        return value
+    if several and all(isinstance(item, BaseMessage) for item in several):
+        return get_buffer_string(several)
+    if several and all(isinstance(item, Document) for item in several):
+        return "\n\n".join(item.page_content for item in several)
+    raise InputError(f"{key} must be text, messages or documents, not {type(value).__name__}.")
+
+
+def reply_text(reply: object) -> str:
+    """The text of a model's reply, or of a chunk of it; empty for anything that is neither message nor text."""
     if isinstance(reply, BaseMessage):
         return str(reply.text)
     return reply if isinstance(reply, str) else ""
@@ -124,11 +145,11 @@ def finish_reason(reply: object, model: object = None) -> str:
     models that always send one are held to it, and those that never do, such as fakes, are believed.
     """
     metadata = getattr(reply, "response_metadata", None) or {}
-    names = ("finish_reason", "stop_reason", "done_reason", "status")
+    names = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
     reason = next((str(metadata[name]).lower() for name in names if metadata.get(name)), None)
     if reason is None:
         return "missing" if _inner(model)._llm_type in _ALWAYS_SAY else "stop"
-    return "length" if reason in _CUT else "stop"
+    return "length" if reason in _CUT or reason.startswith("length") else "stop"
 
 
 class _Silent:
@@ -136,6 +157,12 @@ class _Silent:
 
 
 def _inner(model: object) -> BaseChatModel | _Silent:
-    while isinstance(model, RunnableBinding):
-        model = model.bound
+    """The chat model inside whatever is wrapped around it: bindings, retries, fallbacks, options, a prompt before it."""
+    while not isinstance(model, BaseChatModel):
+        inner = next(
+            (getattr(model, name) for name in ("bound", "runnable", "default", "last") if hasattr(model, name)), None
+        )
+        if inner is None:
+            break
+        model = inner
     return model if isinstance(model, BaseChatModel) else _Silent()

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
-from code_chains.chains.generate import finish_reason
+from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.inputs import fenced
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
@@ -27,6 +27,7 @@ _EXAMPLE = (
     "6 times 7 is 42.",
 )
 _MOST_OUTPUT = 6000
+_LONGEST_REASON = 300
 
 
 class InterpretChain(Piece):
@@ -69,27 +70,29 @@ class InterpretChain(Piece):
         if verdict is not None and not verdict.ok:
             yield {"answer": _apology(values)}
             return
-        reply = yield Call(self.model, self.messages(values), config, lambda chunk: {"answer": _text(chunk)})
-        if not _text(reply).strip():
-            yield {"answer": values["output"]}  # A model with nothing to say must not hide the result.
+        reply = yield Call(self.model, self.messages(values), config, _told)
+        if not reply_text(reply).strip():
+            yield {"answer": str(values["output"])}  # A model with nothing to say must not hide the result.
         elif finish_reason(reply, self.model) != "stop":
             yield {"answer": " … (the model's answer was cut off here)"}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""
-        output = fenced(_shorten(values["output"]))
+        output = fenced(_shorten(str(values["output"])))
         question = f"Question: {values['query']}\n\nOutput of the program:\n{output}"
         return [SystemMessage(self.prompt), HumanMessage(_EXAMPLE[0]), AIMessage(_EXAMPLE[1]), HumanMessage(question)]
 
 
-def _text(reply: object) -> str:
-    return str(reply.text) if isinstance(reply, BaseMessage) else str(reply)
+def _told(chunk: object) -> dict[str, str]:
+    return {"answer": reply_text(chunk)}
 
 
 def _apology(values: Mapping[str, Any]) -> str:
     count = len(values.get("attempts") or [None])
+    reason = " ".join(values["verdict"].reason.split())
+    reason = reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…"
     tries = "one attempt" if count == 1 else f"{count} attempts"
-    return f"I could not answer this. After {tries} there was no program that worked: {values['verdict'].reason}"
+    return f"I could not answer this. After {tries} there was no program that worked: {reason}"
 
 
 def _shorten(text: str) -> str:

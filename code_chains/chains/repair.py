@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.runnables.graph import Graph
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from code_chains.chains.base import Call, Chain, Config, Piece, Program, State
+from code_chains.errors import ConfigurationError
 from code_chains.inputs import fenced
 from code_chains.state import Attempt, Execution
 
@@ -30,6 +31,12 @@ class RepairChain(Piece):
     name: str | None = "repair"
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
+
+    @model_validator(mode="after")
+    def _check_attempt(self) -> Self:
+        if missing := [key for key in _KEPT if key not in self.attempt.output_keys]:
+            raise ConfigurationError("attempt", self.attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
+        return self
 
     @property
     def input_keys(self) -> list[str]:

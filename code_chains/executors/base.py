@@ -41,10 +41,18 @@ class Limits:
     files: int = 10_000
 
     def __post_init__(self) -> None:
-        for name in ("seconds", "processes", "files"):
+        if (
+            isinstance(self.seconds, bool)
+            or not isinstance(self.seconds, int | float)
+            or not 0 < self.seconds <= 86_400
+        ):
+            raise ConfigurationError(
+                "Limits.seconds", self.seconds, "a number of seconds, greater than 0 and at most a day"
+            )
+        for name in ("processes", "files"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-                raise ConfigurationError(f"Limits.{name}", value, "a number greater than 0")
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 1_000_000:
+                raise ConfigurationError(f"Limits.{name}", value, "a whole number from 1 to a million")
         for name in ("memory", "output", "disk"):
             _bytes(f"Limits.{name}", getattr(self, name))
 
@@ -67,8 +75,8 @@ class Limits:
 def _bytes(name: str, size: int | str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*", str(size).upper().replace("IB", "B"))
     amount = int(float(match[1]) * _UNITS[match[2]]) if match and not isinstance(size, bool) else 0
-    if amount <= 0:
-        raise ConfigurationError(name, size, 'a number of bytes, or a size such as "512M" or "1G"')
+    if not 0 < amount <= 1 << 40:
+        raise ConfigurationError(name, size, 'a number of bytes, or a size such as "512M" or "1G", at most "1024G"')
     return amount
 
 

@@ -192,7 +192,7 @@ class _Canary:
         with self._lock:
             if self._request is None or self._request["pid"] != os.getpid():
                 folder = tempfile.mkdtemp(prefix="code_chains-canary-")
-                os.chmod(folder, 0o777)  # noqa: S103 - it must be the box that keeps others out, not its mode
+                os.chmod(folder, 0o755)  # noqa: S103 - it must be the box that keeps others out, not its mode
                 path = os.path.join(folder, "canary")
                 with open(path, "w") as file:
                     file.write("canary")
@@ -451,7 +451,9 @@ def _frames(data: bytes | bytearray) -> list[dict[str, Any]]:
     found = []
     for line in bytes(data).split(b"\n")[:-1]:
         with contextlib.suppress(ValueError, RecursionError):
-            frame = json.loads(line)
+            # Half characters (lone surrogates) cannot be written anywhere later; they become "?" here, once.
+            clean = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
+            frame = json.loads(clean)
             if isinstance(frame, dict):
                 found.append(frame)
     return found
