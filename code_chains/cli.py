@@ -6,6 +6,7 @@ The answer goes to standard output, everything else to standard error. Exit code
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -40,7 +41,8 @@ def guarded(command: _Command) -> _Command:
     def run(*args: Any, **kwargs: Any) -> None:
         from code_chains.errors import CodeChainsError, ConfigurationError, InputError
 
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # So that what was started is ended and cleaned up.
+        with contextlib.suppress(ValueError):  # Not in the main thread.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # So that what was started is ended and cleaned up.
         try:
             command(*args, **kwargs)
         except (KeyboardInterrupt, click.Abort):

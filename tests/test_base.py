@@ -19,7 +19,7 @@ from langchain_core.runnables import ConfigurableField, RunnableGenerator, Runna
 from langchain_core.runnables.utils import AddableDict
 
 from code_chains.chains.base import Call, Config, Do, Piece, Program, Sequence, State, Transform
-from code_chains.errors import InputError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel
 
 
@@ -381,3 +381,37 @@ async def test_leaving_a_stream_early_ends_its_runs(both: Sequence) -> None:
     await anext(stream)
     await stream.aclose()  # type: ignore[attr-defined]
     assert len(recorder.ended) + len(recorder.errors) == len([n for n in recorder.started if n != "model"])
+
+
+OVERLAPS = {
+    "replaces its input": (["text"], lambda state: {"text": state["text"].upper()}),
+    "gives back its inputs too": (["n"], lambda state: {**state, "n": 1}),
+    "changes what it was given": (["n"], lambda state: state.update(n=3) or state),
+}
+
+
+@pytest.mark.parametrize(("outputs", "transform"), OVERLAPS.values(), ids=OVERLAPS.keys())
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
+async def test_keys_that_are_input_and_output_do_not_add_up(outputs: list[str], transform: Any, way: str) -> None:
+    chain = Transform(input_variables=["text"], output_variables=outputs, transform=transform)
+    given = {"text": "abc", "n": 2}
+    expected = chain.invoke(dict(given))
+    assert await run(chain, way, given, {}) == expected
+    assert given == {"text": "abc", "n": 2}
+
+
+def test_a_function_that_returns_no_dict_is_named() -> None:
+    def nothing(state: State) -> State:
+        return None  # type: ignore[return-value]
+
+    with pytest.raises(ConfigurationError, match="nothing"):
+        Transform(input_variables=["query"], output_variables=["x"], transform=nothing).invoke("?")
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
+async def test_a_missing_output_is_an_error_of_the_run(way: str) -> None:
+    recorder = Recorder()
+    chain = Transform(input_variables=["query"], output_variables=["x"], transform=lambda state: {})
+    with pytest.raises(ValueError, match="x"):
+        await run(chain, way, {"query": "?"}, {"callbacks": [recorder]})
+    assert recorder.errors == ["ValueError"]

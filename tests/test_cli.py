@@ -172,3 +172,32 @@ def test_remove_says_whether_there_was_anything(tmp_path: Path, monkeypatch: pyt
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--help"])
     assert (done.exit_code, done.stdout.startswith("Usage:")) == (0, True)
+
+
+def test_control_characters_do_not_reach_the_terminal(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "```python\nprint('\\x1b[2Jevil')\n```"
+    done = ask(openai_server, QUESTION)
+    assert ("evil" in done.stderr, "\x1b" in done.stderr + done.stdout) == (True, False)
+
+
+def test_markup_in_a_verdict_is_text(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "```python\n{}['[/foo]']\n```"
+    done = ask(openai_server, QUESTION, "--show", "verdict")
+    assert (done.exit_code, "KeyError: '[/foo]'" in done.stderr) == (1, True)
+
+
+def test_a_long_line_is_shown_whole_in_a_pipe(openai_server: OpenAI) -> None:
+    line = f"print('{'x' * 300}END')"
+    openai_server.script = lambda messages: f"```python\n{line}\n```"
+    assert f"  {line}\n" in ask(openai_server, QUESTION).stderr
+
+
+def test_a_reader_who_leaves_is_no_error(openai_server: OpenAI) -> None:
+    arguments = ["ask", QUESTION, "--model", "x", "--base-url", openai_server.base_url]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "code_chains", *arguments], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert b"Broken" not in done.stderr

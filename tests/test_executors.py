@@ -378,3 +378,11 @@ def test_it_works_from_wherever_python_lives(launcher: Any, where: str) -> None:
     finally:
         shutil.rmtree(home)
     assert done.stdout == "42\n", done.stderr
+
+
+def test_half_characters_become_whole_ones(box: SandboxExecutor) -> None:
+    error = box.run("raise ValueError('caf\\udce9')").error
+    assert error is not None
+    assert (error.type, error.message) == ("ValueError", "caf?")
+    done = box.run("class X:\n  def __repr__(self): return '\\ud800'\nX()")
+    assert (done.status, done.result, done.to_json() != "") == ("ok", "?", True)

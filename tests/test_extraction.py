@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,3 +68,44 @@ def test_never_raises_on_scraps_of_markup(scraps: list[str]) -> None:
 @given(st.integers(0, 10**6).map(lambda n: f"value = {n}\nprint(value)"))
 def test_what_was_fenced_comes_back(code: str) -> None:
     assert extract_code(f"Here:\n\n```python\n{code}\n```\n") == f"{code}\n"
+
+
+def test_a_doctest_inside_a_docstring_stays_where_it_is() -> None:
+    code = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b'
+    assert extract_code(f"```python\n{code}\n```") == f"{code}\n"
+
+
+def test_an_output_block_beside_the_program_is_no_code() -> None:
+    assert extract_code("```python\nprint(15)\n```\nOutput:\n```\n15\n```") == "print(15)\n"
+
+
+def test_an_inline_tag_before_a_fence_is_prose() -> None:
+    assert extract_code("Use <code>sum</code>:\n```python\nprint(1)\n```") == "print(1)\n"
+
+
+def test_a_thought_without_its_opening_tag_is_left_out() -> None:
+    assert extract_code("```python\ndraft()\n```\n</think>\n```python\nprint(1)\n```") == "print(1)\n"
+
+
+def test_a_string_that_holds_a_tag_is_kept() -> None:
+    assert extract_code("```python\nprint('a<think>b')\n```") == "print('a<think>b')\n"
+
+
+def test_a_line_of_a_string_that_looks_like_a_magic_is_kept() -> None:
+    code = 'print("%d items"\n%count)'
+    assert extract_code(f"```python\n{code}\n```") == f"{code}\n"
+
+
+def test_a_fence_of_json_is_read() -> None:
+    assert extract_code('```json\n{"code": "print(1)"}\n```') == "print(1)\n"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["\n" * 10**6, "[" * 10**6, "- a\n" * 250_000, ("x = [" + "1," * 20 + "]\n") * 450 + "This is prose.\n" * 50],
+    ids=["newlines", "brackets", "list", "code and prose"],
+)
+def test_a_huge_reply_is_read_in_bounded_time(reply: str) -> None:
+    began = time.monotonic()
+    extract_code(reply)
+    assert time.monotonic() - began < 10

@@ -222,3 +222,17 @@ def test_a_question_leaves_no_file_behind(chain: CodeChain, tmp_path: Path, monk
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     chain.invoke(QUESTION)
     assert [name for name in os.listdir(tmp_path) if "canary" not in name] == []
+
+
+def test_a_variable_is_used(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("print(n * 2)"), executor=sandbox)
+    assert chain.invoke({"query": "double n", "variables": {"n": 3}})["output"] == "6"
+
+
+def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
+    again = {**chain.invoke(QUESTION), "query": "And now?"}
+    assert dict(functools.reduce(operator.add, chain.stream(again))) == chain.invoke(again)
+
+
+def test_it_has_a_repr(chain: CodeChain) -> None:
+    assert "RepairChain" in repr(chain)

@@ -72,3 +72,35 @@ def test_a_fence_cannot_be_closed_from_inside(text: str) -> None:
     fence, *_, last = fenced(text).split("\n")
     assert last not in text.split("\n")
     assert fence == f"{last}text"
+
+
+def test_names_that_would_collide_are_refused(sales: Path) -> None:
+    for names in ({"a": sales, "a/b": sales}, {"a.csv": sales, "./a.csv": sales}):
+        with pytest.raises(InputError):
+            check_files(names)
+
+
+@pytest.mark.parametrize("path", [None, b"x", 5])
+def test_a_path_that_is_none_is_refused(path: object) -> None:
+    with pytest.raises(InputError, match="by its path"):
+        check_files({"a.csv": path})
+
+
+@pytest.mark.parametrize("name", ["a\nb", "x" * 300, "\x1b[2J"])
+def test_a_name_that_could_harm_is_refused(name: str, sales: Path) -> None:
+    with pytest.raises(InputError, match="cannot be called"):
+        check_files({name: sales})
+
+
+def test_variables_are_what_the_program_will_get() -> None:
+    assert check_variables({"d": {1: (2, 3)}}) == {"d": {"1": [2, 3]}}
+
+
+def test_a_table_from_excel_has_no_invisible_mark(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes("\ufeffregion,amount\nnorth,1\n".encode())
+    assert "columns `region`" in describe({"x.csv": tmp_path / "x.csv"}, {})
+
+
+def test_broken_text_is_no_question() -> None:
+    with pytest.raises(InputError, match="UTF-8"):
+        check_query("caf\udce9")

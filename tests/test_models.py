@@ -167,3 +167,15 @@ async def test_questions_at_once_do_not_wait_for_each_other(openai_server: OpenA
     chain = create_code_chain(chat(openai_server), executor=sandbox)
     results = await chain.abatch([{"query": f"{QUESTION} ({number})"} for number in range(6)])
     assert [result["answer"] for result in results] == [SUM_ANSWER] * 6
+
+
+def test_an_error_names_options_without_their_values() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        resolve_model(FakeListChatModel(responses=["x"]), api_key="sk-secret")
+    assert ("api_key" in str(raised.value), "sk-secret" in str(raised.value)) == (True, False)
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        resolve_model("x", base_url="user:sk-secret@host/v1")
+    assert "sk-secret" not in str(raised.value) + repr(raised.value.given)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.runnables.graph import Graph
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from code_chains.chains.base import Call, Chain, Config, Piece, Program, State
 from code_chains.errors import ConfigurationError
@@ -32,11 +32,10 @@ class RepairChain(Piece):
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
 
-    @model_validator(mode="after")
-    def _check_attempt(self) -> Self:
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse an attempt that could not be judged, before a model is paid for it."""
         if missing := [key for key in _KEPT if key not in self.attempt.output_keys]:
             raise ConfigurationError("attempt", self.attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
-        return self
 
     @property
     def input_keys(self) -> list[str]:
