@@ -32,10 +32,10 @@ class RepairChain(Piece):
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse an attempt that could not be judged, before a model is paid for it."""
-        if missing := [key for key in _KEPT if key not in self.attempt.output_keys]:
-            raise ConfigurationError("attempt", self.attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
+    def __init__(self, *, attempt: Chain, **kwargs: Any) -> None:
+        if missing := [key for key in _KEPT if key not in attempt.output_keys]:
+            raise ConfigurationError("attempt", attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
+        super().__init__(**{"attempt": attempt, **kwargs})
 
     @property
     def input_keys(self) -> list[str]:
