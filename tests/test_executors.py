@@ -193,6 +193,18 @@ ENDINGS = {
         "import mmap\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(9)]\n[m.write(b'x' * (1 << 28)) for m in keep]",
         "memory",
     ),
+    "memory that is forgotten": (
+        "import mmap, time\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(6)]\nfor m in keep:\n"
+        "  m.write(b'x' * (1 << 28)); m.madvise(mmap.MADV_DONTNEED)\ntime.sleep(60)",
+        "memory",
+    ),
+    "memory of threads without their first": (
+        "import ctypes, os, threading, time\ndef grow():\n  time.sleep(0.2)\n  x = b'x' * (400 << 20); time.sleep(60)\n"
+        "for _ in range(3):\n  if not os.fork():\n    threading.Thread(target=grow).start()\n"
+        "    ctypes.CDLL(None).syscall(60, 0)\n"
+        "time.sleep(60)",
+        "memory",
+    ),
     "disk": ("open('x', 'wb').write(b'x' * (1 << 28))", "error"),
     "many files": ("import os\nfor n in range(10**9): open(f'f{n}', 'w').close()", "killed"),
     "recursion": ("def f(): f()\nf()", "error"),
@@ -386,3 +398,23 @@ def test_half_characters_become_whole_ones(box: SandboxExecutor) -> None:
     assert (error.type, error.message) == ("ValueError", "caf?")
     done = box.run("class X:\n  def __repr__(self): return '\\ud800'\nX()")
     assert (done.status, done.result, done.to_json() != "") == ("ok", "?", True)
+
+
+HANDS_OFF = {
+    "its limits": "resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))",
+    "its scheduling": "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
+    "its priority": "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+    "its processors": "os.sched_setaffinity(1, {0})",
+    "memory of nobody": "assert ctypes.CDLL(None).shmget(0, 4096, 0o1600) >= 0 or None, 'Operation not permitted'",
+    "huge buffers": "socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 23)",
+}
+
+
+@pytest.mark.parametrize("code", HANDS_OFF.values(), ids=HANDS_OFF.keys())
+def test_the_watcher_cannot_be_blinded(box: SandboxExecutor, code: str) -> None:
+    done = box.run(f"import ctypes, os, resource, socket\n{code}")
+    assert (done.status, "not permitted" in str(done.error)) == ("error", True)
+
+
+def test_a_program_may_limit_itself(box: SandboxExecutor) -> None:
+    assert box.run("import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.nice(1)").ok

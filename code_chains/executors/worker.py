@@ -114,6 +114,8 @@ def over_limit(child: int, limits: Json) -> str | None:
         return "processes"
     if sum(map(resident, pids)) > limits["memory"] and sum(map(proportional, pids)) > limits["memory"]:
         return "memory"
+    if sum(map(mapped, pids)) > limits["memory"] and sum(map(shared, pids)) > limits["memory"]:
+        return "memory"
     if limits["places"] and sum(map(files_in, limits["places"])) > limits["files"]:
         return "files"
     return None
@@ -146,7 +148,38 @@ def parent(pid: int) -> int:
 
 def resident(pid: int) -> int:
     """Resident bytes that are not read from files."""
-    return field(f"/proc/{pid}/status", (b"RssAnon:", b"RssShmem:"))
+    return status(pid, (b"RssAnon:", b"RssShmem:"))
+
+
+def mapped(pid: int) -> int:
+    """Bytes of address space."""
+    return status(pid, (b"VmSize:",))
+
+
+def status(pid: int, names: tuple[bytes, ...]) -> int:
+    """A sum of lines of a process's status; of another thread's where the first one has ended alone."""
+    found = field(f"/proc/{pid}/status", names)
+    if found or not os.path.isdir(f"/proc/{pid}/task"):
+        return found
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0
+    return max((field(f"/proc/{pid}/task/{thread}/status", names) for thread in threads[:8]), default=0)
+
+
+def shared(pid: int) -> int:
+    """Bytes of shared memory without a file. They stay in use when a process forgets the pages, so their size counts."""
+    total = 0
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            for line in file:
+                if line.rstrip().endswith(b"/dev/zero (deleted)"):
+                    low, _, high = line.split()[0].partition(b"-")
+                    total += int(high, 16) - int(low, 16)
+    except (OSError, ValueError):
+        return total
+    return total
 
 
 def proportional(pid: int) -> int:
@@ -263,7 +296,7 @@ def lock_in(request: Json, confine: Confine | None) -> list[str]:
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, limits["disk"]),
-        (resource.RLIMIT_NOFILE, 512),
+        (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_NPROC, limits["processes"] + 2 if request["confine"] else None),
         (resource.RLIMIT_DATA, limits["memory"] + own_data()),
         (resource.RLIMIT_AS, limits["memory"] + (2 << 30)),
@@ -363,7 +396,17 @@ DENIED: dict[str, tuple[int, int | None]] = {
     "syslog": (103, 116), "vhangup": (153, 58), "sethostname": (170, 161), "setdomainname": (171, 162),
     "fanotify_init": (300, 262), "move_pages": (279, 239), "migrate_pages": (256, 238), "process_madvise": (440, 440),
     "lookup_dcookie": (212, 18), "nfsservctl": (180, 42),
+    # Memory that belongs to no process and that no limit of one counts.
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186),
 }  # fmt: skip
+# Calls that may name another process, with the argument that must be 0, "myself": the watcher is of the same user.
+ON_ITSELF = {
+    "prlimit64": (302, 261, 0), "sched_setscheduler": (144, 119, 0), "sched_setparam": (142, 118, 0),
+    "sched_setattr": (314, 274, 0), "sched_setaffinity": (203, 122, 0), "setpriority": (141, 140, 1),
+    "ioprio_set": (251, 30, 1),
+}  # fmt: skip
+# Options that are refused: buffers beyond the usual, and hiding one's memory from the watcher. (call, argument, values)
+OPTIONS = {"setsockopt": (54, 208, 2, (7, 8, 32, 33)), "prctl": (157, 167, 0, (PR_SET_DUMPABLE,))}
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 CLONE, CLONE3, SOCKET = (56, 220), (435, 435), (41, 198)
 NEW_NAMESPACES = 0x7E020000
@@ -380,6 +423,13 @@ def filter_program(machine: str) -> list[tuple[int, int, int, int]]:
     for number in (numbers[column] for numbers in DENIED.values()):
         if number is not None:
             program += [(EQUAL, 0, 1, number), (RETURN, 0, 0, EPERM)]
+    for *numbers, argument in ON_ITSELF.values():
+        program += [(EQUAL, 0, 4, numbers[column]), (LOAD, 0, 0, 16 + 8 * argument)]
+        program += [(EQUAL, 1, 0, 0), (RETURN, 0, 0, EPERM), (RETURN, 0, 0, ALLOW)]
+    for x86, arm, argument, values in OPTIONS.values():
+        tests = [test for value in values for test in ((EQUAL, 0, 1, value), (RETURN, 0, 0, EPERM))]
+        program += [(EQUAL, 0, 2 + len(tests), (x86, arm)[column]), (LOAD, 0, 0, 16 + 8 * argument)]
+        program += [*tests, (RETURN, 0, 0, ALLOW)]
     program += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, ENOSYS)]  # Its flags are behind a pointer; clone follows.
     program += [(EQUAL, 0, 4, CLONE[column]), (LOAD, 0, 0, 16)]
     program += [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, EPERM), (RETURN, 0, 0, ALLOW)]
