@@ -375,12 +375,27 @@ def test_a_missing_file_is_refused_before_anything_starts(box: SandboxExecutor) 
     assert descendants() == before
 
 
+SYSTEM = "/usr/bin/python3"
+"""The system's Python, where it is of the same version as this one and can use its packages."""
+
+
+def same_version(python: str) -> bool:
+    code = "import sys; print(sys.version_info[:2])"
+    return (
+        os.path.exists(python)
+        and subprocess.check_output([python, "-c", code], text=True) == f"{sys.version_info[:2]}\n"
+    )
+
+
+@pytest.mark.parametrize("python", [sys.executable, SYSTEM])
 @pytest.mark.parametrize("where", ["/tmp", "/var/tmp"])
-def test_it_works_from_wherever_python_lives(launcher: Any, where: str) -> None:
+def test_it_works_from_wherever_python_lives(launcher: Any, where: str, python: str) -> None:
     """A virtual environment below /tmp, as continuous integration likes to make them, is not hidden by the box's own."""
+    if not same_version(python):
+        pytest.skip(f"{python} is not there in this version")
     home = Path(tempfile.mkdtemp(dir=where))
     try:
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home / "venv")], check=True)
+        subprocess.run([python, "-m", "venv", "--without-pip", str(home / "venv")], check=True)
         packages = [path for path in sys.path if path.endswith("site-packages")]
         code = (
             f"import sys; sys.path += {[*packages, str(ROOT)]!r}\nfrom code_chains.executors import SandboxExecutor\n"

@@ -108,8 +108,11 @@ def _below(path: str, other: str) -> bool:
 def _links() -> list[tuple[str, str]]:
     """Links of the host's root that programs rely on, such as `/lib -> usr/lib`."""
     links = [(os.readlink(path), path) for path in SYSTEM if os.path.islink(path)]
-    if {"/usr", "/usr/local"} & {sys.prefix, sys.base_prefix} and os.path.islink(sys.executable):
-        links.append((os.path.realpath(sys.executable), sys.executable))
+    path = sys.executable
+    while os.path.islink(path):  # A virtual environment's python leads to the system's over several links.
+        if not any(_below(path, shown) for _, shown in readable_paths()):
+            links.append((os.path.realpath(path), path))
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
     return links
 
 
