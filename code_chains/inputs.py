@@ -13,11 +13,12 @@ from typing import Any
 
 from code_chains.errors import InputError
 
-__all__ = ["MAX_QUERY", "check_files", "check_query", "check_variables", "describe", "fenced"]
+__all__ = ["MAX_QUERY", "check_files", "check_query", "check_variables", "describe", "fenced", "table_kind"]
 
 MAX_QUERY = 100_000
 """Longest question, in characters. Longer texts belong into a file."""
 _SAMPLE = 64 * 1024
+_TABLES = {("numpy", "ndarray"), ("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")}
 
 
 def check_query(query: object) -> str:
@@ -93,33 +94,58 @@ def _check_file(given: object) -> Path:
 
 
 def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Variables whose names are identifiers and whose values are JSON.
+    """Variables whose names are identifiers and whose values are JSON, arrays or frames.
 
     Raises:
         InputError: They are not; it names the first that is wrong.
     """
     if not isinstance(variables or {}, Mapping):
         raise InputError('variables must be a mapping, e.g. {"n": 3}.')
-    for name, value in (variables or {}).items():
-        if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-            raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
-        try:
-            json.dumps(value, allow_nan=True)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InputError(
-                f"The variable {name!r} is no JSON value ({error}). Pass numbers, text, lists and dicts, or a file."
-            ) from error
-    # What a program gets: text as keys, lists for tuples. The model must be told of that, not of what it was made from.
-    return {name: json.loads(json.dumps(value)) for name, value in (variables or {}).items()}
+    return {_check_variable(name): _check_value(name, value) for name, value in (variables or {}).items()}
+
+
+def _check_variable(name: object) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+        raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
+    return name
+
+
+def _check_value(name: str, value: Any) -> Any:
+    if table_kind(value):
+        return value
+    try:
+        # What a program gets: text as keys, lists for tuples. The model must be told of that, not of what it was made from.
+        return json.loads(json.dumps(value, allow_nan=True))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"The variable {name!r} is no JSON value ({error}). Pass numbers, text, lists and dicts, NumPy arrays, pandas"
+            " or polars frames, or a file."
+        ) from error
+
+
+def table_kind(value: object) -> str | None:
+    """`numpy`, `pandas`, `polars` or `pyarrow` for an array or frame of these libraries, None for anything else."""
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    return library if (library, kind.__name__) in _TABLES else None
 
 
 def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
     """Tell a model what is there: each file with its size, columns and first rows, each variable with its type."""
     parts = [_describe_file(name, path) for name, path in files.items()]
-    parts += [
-        f"- variable `{name}`: {type(value).__name__}, {_short(repr(value))}" for name, value in variables.items()
-    ]
-    return "\n".join(parts)
+    return "\n".join([*parts, *(_describe_variable(name, value) for name, value in variables.items())])
+
+
+def _describe_variable(name: str, value: Any) -> str:
+    kind = table_kind(value)
+    if kind == "numpy":
+        return f"- variable `{name}`: NumPy array of {value.dtype}, shape {value.shape}"
+    if kind:
+        columns = value.column_names if kind == "pyarrow" else value.columns
+        named = ", ".join(f"`{_short(str(column), 60)}`" for column in list(columns)[:60])
+        shown = fenced(_short(str(value.slice(0, 3) if kind == "pyarrow" else value.head(3)), 800))
+        return f"- variable `{name}`: {kind} table, {value.shape[0]} rows, columns {named}; it begins with:\n{shown}"
+    return f"- variable `{name}`: {type(value).__name__}, {_short(repr(value))}"
 
 
 def _describe_file(name: str, path: Path) -> str:

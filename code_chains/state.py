@@ -27,8 +27,11 @@ __all__ = [
 ]
 
 Status = Literal["ok", "error", "timeout", "memory", "output_limit", "killed", "refused"]
-Level = Literal["kernel", "container", "interpreter", "none"]
+Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
 
+
+PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace")
+"""What a probe inside a box tries to reach."""
 
 _adapters: dict[type, TypeAdapter[Any]] = {}
 
@@ -89,12 +92,15 @@ class Isolation(Record):
     """What a probe inside the box found closed before the program started; not what was configured.
 
     Attributes:
-        level: `kernel` (own namespaces and a system-call filter), `container`, `interpreter` or `none`.
+        level: `kernel` (own namespaces and a system-call filter), `landlock` (Landlock and a system-call filter, in the
+            host's namespaces), `container`, `interpreter` or `none`.
         launcher: What built the box, e.g. `bubblewrap`, `namespaces` or `none`.
         filesystem: A file of the host could neither be read nor made.
         network: A server on the host's loopback interface could not be reached.
         processes: The host's processes could not be seen or signalled.
         environment: No environment variable of the host was inherited.
+        signals: No process of the host could be sent a signal.
+        ptrace: No process of the host could be looked into.
         layers: Kernel mechanisms that are in force, e.g. `("namespaces", "seccomp", "landlock", "rlimits")`.
     """
 
@@ -104,12 +110,14 @@ class Isolation(Record):
     network: bool = False
     processes: bool = False
     environment: bool = False
+    signals: bool = False
+    ptrace: bool = False
     layers: tuple[str, ...] = ()
 
     @property
     def open(self) -> tuple[str, ...]:
         """Names of what the probe found open."""
-        return tuple(name for name in ("filesystem", "network", "processes", "environment") if not getattr(self, name))
+        return tuple(name for name in PROBED if not getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ class Limits:
         processes: Processes and threads at one time.
         disk: Bytes the program may write into its working directory, and as many into `/tmp`.
         files: Files and directories it may make.
+        artifacts: Bytes of files and figures that are taken out of a run.
 
     Raises:
         ConfigurationError: A limit is not a positive number or size.
@@ -39,6 +40,7 @@ class Limits:
     processes: int = 64
     disk: int | str = "64M"
     files: int = 10_000
+    artifacts: int | str = "16M"
 
     def __post_init__(self) -> None:
         if (
@@ -53,7 +55,7 @@ class Limits:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 1_000_000:
                 raise ConfigurationError(f"Limits.{name}", value, "a whole number from 1 to a million")
-        for name in ("memory", "output", "disk"):
+        for name in ("memory", "output", "disk", "artifacts"):
             _bytes(f"Limits.{name}", getattr(self, name))
 
     @property
@@ -65,6 +67,11 @@ class Limits:
     def output_bytes(self) -> int:
         """The limit of output in bytes."""
         return _bytes("Limits.output", self.output)
+
+    @property
+    def artifacts_bytes(self) -> int:
+        """The limit of artifacts in bytes."""
+        return _bytes("Limits.artifacts", self.artifacts)
 
     @property
     def disk_bytes(self) -> int:
@@ -85,7 +92,14 @@ class Executor(ABC):
 
     An executor is a context manager; `close` gives back what it holds. It may be used from several threads and tasks at
     once. Anything a program does, down to killing itself, comes back as an `Execution`; only a broken place raises.
+
+    Attributes:
+        language: What programs are written in.
+        guidance: What a model is told about this place: languages, libraries, what is given how.
     """
+
+    language: str = "python"
+    guidance: str = ""
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         if limits is not None and not isinstance(limits, Limits):
@@ -101,7 +115,8 @@ class Executor(ABC):
         Args:
             code: The Python source.
             files: `{name in the working directory: path on this machine}`; the program gets read-only copies.
-            variables: `{name: JSON value}` that exist when the program starts.
+            variables: `{name: value}` that exist when the program starts: JSON values, and where a place can take them,
+                NumPy arrays and pandas, polars or Arrow tables.
 
         Raises:
             InputError: A file or variable cannot be used.
@@ -114,6 +129,9 @@ class Executor(ABC):
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
+
+    def warm(self) -> None:  # noqa: B027 - there may be nothing to prepare
+        """Begin what the first run would have to wait for, without waiting for it."""
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to give back
         """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""

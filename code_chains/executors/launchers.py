@@ -1,7 +1,8 @@
 """How a worker is put into a box.
 
 A launcher is a function from a `Box` to the command that starts the worker in it. `bubblewrap` is used where it is
-installed, else namespaces of our own; `none` starts a plain process and only when asked for by name.
+installed, else namespaces of our own; `landlock` has no namespaces and needs to be accepted by name, and so does `none`,
+a plain process.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import os
 import shutil
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,49 +18,55 @@ from functools import cache
 from pathlib import Path
 
 from code_chains.errors import IsolationError
+from code_chains.executors.interpreter import Interpreter
 
-__all__ = ["LAUNCHERS", "Box", "Launcher", "choose_launcher", "readable_paths"]
+__all__ = ["LAUNCHERS", "PLACES", "Box", "Launcher", "candidates", "links", "readable_paths"]
 
 HERE = Path(__file__).parent
-WORKDIR = "/box"
-INSIDE = "/run/worker.py"
+PLACES = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the box's own
+"""Where a program may write: its working directory, temporary files, shared memory."""
+INSIDE = "/run/code_chains"
 SYSTEM = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
           "/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts")  # fmt: skip
-FILES = (
-    ("/etc/passwd", "sandbox:x:1000:1000::/box:/bin/false\n"),
-    ("/etc/group", "sandbox:x:1000:\n"),
-    ("/etc/hosts", "127.0.0.1 localhost\n"),
-)
+START = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
 
 
 @dataclass
 class Box:
-    """What one run's box consists of.
+    """What a worker's box consists of.
 
     Attributes:
-        uid: User to become inside, where the host's user is root; 0 keeps the host's user.
-        disk: Bytes that may be written to each writable place.
-        inputs: Bytes of the input files, which come on top in the working directory.
-        descriptors: Open descriptors the worker inherits, in the order of its arguments.
-        extra: Descriptors of input files, which it inherits too.
+        python: The interpreter that runs in it.
+        control: Descriptor of the worker's line to this process.
+        as_root: Whether the host's user is root, so that the worker must become someone else.
+        hosts: Names and addresses that programs may find, as `/etc/hosts` has them.
         own: Descriptors opened for the launcher alone; closed once it has started.
     """
 
-    uid: int
-    disk: int
-    inputs: int
-    descriptors: tuple[int, ...]
-    extra: tuple[int, ...] = ()
+    python: Interpreter
+    control: int
+    as_root: bool
+    hosts: str = "127.0.0.1 localhost\n"
     own: list[int] = field(default_factory=list)
 
     @property
-    def tmpfs(self) -> tuple[tuple[str, int], ...]:
-        """Writable places with their sizes in bytes."""
-        return ((WORKDIR, self.disk + self.inputs), ("/tmp", self.disk), ("/dev/shm", self.disk))  # noqa: S108 - the box's
+    def files(self) -> dict[str, str]:
+        """Small files that many programs look for."""
+        return {
+            "/etc/passwd": "sandbox:x:1000:1000::/box:/bin/false\n",
+            "/etc/group": "sandbox:x:1000:\n",
+            "/etc/hosts": self.hosts,
+            "/etc/nsswitch.conf": "hosts: files\n",
+        }
 
-    def worker(self, script: str) -> list[str]:
-        """The command that starts the worker."""
-        return [sys.executable, "-I", "-B", script, *map(str, self.descriptors)]
+    @property
+    def binds(self) -> tuple[tuple[str, str], ...]:
+        """What is shown of the host, read-only, and where."""
+        return (*readable_paths(self.python), (str(HERE / "inside"), f"{INSIDE}/inside"))
+
+    def worker(self, home: str) -> list[str]:
+        """The command that starts the worker, whose modules are in a package `inside` in `home`."""
+        return [self.python.executable, "-s", "-P", "-B", "-c", START.format(home, self.control)]
 
     def hold(self, text: str) -> int:
         """Put text into a file without a name and give its descriptor to the launcher."""
@@ -76,7 +82,7 @@ Launcher = Callable[[Box], list[str]]
 
 
 @cache
-def readable_paths() -> tuple[tuple[str, str], ...]:
+def readable_paths(python: Interpreter) -> tuple[tuple[str, str], ...]:
     """What the box shows of the host, read-only: the interpreter with its packages, and shared libraries.
 
     Returns:
@@ -84,7 +90,7 @@ def readable_paths() -> tuple[tuple[str, str], ...]:
         is among them, but for the environment that Python itself runs from.
     """
     shown = dict.fromkeys(
-        path for path in (*_interpreter(), *SYSTEM) if os.path.exists(path) and not os.path.islink(path)
+        path for path in (*_parts(python), *SYSTEM) if os.path.exists(path) and not os.path.islink(path)
     )
     pairs = {path: os.path.realpath(path) for path in shown}
     pairs |= {real: real for real in pairs.values()}
@@ -92,84 +98,92 @@ def readable_paths() -> tuple[tuple[str, str], ...]:
     return tuple((pairs[path], path) for path in sorted(kept))
 
 
-def _interpreter() -> Iterator[str]:
+def _parts(python: Interpreter) -> Iterator[str]:
     system = {"/", "/usr", "/usr/local"}
-    yield from (prefix for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix) if prefix not in system)
-    if system & {sys.prefix, sys.base_prefix}:
-        yield from (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-        yield os.path.realpath(sys.executable)
-    yield from (path for path in sys.path if Path(path).name in {"site-packages", "dist-packages"})
+    yield from (prefix for prefix in python.prefixes if prefix not in system)
+    if system & set(python.prefixes):
+        yield from python.paths
+        yield os.path.realpath(python.executable)
+    yield from (path for path in python.paths if Path(path).name in {"site-packages", "dist-packages"})
 
 
 def _below(path: str, other: str) -> bool:
     return path != other and path.startswith(other.rstrip("/") + "/")
 
 
-def _links() -> list[tuple[str, str]]:
+@cache
+def links(python: Interpreter) -> tuple[tuple[str, str], ...]:
     """Links of the host's root that programs rely on, such as `/lib -> usr/lib`."""
-    links = [(os.readlink(path), path) for path in SYSTEM if os.path.islink(path)]
-    path = sys.executable
+    found = [(os.readlink(path), path) for path in SYSTEM if os.path.islink(path)]
+    path = python.executable
     while os.path.islink(path):  # A virtual environment's python leads to the system's over several links.
-        if not any(_below(path, shown) for _, shown in readable_paths()):
-            links.append((os.path.realpath(path), path))
+        if not any(_below(path, shown) for _, shown in readable_paths(python)):
+            found.append((os.path.realpath(path), path))
         path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
-    return links
+    return tuple(found)
 
 
 def bubblewrap(box: Box) -> list[str]:
     """A box made by bubblewrap (`bwrap`), the small tool that Flatpak isolates applications with."""
     command = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--as-pid-1", "--new-session"]
-    if box.uid:
-        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    if box.as_root:
+        command += ["--cap-drop", "ALL"]
+        command += [word for name in ("SETUID", "SETGID", "SYS_ADMIN") for word in ("--cap-add", f"CAP_{name}")]
     else:
         command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
-    for path, size in box.tmpfs[:-1]:  # Before the binds: Python may live below /tmp.
-        command += ["--perms", "1777", "--size", str(size), "--tmpfs", path]
-    binds = (*readable_paths(), (str(HERE / "worker.py"), INSIDE))
-    for folder in sorted({str(above) for _, target in binds for above in Path(target).parents}):
+    folders = {str(above) for _, target in box.binds for above in Path(target).parents}
+    for folder in sorted({*folders, *PLACES[:2]}):
         command += ["--perms", "0755", "--dir", folder]  # bubblewrap itself would make them for root alone.
-    for source, target in binds:
+    for source, target in box.binds:
         command += ["--ro-bind", source, target]
-    for target, link in _links():
+    for target, link in links(box.python):
         command += ["--symlink", target, link]
-    for path, text in FILES:
-        command += ["--file", str(box.hold(text)), path]
-    path, size = box.tmpfs[-1]
-    command += ["--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--size", str(size), "--tmpfs", path]
-    return [*command, "--remount-ro", "/", "--chdir", "/", "--", *box.worker(INSIDE)]
+    for path, text in box.files.items():
+        command += ["--perms", "0644", "--file", str(box.hold(text)), path]
+    command += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/", "--chdir", "/", "--"]
+    return [*command, *box.worker(INSIDE)]
 
 
 def namespaces(box: Box) -> list[str]:
     """A box made by `namespaces.py`, in pure Python."""
     spec = {
-        "binds": [*readable_paths(), (str(HERE / "worker.py"), INSIDE)],
-        "links": _links(),
-        "files": FILES,
-        "tmpfs": box.tmpfs,
+        "binds": box.binds,
+        "links": links(box.python),
+        "files": list(box.files.items()),
+        "folders": PLACES,
         "argv": box.worker(INSIDE),
-        "descriptors": [*box.descriptors, *box.extra],
+        "descriptors": [box.control],
     }
     return [sys.executable, "-I", "-S", "-B", str(HERE / "namespaces.py"), str(box.hold(json.dumps(spec)))]
 
 
-def none(box: Box) -> list[str]:
-    """No box: a plain process of the same user in a temporary directory. It protects nothing but the caller's time."""
-    return box.worker(str(HERE / "worker.py"))
+def plain(box: Box) -> list[str]:
+    """No box: what isolation there is, each run's process takes on by itself."""
+    return box.worker(str(HERE))
 
 
-LAUNCHERS: dict[str, Launcher] = {"bubblewrap": bubblewrap, "namespaces": namespaces, "none": none}
+LAUNCHERS: dict[str, Launcher] = {
+    "bubblewrap": bubblewrap,
+    "namespaces": namespaces,
+    "landlock": plain,
+    "none": plain,
+}
 
 
-def choose_launcher() -> str:
-    """The name of the strongest launcher that can be tried on this machine.
+def candidates(require: str) -> list[str]:
+    """Names of the launchers that may do for what is required, the strongest first.
 
     Raises:
         IsolationError: There is none; it says what to install.
     """
+    if require == "none" and not sys.platform.startswith("linux"):
+        return ["none"]
     if not sys.platform.startswith("linux"):
         raise IsolationError(
-            f"The sandbox needs Linux; this is {sys.platform}. Run in a Linux container or virtual machine, or accept no"
-            " protection at all with executor='none'."
+            f"The sandbox needs Linux; this is {sys.platform}. Run in a Linux container or virtual machine, use"
+            ' ContainerExecutor (`pip install "code-chains[container]"`), or accept no protection at all with'
+            " executor='none'."
         )
-    return "bubblewrap" if shutil.which("bwrap") else "namespaces"
+    weaker = {"kernel": [], "landlock": ["landlock"], "none": ["landlock", "none"]}[require]
+    return [*(["bubblewrap"] if shutil.which("bwrap") else []), "namespaces", *weaker]

@@ -65,9 +65,8 @@ def build(box: dict[str, Any]) -> None:
     pivot_root("/tmp", "/tmp/old")  # Now every source is below /old, also what was in /tmp.
     os.chdir("/")
     mount("/new", "/new", None, MS_BIND)
-    for path, size in box["tmpfs"]:  # Before the binds: Python may live below /tmp.
+    for path in box["folders"]:
         os.makedirs("/new" + path, exist_ok=True)
-        mount("tmpfs", "/new" + path, "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={size}")
     for source, target in box["binds"]:
         bind("/old" + source, "/new" + target)
     for target, link in box["links"]:
@@ -78,7 +77,7 @@ def build(box: dict[str, Any]) -> None:
         write("/new" + path, text)
     make_devices()
     os.makedirs("/new/proc", exist_ok=True)
-    mount("proc", "/new/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY)
+    mount("proc", "/new/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     set_attributes("/new", MOUNT_ATTR_RDONLY, recursive=False)
     os.chdir("/new")
     pivot_root(".", ".")

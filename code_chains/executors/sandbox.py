@@ -1,37 +1,31 @@
-"""The default executor: each run in a box of its own, built by the kernel and proven from inside."""
+"""The default executor: warm, and each run in a box of its own, built by the kernel and proven from inside."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import itertools
-import json
-import os
-import selectors
-import shutil
 import signal
-import socket
-import subprocess
-import tempfile
-import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Literal
 
-from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.executors.artifacts import Haul, any_file, collect, views
 from code_chains.executors.base import Executor, Limits
-from code_chains.executors.launchers import LAUNCHERS, WORKDIR, Box, choose_launcher
-from code_chains.inputs import check_files, check_variables
-from code_chains.state import ErrorReport, Execution, Isolation, Status, signal_name
+from code_chains.executors.canary import Canary
+from code_chains.executors.drive import Steps, Wait, adrive, drive
+from code_chains.executors.interpreter import Interpreter, other, this
+from code_chains.executors.launchers import LAUNCHERS, PLACES, candidates, readable_paths
+from code_chains.executors.pool import Fork, Plan, Pool, Worker
+from code_chains.executors.request import Request
+from code_chains.state import ErrorReport, Execution, Isolation, Level, Status, signal_name
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
 
-GRACE = 20.0
-"""Seconds that starting the box and collecting what it said may take on a busy machine, on top of the program's own."""
+START, GRACE = 120.0, 20.0
+"""Seconds that a worker may take to start with its libraries, and a run for what it does besides its program."""
+FRAME = 1 << 20
+"""Bytes that the program's process may say, besides figures."""
 ENVIRONMENT = {
-    "HOME": WORKDIR,
+    "HOME": "/box",
     "USER": "sandbox",
     "LOGNAME": "sandbox",
     "LANG": "C.UTF-8",
@@ -44,9 +38,14 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-ALLOWED = {*ENVIRONMENT, "PWD", "LC_CTYPE"}
-KERNEL = ("filesystem", "network", "processes", "environment", "namespaces", "seccomp")
-_users = itertools.count(os.getpid())
+ALLOWED = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}
+PRELOAD = ("numpy", "pandas", "matplotlib.pyplot")
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
+REQUIRED: dict[str, tuple[str, ...]] = {
+    "kernel": ("namespaces", "seccomp"),
+    "landlock": ("landlock", "seccomp"),
+    "none": (),
+}
 
 
 class SandboxExecutor(Executor):
@@ -55,19 +54,30 @@ class SandboxExecutor(Executor):
     The program sees the interpreter with its packages, a private working directory with the given files, and nothing
     else of the machine: no other file, no network, no other process, no environment variable. Before it starts, a probe
     inside the box tries to get out; what it found is in `Execution.isolation`, and if anything that was required is open,
-    nothing runs.
+    nothing runs. Boxes are forks of one warm process, and one or two wait ahead of need, so that a run starts in
+    milliseconds and leaves nothing behind.
 
     Args:
         limits: What one run may use.
-        require: The least isolation that will do: `"kernel"` (default) or `"none"`.
-        launcher: How boxes are built: `"bubblewrap"`, `"namespaces"`, or None for the best there is.
+        preload: Libraries that the warm process has loaded, where they are installed; `()` for a small and quick start.
+        require: The least isolation that will do: `"kernel"` (default); `"landlock"`, where containers forbid namespaces:
+            Landlock and a system-call filter alone; or `"none"`.
+        launcher: How boxes are built: `"bubblewrap"`, `"namespaces"`, `"landlock"`, or None for the strongest there is.
+        packages: What programs must be able to import; checked here, and told to the model.
+        python: Interpreter to run programs with, such as that of a virtual environment of its own; None for this one.
+        standbys: Boxes that wait ready. Each takes a few megabytes.
+        sessions: Most sessions that are open at a time.
+        idle: Seconds without a run after which a session ends.
+        seed: Makes runs repeatable: random numbers from this seed, and a clock that stands still at `moment`. Needs
+            `time-machine` (`pip install "code-chains[repeatable]"`).
+        moment: Seconds since 1970 at which the clock stands when there is a `seed`.
 
     Raises:
-        ConfigurationError: An argument is wrong.
+        ConfigurationError: An argument is wrong, or a package is missing.
         IsolationError: This machine cannot give what is required; at the first run at the latest.
 
     Example:
-        >>> with SandboxExecutor() as box:
+        >>> with SandboxExecutor(preload=()) as box:
         ...     box.run("sum(range(1, 6))").output
         '15'
     """
@@ -76,87 +86,238 @@ class SandboxExecutor(Executor):
         self,
         *,
         limits: Limits | None = None,
-        require: Literal["kernel", "none"] = "kernel",
-        launcher: Literal["bubblewrap", "namespaces"] | None = None,
+        preload: Iterable[str] = PRELOAD,
+        require: Literal["kernel", "landlock", "none"] = "kernel",
+        launcher: Literal["bubblewrap", "namespaces", "landlock"] | None = None,
+        packages: Iterable[str] = (),
+        python: str | None = None,
+        standbys: int = 1,
+        sessions: int = 8,
+        idle: float = 900.0,
+        seed: int | None = None,
+        moment: float = 1_767_225_600.0,
     ) -> None:
         super().__init__(limits=limits)
-        if require not in ("kernel", "none"):
-            raise ConfigurationError("require", require, '"kernel" or "none"')
+        if require not in REQUIRED:
+            raise ConfigurationError("require", require, '"kernel", "landlock" or "none"')
         if launcher not in (None, *LAUNCHERS):
             raise ConfigurationError("launcher", launcher, f"one of {sorted(LAUNCHERS)}")
+        for name, number in (("standbys", standbys), ("sessions", sessions)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1000:
+                raise ConfigurationError(name, number, "a whole number from 0 to 1000")
         self.require = require
-        self.launcher: str = launcher or choose_launcher()
-        self._canary = _Canary()
-        self._closed = False
+        self.preload = _names("preload", preload)
+        self.packages = _names("packages", packages)
+        self.most_sessions, self.idle = sessions, idle
+        self.seed, self.moment = seed, moment
+        self._standbys = standbys
+        self._launchers = [launcher] if launcher else candidates(require)
+        self._python = _interpreter(python, (*self.packages, *(["time_machine"] if seed is not None else [])))
+        self._canary = Canary(ALLOWED)
+        self._pool = Pool(self._plan, self._fork)
+        self._proven = self._closed = False
+
+    @property
+    def launcher(self) -> str:
+        """How boxes are built."""
+        return self._launchers[0]
 
     @property
     def confined(self) -> bool:
         """Whether the kernel isolates the program at all."""
         return self.launcher != "none"
 
+    @property
+    def guidance(self) -> str:
+        """What the model is told about this place."""
+        if not self.packages:
+            return ""
+        return f"You may import the standard library, {', '.join(self.packages)}; nothing else is installed."
+
+    def warm(self) -> None:
+        """Start the warm process now, without waiting for it; else the first run starts it."""
+        if not self._closed:
+            self._pool.warm()
+
     def run(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end; see `Executor.run`."""
-        with self._start(code, files, variables) as run, selectors.DefaultSelector() as selector:
-            for descriptor in run.readable:
-                selector.register(descriptor, selectors.EVENT_READ)
-            while not run.done and (left := run.deadline - time.monotonic()) > 0:
-                for key, _ in selector.select(left):
-                    if not run.read(key.fd):
-                        selector.unregister(key.fd)
-            return run.finish()
+        return drive(self._run(code, files, variables))
 
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        loop = asyncio.get_running_loop()
-        starting = asyncio.ensure_future(asyncio.to_thread(self._start, code, files, variables))
-        try:
-            run = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(_abandon)
-            raise
-        ended = asyncio.Event()
-
-        def read(descriptor: int) -> None:
-            if not run.read(descriptor):
-                loop.remove_reader(descriptor)
-            if run.done:
-                ended.set()
-
-        try:
-            for descriptor in run.readable:
-                loop.add_reader(descriptor, read, descriptor)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), run.deadline - time.monotonic())
-        finally:
-            for descriptor in run.readable:
-                loop.remove_reader(descriptor)
-            run.hang_up()
-            await asyncio.shield(asyncio.to_thread(run.close))
-        return run.finish()
+        return await adrive(self._run(code, files, variables))
 
     def close(self) -> None:
-        """Refuse further runs and give back the canaries."""
+        """Refuse further runs and end what is warm."""
         self._closed = True
+        self._pool.close()
         self._canary.close()
 
-    def _start(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> _Run:
+    # -- a run --------------------------------------------------------------------------------------------------------
+
+    def _run(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> Steps[Execution]:
+        with Request(code, files, variables) as request:
+            fork = yield from self._take()
+            try:
+                began = time.monotonic()
+                request.send(fork, {"op": "run"})
+                yield Wait(fork, "done", self.limits.seconds + GRACE)
+                return (yield from self._finish(fork, began, request.files))
+            finally:
+                fork.close()
+
+    def _take(self) -> Generator[Wait, None, Fork]:
+        """A box that is ready and proven; a worker that was damaged is replaced by a fresh one."""
         if self._closed:
             raise ExecutorError("This executor is closed. Make a new one.")
-        if not isinstance(code, str):
-            raise InputError(f"Code must be text, not {type(code).__name__}.")
-        request = {
-            "code": code,
-            "variables": check_variables(variables),
-            "confine": self.confined,
-            "layers": ["namespaces"] if self.confined else [],
-            "require": KERNEL if self.require == "kernel" else (),
-            "probe": self._canary.request(),
+        failed: list[str] = []
+        while len(failed) < 2 or (len(self._launchers) > 1 and not self._proven):
+            fork = self._pool.take()
+            try:
+                yield Wait(fork, "ready", START)
+                if fork.ready and fork.failed is None:
+                    self._judge(fork)
+                    self._proven = True
+                    return fork
+            except BaseException:
+                fork.close()
+                raise
+            failed.append(fork.failed or f"it took more than {START:g} seconds to start")
+            fork.close()
+            self._pool.drop()
+            if not self._proven and len(self._launchers) > 1:
+                del self._launchers[0]
+        raise self._no_box(failed[-1])
+
+    def _finish(self, fork: Fork, began: float, inputs: Iterable[str]) -> Generator[Wait, None, Execution]:
+        """Take out what a program made, once nothing of it runs any more."""
+        seconds = time.monotonic() - began
+        fork.drain()
+        haul = Haul(self.limits.artifacts_bytes)
+        if len(fork.frames) > 1:
+            views(fork.frames[-1], haul)
+        if fork.root is not None and any_file(fork.root, set(inputs)):
+            if not fork.ended:
+                yield Wait(fork, "ended", GRACE)
+            collect(fork.root, haul, inputs=set(inputs))
+        return self._execution(fork, seconds, haul)
+
+    def _execution(self, fork: Fork, seconds: float, haul: Haul) -> Execution:
+        told = (fork.told or {}).get("ended") or {}
+        if not told and len(fork.frames) < 2 and not fork.flooded:
+            raise ExecutorError("The sandbox ended unexpectedly while a program ran in it.", is_retryable=True)
+        status, error, result = self._ending(fork, told)
+        return Execution(
+            status=status,
+            stdout=fork.kept[fork.stdout].decode(errors="replace"),
+            stderr=fork.kept[fork.stderr].decode(errors="replace"),
+            result=result,
+            error=error,
+            artifacts=tuple(haul.artifacts),
+            duration=float(told.get("seconds", seconds)),
+            peak_memory=_whole(told.get("peak")) or _whole(fork.frames[-1].get("peak")),
+            truncated=fork.flooded or haul.truncated,
+            isolation=self._judge(fork),
+        )
+
+    def _ending(self, fork: Fork, told: Mapping[str, Any]) -> tuple[Status, ErrorReport | None, str | None]:
+        """Status, error and result. The watcher's word goes before the program's."""
+        if fork.flooded:
+            message = f"More than {self.limits.output} bytes were printed."
+            return "output_limit", ErrorReport("OutputLimit", message), None
+        if told.get("reason"):
+            return (*self._limit(str(told["reason"])), None)
+        if not told.get("exit") and len(fork.frames) > 1 and (ending := _ending_from(fork.frames[1])):
+            return ending
+        if told.get("signal") == signal.SIGXCPU:
+            return (*self._limit("timeout"), None)
+        if told.get("signal"):
+            message = f"The program was killed by {signal_name(told['signal'])}."
+            return "killed", ErrorReport("Killed", message), None
+        message = f"The process ended itself with exit code {told.get('exit', 0)} before the program was finished."
+        return "killed", ErrorReport("Exited", message), None
+
+    def _limit(self, reason: str) -> tuple[Status, ErrorReport]:
+        limits = self.limits
+        reports: dict[str, tuple[Status, str, str]] = {
+            "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
+            "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
+            "processes": ("killed", "ProcessLimit", f"The program started more than {limits.processes} processes."),
+            "files": ("killed", "FileLimit", f"The program made more than {limits.files} files."),
+            "stopped": ("killed", "Stopped", "The program was stopped."),
         }
-        return _Run(self, request, check_files(files))
+        status, kind, message = reports[reason]
+        return status, ErrorReport(kind, message)
+
+    # -- its box ------------------------------------------------------------------------------------------------------
+
+    def _judge(self, fork: Fork) -> Isolation:
+        """What the probe found, if that will do."""
+        frame = fork.frames[0]
+        if "probe" not in frame:
+            raise ExecutorError(f"The sandbox broke: {frame.get('broken', 'it said nonsense')}.", is_retryable=True)
+        found, layers = frame["probe"], tuple(frame.get("layers", ()))
+        isolation = Isolation("none", self.launcher, **found, layers=layers)
+        fitting: list[Level] = ["kernel", "landlock"]
+        level: Level = next(
+            (level for level in fitting if not isolation.open and set(REQUIRED[level]) <= set(layers)), "none"
+        )
+        order = ("none", "landlock", "kernel")
+        if order.index(level) < order.index(self.require):
+            wanting = [*isolation.open, *(name for name in REQUIRED[self.require] if name not in layers)]
+            raise IsolationError(f"Nothing was run: inside the sandbox {', '.join(wanting)} was found open.")
+        return Isolation(level, self.launcher, **found, layers=layers)
+
+    def _no_box(self, said: str) -> ExecutorError:
+        said = said or "no reason was given"
+        if not self.confined:
+            return ExecutorError(f"The worker did not start: {said}.", is_retryable=True)
+        return IsolationError(
+            f"The sandbox could not be built with {self.launcher}: {said}. It needs user namespaces: install"
+            " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
+            " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or accept less:"
+            " SandboxExecutor(require='landlock') for Landlock and a system-call filter alone, executor='none' for no"
+            " protection at all."
+        )
+
+    def _fork(self, worker: Worker) -> Fork:
+        return Fork(
+            worker, self.limits.output_bytes, FRAME + self.limits.output_bytes + 2 * self.limits.artifacts_bytes
+        )
+
+    def _plan(self) -> Plan:
+        """What the next worker is made from."""
+        spaces = self.launcher in ("bubblewrap", "namespaces")
+        readable = [path for pair in readable_paths(self._python) for path in pair]
+        limits = self.limits
+        environment = {**ENVIRONMENT, **({} if self.seed is None else {"PYTHONHASHSEED": str(self.seed % 2**32)})}
+        config = {
+            "namespaces": spaces,
+            "confined": self.confined,
+            "network": False,
+            "preload": self.preload,
+            "environment": environment,
+            "probe": self._canary.request(),
+            "shown": [path for path in readable if any(path.startswith(f"{place}/") for place in PLACES)],
+            "readable": [*readable, "/etc", *DEVICES],
+            "writable": [*DEVICES, *(PLACES if spaces else ())],
+            "idle": self.idle,
+            "seed": self.seed,
+            "moment": self.moment,
+            "limits": {
+                "seconds": limits.seconds,
+                "memory": limits.memory_bytes,
+                "processes": limits.processes,
+                "disk": limits.disk_bytes,
+                "files": limits.files,
+                "artifacts": limits.artifacts_bytes,
+            },
+        }
+        return Plan(self.launcher, self._python, config, environment, self._standbys)
 
 
 class ProcessExecutor(SandboxExecutor):
@@ -167,299 +328,40 @@ class ProcessExecutor(SandboxExecutor):
 
     Args:
         limits: What one run may use.
+        options: Those of `SandboxExecutor`, but for `require` and `launcher`.
     """
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
-        super().__init__(limits=limits, require="none", launcher="none")  # type: ignore[arg-type]
+    def __init__(self, *, limits: Limits | None = None, **options: Any) -> None:
+        super().__init__(limits=limits, require="none", launcher="none", **options)  # type: ignore[arg-type]
 
 
-def _abandon(starting: asyncio.Future[_Run]) -> None:
-    """End a run that was started for a task that was cancelled meanwhile."""
-    if not starting.cancelled() and starting.exception() is None:
-        threading.Thread(target=starting.result().close, daemon=True).start()
-
-
-class _Canary:
-    """What a probe inside the box must not reach: a file and a listening socket of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._request: dict[str, Any] | None = None
-        self._release: Callable[[], object] = lambda: None
-
-    def request(self) -> dict[str, Any]:
-        """What the probe is told; made at the first run, and anew in a forked process."""
-        with self._lock:
-            if self._request is None or self._request["pid"] != os.getpid():
-                folder = tempfile.mkdtemp(prefix="code_chains-canary-")
-                os.chmod(folder, 0o755)  # noqa: S103 - it must be the box that keeps others out, not its mode
-                path = os.path.join(folder, "canary")
-                with open(path, "w") as file:
-                    file.write("canary")
-                listener = socket.create_server(("127.0.0.1", 0))
-                port = listener.getsockname()[1]
-                self._request = {"file": path, "port": port, "pid": os.getpid(), "environment": sorted(ALLOWED)}
-                self._release = weakref.finalize(self, _release, os.getpid(), listener, folder)
-            return self._request
-
-    def close(self) -> None:
-        with self._lock:
-            self._release()
-            self._request = None
-
-
-def _release(pid: int, listener: socket.socket, folder: str) -> None:
-    listener.close()
-    if os.getpid() == pid:  # A forked process must not take away what is its parent's.
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class _Run:
-    """One run: the started box, what came out of it so far, and how it ends.
-
-    It is driven from outside: `read` is called whenever a descriptor is readable, until `done` or the deadline; then
-    `finish` says how it ended.
-    """
-
-    def __init__(self, executor: SandboxExecutor, request: dict[str, Any], files: Mapping[str, Any]) -> None:
-        self.executor, self.limits = executor, executor.limits
-        self.flooded = False
-        self._stack = ExitStack()
-        self._kept: dict[int, bytearray] = {}
-        self._open: set[int] = set()
-        with ExitStack() as handed:
-            try:
-                self._launch(handed, request, files)
-            except BaseException:
-                self._stack.close()
-                raise
-        self.deadline = time.monotonic() + self.limits.seconds + GRACE
-
-    # -- starting -----------------------------------------------------------------------------------------------------
-
-    def _launch(self, handed: ExitStack, request: dict[str, Any], files: Mapping[str, Any]) -> None:
-        """Start the worker in its box. Descriptors in `handed` belong to it and are closed here once it has them."""
-        writers = [self._outlet(handed) for _ in range(5)]
-        self.readable = self._status, self._result, self._stdout, self._stderr, self._log = tuple(self._kept)
-        control, line = os.pipe()
-        handed.callback(os.close, control)
-        self._line = self._stack.enter_context(ExitStack())
-        self._line.callback(os.close, line)
-        inputs = {name: self._input(handed, name, path) for name, path in files.items()}
-        confined = self.executor.confined
-        private = None if confined else self._stack.enter_context(_private_directory())
-        box = Box(
-            uid=61184 + next(_users) % 4335 if confined and os.geteuid() == 0 else 0,
-            disk=self.limits.disk_bytes,
-            inputs=sum(os.fstat(descriptor).st_size for descriptor in inputs.values()),
-            descriptors=(control, *writers[:4]),
-            extra=tuple(inputs.values()),
-        )
-        handed.callback(lambda: list(map(os.close, box.own)))
-        environment = {**ENVIRONMENT, "HOME": private, "TMPDIR": private} if private else ENVIRONMENT
-        request |= {
-            "uid": box.uid,
-            "workdir": private or WORKDIR,
-            "environment": environment,
-            "files": [(descriptor, name) for name, descriptor in inputs.items()],
-            "writable": ["/dev/null", "/dev/full", "/dev/zero", *(place for place, _ in box.tmpfs)],
-            "limits": self._limits(box, box.inputs),
-        }
-        box.descriptors += (box.hold(json.dumps(request)),)
-        command = LAUNCHERS[self.executor.launcher](box)
-        self._process = self._spawn(command, environment, (*box.descriptors, *box.extra, *box.own), writers[4])
-
-    def _outlet(self, handed: ExitStack) -> int:
-        """A pipe that this side reads; gives the end that the worker writes."""
-        read, write = os.pipe()
-        self._stack.callback(os.close, read)
-        handed.callback(os.close, write)
-        os.set_blocking(read, False)
-        self._kept[read] = bytearray()
-        self._open.add(read)
-        return write
-
-    def _input(self, handed: ExitStack, name: str, path: Any) -> int:
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError as error:
-            raise InputError(f"The file {name!r} cannot be read: {error}.") from error
-        handed.callback(os.close, descriptor)
-        return descriptor
-
-    def _limits(self, box: Box, inputs: int) -> dict[str, Any]:
-        return {
-            "seconds": self.limits.seconds,
-            "memory": self.limits.memory_bytes,
-            "processes": self.limits.processes,
-            "disk": self.limits.disk_bytes + inputs,
-            "files": self.limits.files,
-            "places": [place for place, _ in box.tmpfs] if self.executor.confined else [],
-        }
-
-    def _spawn(
-        self, command: list[str], environment: Mapping[str, str], inherited: tuple[int, ...], log: int
-    ) -> subprocess.Popen[bytes]:
-        program = shutil.which(command[0]) or command[0]
-        try:
-            return subprocess.Popen(
-                [program, *command[1:]],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                env=dict(environment),
-                cwd="/",
-                pass_fds=inherited,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ExecutorError(f"The sandbox could not be started: {error}.", is_retryable=True) from error
-
-    # -- while it runs ------------------------------------------------------------------------------------------------
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing more will come: everything that could write has ended, or wrote too much."""
-        return self.flooded or not self._open & {self._status, self._result, self._stdout, self._stderr}
-
-    def read(self, descriptor: int) -> bool:
-        """Keep what is there, up to the limit; False at the end of the stream."""
-        try:
-            data = os.read(descriptor, 1 << 16)
-        except BlockingIOError:
-            return True
-        kept = self._kept[descriptor]
-        most = self.limits.output_bytes + (0 if descriptor in (self._stdout, self._stderr) else 1 << 20)
-        kept += data[: most - len(kept)]
-        if not data:
-            self._open.discard(descriptor)
-        elif len(kept) >= most:
-            self.flooded = True
-        return bool(data)
-
-    # -- the end ------------------------------------------------------------------------------------------------------
-
-    def hang_up(self) -> None:
-        """Close the line to the watcher, which then ends the run at once."""
-        self._line.close()
-
-    def close(self) -> None:
-        """End everything that was started and give back what it held. Closing twice is fine."""
-        self.hang_up()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._stack.close()
-
-    def __enter__(self) -> _Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def finish(self) -> Execution:
-        """How the run ended.
-
-        Raises:
-            IsolationError: Something that was required is open; nothing was run.
-            ExecutorError: The box never came up, or broke.
-        """
-        frames = _frames(self._kept[self._result])
-        told = next(iter(_frames(self._kept[self._status])), None)
-        if not frames:
-            raise self._no_box()
-        isolation = self._isolation(frames[0])
-        if told is None and not self.flooded and time.monotonic() < self.deadline:
-            raise ExecutorError("The watcher inside the sandbox ended unexpectedly.", is_retryable=True)
-        status, error, result = self._ending(told or {}, frames[1:])
-        return Execution(
-            status=status,
-            stdout=self._kept[self._stdout].decode(errors="replace"),
-            stderr=self._kept[self._stderr].decode(errors="replace"),
-            result=result,
-            error=error,
-            duration=float((told or {}).get("seconds", self.limits.seconds)),
-            peak_memory=int((told or {}).get("peak", 0)),
-            truncated=self.flooded,
-            isolation=isolation,
-        )
-
-    def _isolation(self, frame: dict[str, Any]) -> Isolation:
-        found, layers = frame.get("probe", {}), tuple(frame.get("layers", ()))
-        closed = all(found.values()) and {"namespaces", "seccomp"} <= set(layers)
-        isolation = Isolation("kernel" if closed else "none", self.executor.launcher, **found, layers=layers)
-        if self.executor.require == "kernel" and not closed:
-            wanting = [*isolation.open, *(name for name in ("namespaces", "seccomp") if name not in layers)]
-            raise IsolationError(f"Nothing was run: inside the sandbox {', '.join(wanting)} was found open.")
-        return isolation
-
-    def _no_box(self) -> ExecutorError:
-        said = " ".join(self._kept[self._log].decode(errors="replace").split())[-500:] or "no reason was given"
-        if not self.executor.confined:
-            return ExecutorError(f"The worker did not start: {said}.", is_retryable=True)
-        return IsolationError(
-            f"The sandbox could not be built with {self.executor.launcher}: {said}. It needs user namespaces: install"
-            " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
-            " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or accept no protection"
-            " at all with executor='none'."
-        )
-
-    def _ending(
-        self, told: dict[str, Any], frames: list[dict[str, Any]]
-    ) -> tuple[Status, ErrorReport | None, str | None]:
-        """Status, error and result. The watcher's word goes before the program's."""
-        if self.flooded:
-            return (
-                "output_limit",
-                ErrorReport("OutputLimit", f"More than {self.limits.output} bytes were printed."),
-                None,
-            )
-        if not told or told.get("reason"):
-            return (*self._limit(str(told.get("reason", "timeout"))), None)
-        if told["exit"] == 0 and frames and (ending := _ending_from(frames[-1])):
-            return ending
-        if told["signal"]:
-            name = signal_name(told["signal"])
-            if told["signal"] == signal.SIGXCPU:
-                return (*self._limit("timeout"), None)
-            return "killed", ErrorReport("Killed", f"The program was killed by {name}."), None
-        message = f"The process ended itself with exit code {told['exit']} before the program was finished."
-        return "killed", ErrorReport("Exited", message), None
-
-    def _limit(self, reason: str) -> tuple[Status, ErrorReport]:
-        limits = self.limits
-        reports: dict[str, tuple[Status, str, str]] = {
-            "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
-            "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
-            "processes": ("killed", "ProcessLimit", f"The program started more than {limits.processes} processes."),
-            "files": ("killed", "FileLimit", f"The program made more than {limits.files} files."),
-        }
-        status, kind, message = reports[reason]
-        return status, ErrorReport(kind, message)
-
-
-@contextlib.contextmanager
-def _private_directory() -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="code_chains-", ignore_cleanup_errors=True) as path:
-        yield path
-
-
-def _frames(data: bytes | bytearray) -> list[dict[str, Any]]:
-    """Complete lines of JSON objects; anything else is left out, since a program may write here too."""
-    found = []
-    for line in bytes(data).split(b"\n")[:-1]:
-        with contextlib.suppress(ValueError, RecursionError):
-            # Half characters (lone surrogates) cannot be written anywhere later; they become "?" here, once.
-            clean = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace")
-            frame = json.loads(clean)
-            if isinstance(frame, dict):
-                found.append(frame)
+def _names(argument: str, names: Iterable[str]) -> tuple[str, ...]:
+    found = () if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or not all(
+        isinstance(name, str) and name.replace(".", "_").isidentifier() for name in found
+    ):
+        raise ConfigurationError(argument, names, 'names of modules, e.g. ("numpy", "pandas")')
     return found
 
 
-def _ending_from(frame: dict[str, Any]) -> tuple[Status, ErrorReport | None, str | None] | None:
+def _interpreter(python: str | None, packages: tuple[str, ...]) -> Interpreter:
+    try:
+        found = this(packages) if python is None else other(python, packages)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError("python", python, f"the path of a Python 3.11 or newer ({error})") from error
+    if found.missing:
+        names = " ".join(name.partition(".")[0].replace("_", "-") for name in found.missing)
+        raise ConfigurationError(
+            "packages", packages, f"what is installed, or run: {found.executable} -m pip install {names}"
+        )
+    return found
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62 else 0
+
+
+def _ending_from(frame: Mapping[str, Any]) -> tuple[Status, ErrorReport | None, str | None] | None:
     """What the program's process says of its own ending, if it has the right shape."""
     status, error, result = frame.get("status"), frame.get("error"), frame.get("result")
     if status not in ("ok", "error", "memory") or not isinstance(result, str | None):

@@ -1,0 +1,156 @@
+"""One piece of source, run as a notebook would, and what came of it as JSON."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import resource
+import sys
+import types
+from typing import Any
+
+from . import display
+from .wire import Json
+
+REASONABLE_REPR = 100_000
+
+
+def fresh() -> Json:
+    """The names of a new `__main__`."""
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    return module.__dict__
+
+
+def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, room: int = 0) -> Json:
+    """Run source and tell how it ended, with the value a notebook would show.
+
+    Args:
+        code: The source.
+        names: The names it starts with and leaves its own in.
+        source: What tracebacks call it.
+        ends: Whether this is the end of the process, where exit handlers are called.
+        room: Bytes that figures and rich views of the value may take.
+    """
+    import linecache
+
+    lines = [line + "\n" for line in code.split("\n")]
+    linecache.cache[source] = (len(code), None, lines, source)
+    named = names.get("result")
+    ending: Json = {"status": "ok", "result": None, "error": None}
+    try:
+        value = execute(code, names, source)
+        finish_threads()
+        if value is None and names.get("result") is not named:
+            value = names["result"]
+        ending["result"] = None if value is None else show(value)
+        ending |= display.views(value, room)
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            ending |= {"status": "error", "error": describe(error)}
+    except MemoryError as error:
+        ending |= {"status": "memory", "error": describe(error)}
+    except BaseException as error:
+        ending |= {"status": "error", "error": describe(error)}
+    if ends:
+        call_exit_handlers()
+    flush()
+    used = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return {**ending, "peak": max(usage.ru_maxrss for usage in used) * 1024}
+
+
+def execute(code: str, names: Json, source: str) -> Any:
+    """Run all statements; the value of the last one if it is an expression."""
+    tree = ast.parse(code, source)
+    last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    tree.body = tree.body[:-1] if last else tree.body
+    value = step(compile(tree, source, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
+    if isinstance(last, ast.Expr):
+        value = step(compile(ast.Expression(last.value), source, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
+    return value
+
+
+def step(compiled: types.CodeType, names: Json) -> Any:
+    import inspect
+
+    value = eval(compiled, names)  # noqa: S307 - this is what the box is for
+    if compiled.co_flags & inspect.CO_COROUTINE:
+        import asyncio
+
+        async def wait() -> Any:
+            return await value
+
+        value = asyncio.run(wait())
+    return value
+
+
+def show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= REASONABLE_REPR else text[:REASONABLE_REPR] + "…"
+
+
+def finish_threads() -> None:
+    """What an ordinary script does at its end: wait for its threads."""
+    import threading
+
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def call_exit_handlers() -> None:
+    import atexit
+
+    with contextlib.suppress(BaseException):
+        atexit._run_exitfuncs()
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(Exception):
+            stream.flush()  # type: ignore[union-attr]  # Whatever the program made of it.
+
+
+def describe(error: BaseException) -> Json:
+    """An exception as JSON: frames of the program alone, and the names of the frame that failed."""
+    import traceback
+
+    frames: list[types.TracebackType] = []
+    trace = error.__traceback__
+    while trace:
+        frames.append(trace)
+        trace = trace.tb_next
+    own = [number for number, frame in enumerate(frames) if frame.tb_frame.f_code.co_filename.startswith("<code")]
+    shown = error.with_traceback(frames[own[0]] if own else None)
+    line = frames[own[-1]].tb_lineno if own else getattr(error, "lineno", None)
+    names = frames[own[-1]].tb_frame.f_locals if own else {}
+    with contextlib.suppress(Exception):
+        text = "".join(traceback.format_exception(type(shown), shown, shown.__traceback__, limit=-8))
+        return pack(error, line, text, names)
+    return {"type": type(error).__name__, "message": "", "line": line, "traceback": "", "locals": {}}
+
+
+def pack(error: BaseException, line: int | None, text: str, names: Json) -> Json:
+    message = "\n".join(str(error).splitlines()[:20])[:2000]
+    text = text if len(text) <= 6000 else text[:2000] + "\n…\n" + text[-4000:]
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "line": line if isinstance(line, int) else None,
+        "traceback": text,
+        "locals": short_locals(names),
+    }
+
+
+def short_locals(names: Json) -> dict[str, str]:
+    import reprlib
+
+    plain = types.ModuleType | types.FunctionType | types.BuiltinFunctionType | type
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = 100
+    found: dict[str, str] = {}
+    for name, value in list(names.items()):
+        if not name.startswith("_") and not isinstance(value, plain) and len(found) < 12:
+            with contextlib.suppress(Exception):
+                found[name] = " ".join(brief.repr(value).split())[:200]
+    return found

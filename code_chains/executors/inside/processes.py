@@ -1,0 +1,142 @@
+"""The processes of a run: which there are, what they use, and how they end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Collection
+
+from .wire import Json
+
+
+def tree() -> list[int]:
+    """Living processes of this run but this one: all others in a box of its own, descendants elsewhere."""
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    known = {pid: parent_and_state(pid) for pid in pids}
+    if os.getpid() == 1:
+        return [pid for pid, (_, state) in known.items() if pid != 1 and state not in ("Z", "")]
+    found: set[int] = set()
+    fresh = {os.getpid()}
+    while fresh:
+        fresh = {pid for pid, (parent, state) in known.items() if parent in fresh and state not in ("Z", "")} - found
+        found |= fresh
+    return sorted(found)
+
+
+def parent_and_state(pid: int) -> tuple[int, str]:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, parent = file.read().rpartition(b")")[2].split()[:2]
+            return int(parent), state.decode()
+    except (OSError, IndexError, ValueError):
+        return 0, ""
+
+
+def over_limit(limits: Json, before: int) -> str | None:
+    """Which limit of the whole run is broken, if any; `before` is the address space that a process begins with."""
+    pids, memory = tree(), limits["memory"]
+    if len(pids) > limits["processes"] + limits.get("holders", 0):
+        return "processes"
+    if sum(map(resident, pids)) > memory and sum(map(proportional, pids)) > memory:
+        return "memory"
+    if sum(max(0, mapped(pid) - before) for pid in pids) > memory and sum(map(shared, pids)) > memory:
+        return "memory"
+    return None
+
+
+def resident(pid: int) -> int:
+    """Resident bytes that are not read from files."""
+    return status(pid, (b"RssAnon:", b"RssShmem:"))
+
+
+def mapped(pid: int) -> int:
+    """Bytes of address space."""
+    return status(pid, (b"VmSize:",))
+
+
+def status(pid: int, names: tuple[bytes, ...]) -> int:
+    """A sum of lines of a process's status; of another thread's where the first one has ended alone."""
+    found = field(f"/proc/{pid}/status", names)
+    if found or not os.path.isdir(f"/proc/{pid}/task"):
+        return found
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0
+    return max((field(f"/proc/{pid}/task/{thread}/status", names) for thread in threads[:8]), default=0)
+
+
+def shared(pid: int) -> int:
+    """Bytes of shared memory without a file. They stay in use when a process forgets the pages, so their size counts."""
+    total = 0
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            for line in file:
+                if line.rstrip().endswith(b"/dev/zero (deleted)"):
+                    low, _, high = line.split()[0].partition(b"-")
+                    total += int(high, 16) - int(low, 16)
+    except (OSError, ValueError):
+        return total
+    return total
+
+
+def proportional(pid: int) -> int:
+    """Resident bytes with shared pages divided among those who share them."""
+    return field(f"/proc/{pid}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) or resident(pid)
+
+
+def field(path: str, names: tuple[bytes, ...]) -> int:
+    try:
+        with open(path, "rb") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(names))
+    except (OSError, ValueError):
+        return 0
+
+
+def reap(wanted: int = 0) -> tuple[int, int] | None:
+    """Collect every child that ended; exit code and largest memory of the wanted one once it is among them."""
+    found = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, raw, usage = os.wait4(-1, os.WNOHANG)
+            if pid == 0:
+                break
+            if pid == wanted:
+                found = os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
+    return found
+
+
+def exit_code(pid: int) -> int:
+    """How a process ended that its parent has not collected; 0 where that cannot be seen."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return os.waitstatus_to_exitcode(int(file.read().split()[-1]))
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def kill_all(but: Collection[int] = (), seconds: float = 5.0) -> bool:
+    """Kill every process of the run but these and wait until they are gone; False if some are left after a while."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if not but and os.getpid() == 1:
+            signal_to(-1, signal.SIGKILL)
+        left = [pid for pid in tree() if pid not in but]
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # What stands still cannot fork meanwhile.
+            for pid in left:
+                signal_to(pid, number)
+        reap()
+        if not left:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def signal_to(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

@@ -1,0 +1,180 @@
+"""The program's process: it locks itself in, proves it, and then runs what it is given.
+
+How a run ended is told by the watcher and the host's clock; what this process says after a program began is data from a
+stranger.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import socket
+import sys
+from typing import NoReturn
+
+from . import cell, confine, tables, wire
+from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities, map_user, prctl, unshare
+from .wire import Json
+
+
+def live(line: socket.socket, result: int, out: int, err: int, config: Json) -> NoReturn:
+    """Be the program's process until the line ends. It never returns, whatever happens."""
+    try:
+        line, result = raised(line), move_up(result)
+        wire_up(result, line.fileno(), out, err)
+        layers = lock_in(config)
+        found = {"probe": confine.probe(config["probe"]), "layers": layers}
+        tell(result, found)
+        prepare(config)
+        serve(line, result, config)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            tell(result, {"broken": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(70)
+
+
+def raised(line: socket.socket) -> socket.socket:
+    return socket.socket(fileno=move_up(line.detach()))
+
+
+def move_up(descriptor: int) -> int:
+    """Move a descriptor to a number that no program reaches by counting from 3."""
+    import fcntl
+
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)
+    os.close(descriptor)
+    return moved
+
+
+def wire_up(result: int, line: int, out: int, err: int) -> None:
+    """Standard streams for the program, and no other descriptor but our two."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for source, target in ((nothing, 0), (out, 1), (err, 2)):
+        os.dup2(source, target)
+    low, high = sorted((result, line))
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, 1 << 16)
+
+
+def lock_in(config: Json) -> list[str]:
+    """Put every layer of the kernel's on this process that is to be had; returns their names."""
+    layers = []
+    if config["namespaces"]:
+        uid, gid = os.getuid(), os.getgid()
+        unshare(NEWUSER)  # Its processes are counted apart from those of other runs.
+        prctl(PR_SET_DUMPABLE, 1)  # Or our own /proc would not be ours.
+        map_user(uid, gid)
+        drop_capabilities()
+        layers.append("namespaces")
+    elif config["uid"]:
+        become(config["uid"])
+    prctl(PR_SET_DUMPABLE, 1)
+    os.environ.clear()
+    os.environ.update(config["environment"])
+    if config["confined"]:
+        readable = ["/"] if config["namespaces"] else config["readable"]
+        if confine.landlock(readable, config["writable"], network=config["network"]):
+            layers.append("landlock")
+        if confine.filter_calls(namespaces=config["namespaces"], network=config["network"]):
+            layers.append("seccomp")
+    return [*layers, "rlimits"]
+
+
+def become(uid: int) -> None:
+    """Be another user than root; where that one could not even read the interpreter, root without any capability."""
+    os.setgroups([])
+    for number in range(64):
+        prctl(PR_CAPBSET_DROP, number)
+    if readable_by(uid):
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+    drop_capabilities()
+
+
+def readable_by(uid: int) -> bool:
+    os.seteuid(uid)
+    try:
+        os.close(os.open(os.__file__, os.O_RDONLY))
+    except OSError:
+        return False
+    finally:
+        os.seteuid(0)
+    return True
+
+
+def prepare(config: Json) -> None:
+    """Be as a fresh interpreter is: own random numbers, own clock where asked for, lines that survive a kill."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+    sys.path.insert(0, "")
+    if "numpy" in sys.modules and config["seed"] is None:
+        sys.modules["numpy"].random.seed()
+    if config["seed"] is not None:
+        from . import repeat
+
+        repeat.start(config["seed"], config["moment"])
+
+
+def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
+    """Run what comes: one program and end, or each in a fork that is the new state if it went well."""
+    names, room = cell.fresh(), config["limits"]["artifacts"]
+    confine.limit(config["limits"], confined=config["confined"])
+    while True:
+        message, descriptors = wire.receive(line)
+        if message is None:
+            os._exit(0)
+        me, keep = os.getpid(), message["keep"]
+        if keep:
+            if (child := os.fork()) > 0:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                wire.send(line, {"pid": child})
+                continue  # From here on this process holds the state as it was.
+            line.close()
+            me, line = os.getpid(), socket.socket(fileno=move_up(descriptors.pop()))
+            if not message["number"]:
+                continue
+        request = request_from(descriptors)
+        names |= request["variables"] | tables.read(request["tables"])
+        source = f"<code-{message['number']}>" if keep else "<code>"
+        ending = cell.run(request["code"], names, source=source, ends=not keep, room=room)
+        if os.getpid() != me:
+            os._exit(0)  # A process that the program forked, and that came out of it at its end.
+        tell(result, ending)
+        if not keep:
+            os._exit(0)
+        go_on(line, ok=ending["status"] == "ok")
+
+
+def request_from(descriptors: list[int]) -> Json:
+    """The request, which is in a file, with the descriptors of its tables."""
+    with os.fdopen(descriptors[0], encoding="utf-8") as file:
+        file.seek(0)
+        request: Json = json.load(file)
+    for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=True):
+        table["descriptor"] = descriptor
+    return request
+
+
+def go_on(line: socket.socket, *, ok: bool) -> None:
+    """Say how it went, and go on in a process of one thread: others would go on writing into a state that is kept."""
+    several = len(sys._current_frames()) > 1
+    pid = os.fork() if several else os.getpid()
+    if pid:
+        wire.send(line, {"ok": ok, "pid": pid})
+    if several and pid:
+        os._exit(0)
+
+
+def tell(result: int, frame: Json) -> None:
+    data = memoryview(wire.encode(frame).encode() + b"\n")
+    while data:
+        data = data[os.write(result, data) :]

@@ -1,0 +1,24 @@
+"""Runs that can be repeated: random numbers from a seed, and a clock that stands still."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+
+def start(seed: int, moment: float) -> None:
+    """Seed every source of randomness that Python has, and stop its clocks at a moment in seconds since 1970.
+
+    The clocks are stopped by time-machine, which reaches what is written in C as well. What asks the kernel itself, such
+    as another process, is not reached.
+    """
+    import time_machine
+
+    source = random.Random(seed)
+    os.urandom = source.randbytes  # type: ignore[assignment]
+    random._urandom = source.randbytes  # type: ignore[attr-defined]
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+    time_machine.travel(moment, tick=False).start()

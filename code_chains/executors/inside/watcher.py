@@ -1,0 +1,289 @@
+"""The watcher: first process of a run's box, outside the program's reach. It starts, bounds and ends everything else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from . import places, processes, program, wire
+from .kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from .mirror import Mirror
+from .wire import Json
+
+TICK = 0.02
+PATIENCE = 5.0
+
+
+@dataclass
+class State:
+    """A process that holds the state of a session, or runs a program.
+
+    Attributes:
+        pid: Its number.
+        line: Our end of the line to it.
+        mirror: The files that belong to it; None for those that are there now.
+    """
+
+    pid: int
+    line: socket.socket
+    mirror: Mirror | None = None
+
+
+@dataclass
+class Watch:
+    """One box of one run or session, from its making to its end.
+
+    Attributes:
+        host: Line to the host; its end is the end of the box.
+        config: What the box is like.
+        root: Descriptor of the places it may write to.
+        current: The process that waits for a program.
+        before: The one that holds the state before the last run.
+        saved: Those that hold checkpoints, by name.
+    """
+
+    host: socket.socket
+    config: Json
+    root: int
+    current: State
+    worker: int
+    before: State | None = None
+    saved: dict[str, State] = field(default_factory=dict)
+    mirror: Mirror | None = None
+    copies: int = -1
+
+    # -- what the host says -------------------------------------------------------------------------------------------
+
+    def serve(self) -> NoReturn:
+        """Do what the host says until it hangs up, or nothing came for too long."""
+        while self._wait([self.host.fileno(), self.worker], self.config["idle"] if self.mirror else None) & {
+            self.host.fileno()
+        }:
+            message, descriptors = wire.receive(self.host)
+            if message is None:
+                break
+            try:
+                answer = getattr(self, f"on_{message.pop('op')}")(descriptors, **message)
+            except OSError as error:
+                answer = {"broken": f"{type(error).__name__}: {error}"}
+            if answer:
+                self.tell(answer)
+        self.end()
+
+    def end(self) -> NoReturn:
+        """Kill everything and go."""
+        processes.kill_all()
+        if not self.config["namespaces"]:
+            shutil.rmtree(self.config["root"], ignore_errors=True)
+        os._exit(0)
+
+    def tell(self, message: Json, descriptors: tuple[int, ...] = ()) -> None:
+        """Tell the host; if it is gone, that is the end."""
+        try:
+            wire.send(self.host, message, descriptors)
+        except OSError:
+            self.end()
+
+    def on_files(self, descriptors: list[int], names: list[str], room: int) -> None:
+        """Copy files into the working directory."""
+        if self.config["namespaces"]:
+            places.grow(self.config["limits"]["disk"] + room)
+        for name, descriptor in zip(names, descriptors, strict=True):
+            places.put(self.root, name, descriptor, 0 if self.config["namespaces"] else self.config["uid"])
+
+    def on_run(self, descriptors: list[int]) -> Json:
+        """Run one program to its end and to that of all it started."""
+        wire.send(self.current.line, {"keep": False}, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        ending = self._watch(self.current)
+        processes.kill_all()
+        return {"ended": ending}
+
+    def on_stop(self, descriptors: list[int]) -> None:
+        """What was to be stopped has ended by itself."""
+
+    def on_cell(self, descriptors: list[int], number: int) -> Json:
+        """Run one program of a session in a fork of its state, which becomes the state if it goes well."""
+        self._mirror().save()
+        fork = self._fork(descriptors, number)
+        if fork is None:
+            return {"broken": "the process that held its state is gone"}
+        ending = self._watch(fork)
+        if ending["ok"]:
+            self.forget(self.before)
+            self.before, self.current = self.current, fork
+            whole = self._kill_others()
+        else:
+            whole = self._kill_others()
+            self._mirror().restore()
+        return {"ended": ending} if whole else {"broken": "processes that it started could not be ended"}
+
+    def on_back(self, descriptors: list[int]) -> Json:
+        """Return to the state before the last run."""
+        if self.before is None:
+            return {"missing": "There is no run to roll back: none went well since the last rollback."}
+        self.forget(self.current)
+        self.current, self.before = self.before, None
+        self._kill_others()
+        self._mirror().restore()
+        return {"done": True}
+
+    def on_save(self, descriptors: list[int], name: str) -> Json:
+        """Hold the state as it is now under a name."""
+        fork = self._fork([], 0)
+        if fork is None:
+            return {"broken": "the process that held its state is gone"}
+        self.forget(self.saved.pop(name, None))
+        folder = f"{len(os.listdir(self._copies()))}-{time.monotonic_ns()}"
+        os.mkdir(folder, dir_fd=self._copies())
+        fork.mirror = Mirror(self.root, os.open(folder, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()))
+        fork.mirror.save()
+        self.saved[name] = fork
+        return {"done": True}
+
+    def on_load(self, descriptors: list[int], name: str) -> Json:
+        """Return to a state that was saved; it stays saved."""
+        held = self.saved[name]
+        there, self.current = self.current, held
+        fork = self._fork([], 0)
+        if fork is None:
+            self.current = there
+            return {"broken": "the process that held the checkpoint is gone"}
+        self.forget(there)
+        self.forget(self.before)
+        self.before, self.current = None, fork
+        held.mirror.restore() if held.mirror else None
+        self._mirror().save()
+        return {"done": True}
+
+    # -- states -------------------------------------------------------------------------------------------------------
+
+    def _fork(self, descriptors: list[int], number: int) -> State | None:
+        """Let the current state fork a process that runs a program, or with number 0 only holds the state."""
+        ours, theirs = wire.pair()
+        reply = None
+        with contextlib.suppress(OSError):
+            message = {"keep": True, "number": number}
+            wire.send(self.current.line, message, [*descriptors, theirs.fileno()])
+            if self._wait([self.current.line.fileno()], PATIENCE):
+                reply, _ = wire.receive(self.current.line)
+        theirs.close()
+        for descriptor in descriptors:
+            os.close(descriptor)
+        pid = (reply or {}).get("pid")
+        return State(pid, ours) if pid in processes.tree() else None
+
+    def forget(self, state: State | None) -> None:
+        """Let a state go."""
+        if state is not None:
+            state.line.close()
+            if state.mirror:
+                os.close(state.mirror.copy)
+
+    def _kill_others(self) -> bool:
+        kept = [self.current, *([self.before] if self.before else []), *self.saved.values()]
+        return processes.kill_all(but=[state.pid for state in kept])
+
+    def _copies(self) -> int:
+        """Directory of the copies of files, out of the program's sight."""
+        if self.copies < 0:
+            self.copies = places.make_copies(self.root, self.config)
+        return self.copies
+
+    def _mirror(self) -> Mirror:
+        if self.mirror is None:
+            os.mkdir("now", dir_fd=self._copies())
+            self.mirror = Mirror(self.root, os.open("now", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()))
+        return self.mirror
+
+    # -- while a program runs -----------------------------------------------------------------------------------------
+
+    def _watch(self, running: State) -> Json:
+        """Wait until a process says that its program ended, ends itself or breaks a limit; returns how it ended."""
+        began, limits = time.monotonic(), self.config["limits"]
+        reason: str | None = None
+        told: Json | None = None
+        ended = None
+        before = processes.mapped(os.getpid())
+        watched = os.pidfd_open(running.pid)
+        holders = {"holders": len(self.saved) + 3}
+        while told is None and ended is None:
+            left = began + limits["seconds"] - time.monotonic()
+            lines = [self.host.fileno(), watched, running.line.fileno(), self.worker]
+            ready = self._wait(lines, max(0.0, min(TICK, left)))
+            if running.line.fileno() in ready:
+                told, _ = wire.receive(running.line)
+            if self.worker in ready:
+                self.end()
+            if self.host.fileno() in ready:
+                if wire.receive(self.host)[0] is None:
+                    self.end()
+                reason = "stopped"
+            if watched in ready:
+                ended = processes.reap(running.pid) or self._gone(running)
+            if told is None and ended is None:
+                reason = reason or ("timeout" if left <= 0 else self._over(limits | holders, before))
+                if reason:
+                    processes.signal_to(running.pid, signal.SIGKILL)
+        os.close(watched)
+        if told:
+            running.pid = told["pid"] if told.get("pid") in processes.tree() else running.pid
+        code, peak = ended or (0, 0)
+        return {
+            "ok": bool(told and told.get("ok")) and not reason,
+            "exit": code,
+            "signal": -code if code < 0 else None,
+            "reason": reason,
+            "seconds": time.monotonic() - began,
+            "peak": peak,
+        }
+
+    def _gone(self, running: State) -> tuple[int, int]:
+        """How a process ended that is another one's child."""
+        return processes.exit_code(running.pid), 0
+
+    def _over(self, limits: Json, before: int) -> str | None:
+        if reason := processes.over_limit(limits, before):
+            return reason
+        held = os.fstatvfs(self.root)
+        return "files" if self.config["namespaces"] and held.f_files - held.f_ffree > limits["files"] else None
+
+    def _wait(self, descriptors: list[int], seconds: float | None) -> set[int]:
+        poll = select.poll()
+        for descriptor in descriptors:
+            if descriptor >= 0:
+                poll.register(descriptor, select.POLLIN)
+        ready = poll.poll(None if seconds is None else seconds * 1000)
+        return {descriptor for descriptor, _ in ready}
+
+
+def watch(host: socket.socket, streams: list[int], config: Json, worker: int) -> NoReturn:
+    """Build what a run needs, start the process for its program, and watch over it. It never returns."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_DUMPABLE, 0)  # No one of the same user may look into the watcher.
+        root = places.make(config)
+        ours, theirs = wire.pair()
+        pid = os.fork()
+        if pid == 0:
+            program.live(theirs, *streams, config)
+        theirs.close()
+        for descriptor in streams:
+            os.close(descriptor)
+        wire.send(host, {"ready": True}, [root])
+        Watch(host, config, root, State(pid, ours), worker).serve()
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            wire.send(host, {"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(70)

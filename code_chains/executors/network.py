@@ -1,0 +1,131 @@
+"""The few addresses that a program may reach: connections leave the box through this process, and nothing else does.
+
+In the box, each allowed name resolves to a loopback address of its own, where the watcher listens. The listening sockets
+are handed out to this side, which accepts what the program connects to, and connects to the real host in its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import re
+import socket
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from code_chains.errors import ConfigurationError
+
+__all__ = ["Destination", "Gate", "destinations"]
+
+CONNECTIONS = 64
+_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """One address that may be reached.
+
+    Attributes:
+        host: Name or IPv4 address.
+        port: TCP port.
+        inside: IPv4 address by which it is reached in the box.
+    """
+
+    host: str
+    port: int
+    inside: str
+
+
+def destinations(given: Iterable[str]) -> tuple[Destination, ...]:
+    """Parse `["api.example.org:443", …]`.
+
+    Raises:
+        ConfigurationError: One is no host with a port.
+    """
+    if isinstance(given, str):
+        raise ConfigurationError("network", given, 'a list of addresses, e.g. ["api.example.org:443"]')
+    inside: dict[str, str] = {}
+    found = []
+    for address in given:
+        host, _, port = str(address).rpartition(":")
+        if not _NAME.fullmatch(host) or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigurationError("network", address, 'hosts with their ports, e.g. ["api.example.org:443"]')
+        if host not in inside:
+            inside[host] = _literal(host) or f"127.0.77.{len(inside) + 1}"
+        found.append(Destination(host.lower(), int(port), inside[host]))
+    if len(inside) > 200:
+        raise ConfigurationError("network", f"{len(inside)} hosts", "at most 200 hosts")
+    return tuple(found)
+
+
+def _literal(host: str) -> str | None:
+    if host == "localhost":
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return None
+
+
+def hosts_file(allowed: Iterable[Destination]) -> str:
+    """What the box finds in `/etc/hosts`."""
+    names = {one.host: one.inside for one in allowed if one.host not in ("localhost", one.inside)}
+    return "".join(f"{inside} {host}\n" for host, inside in {"localhost": "127.0.0.1", **names}.items())
+
+
+class Gate:
+    """Carries what goes through listening sockets to the real destinations, in a thread of its own."""
+
+    def __init__(self, allowed: tuple[Destination, ...]) -> None:
+        self.allowed = allowed
+        self._loop = asyncio.new_event_loop()
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="code_chains-gate", daemon=True)
+        self._thread.start()
+
+    def open(self, listening: list[int]) -> list[socket.socket]:
+        """Serve these descriptors, one for each destination; what is returned ends it when closed by `shut`."""
+        sockets = [socket.socket(fileno=descriptor) for descriptor in listening]
+        for place, one in zip(sockets, self.allowed, strict=True):
+            asyncio.run_coroutine_threadsafe(self._serve(place, one), self._loop)
+        return sockets
+
+    async def _serve(self, place: socket.socket, one: Destination) -> None:
+        async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            async with self._free:
+                await _carry(reader, writer, one)
+
+        place.setblocking(False)
+        with contextlib.suppress(OSError):
+            server = await asyncio.start_server(carry, sock=place)
+            await server.serve_forever()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, one: Destination) -> None:
+    try:
+        far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(one.host, one.port), 30)
+    except (OSError, TimeoutError):
+        writer.close()
+        return
+    await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer), return_exceptions=True)
+    for end in (writer, far_writer):
+        end.close()
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await source.read(1 << 16):
+            target.write(data)
+            await target.drain()
+        target.write_eof()

@@ -1,0 +1,117 @@
+"""What goes into a box: code, variables and files, as descriptors."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from code_chains.errors import InputError
+from code_chains.executors.inside.wire import DESCRIPTORS
+from code_chains.executors.pool import Fork
+from code_chains.inputs import check_files, check_variables, table_kind
+
+__all__ = ["Request"]
+
+
+class Request:
+    """A run's code, variables and files, checked and opened before anything starts.
+
+    Args:
+        code: The source.
+        files: `{name: path}`.
+        variables: `{name: value}`.
+
+    Raises:
+        InputError: Something of it cannot be used.
+    """
+
+    def __init__(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> None:
+        if not isinstance(code, str):
+            raise InputError(f"Code must be text, not {type(code).__name__}.")
+        self._stack = ExitStack()
+        try:
+            values = check_variables(variables)
+            tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
+            self._tables = [
+                self._hold(lambda to, name=name: WRITERS[tables[name]](values[name], to)) for name in tables
+            ]
+            body = {
+                "code": code,
+                "variables": {name: value for name, value in values.items() if name not in tables},
+                "tables": {name: {"kind": kind} for name, kind in tables.items()},
+            }
+            self._body = self._hold(lambda to: to.write(json.dumps(body).encode()))
+            self.files = {name: self._open(name, path) for name, path in check_files(files).items()}
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _hold(self, write: Callable[[BinaryIO], object]) -> int:
+        """A file without a name with what is written into it."""
+        file = self._stack.enter_context(tempfile.TemporaryFile())
+        write(file)
+        file.flush()
+        return file.fileno()
+
+    def _open(self, name: str, path: Any) -> int:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError(f"The file {name!r} cannot be read: {error}.") from error
+        self._stack.callback(os.close, descriptor)
+        return descriptor
+
+    def send(self, fork: Fork, message: dict[str, Any]) -> None:
+        """Send the files, and then the message that starts the program."""
+        fork.begin()
+        names, room = list(self.files), sum(os.fstat(descriptor).st_size for descriptor in self.files.values())
+        for start in range(0, len(names), DESCRIPTORS // 2):
+            some = names[start : start + DESCRIPTORS // 2]
+            fork.say({"op": "files", "names": some, "room": room}, [self.files[name] for name in some])
+        fork.say(message, [self._body, *self._tables])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _numpy(value: Any, target: BinaryIO) -> None:
+    import numpy
+
+    try:
+        numpy.save(target, value, allow_pickle=False)
+    except ValueError as error:
+        raise InputError(
+            f"An array of Python objects cannot be given: {error}. Make it one of numbers or text."
+        ) from error
+
+
+def _arrow(value: Any, target: BinaryIO) -> None:
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError("Frames are handed over as Arrow, which is not installed: pip install pyarrow.") from None
+    try:
+        table = value if isinstance(value, pyarrow.Table) else value.to_arrow() if hasattr(value, "to_arrow") else None
+        table = pyarrow.Table.from_pandas(value) if table is None else table
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"A frame cannot be handed over as Arrow: {error}.") from error
+    with pyarrow.ipc.new_stream(target, table.schema) as stream:
+        stream.write_table(table)
+
+
+WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
+    "numpy": _numpy,
+    "pandas": _arrow,
+    "polars": _arrow,
+    "pyarrow": _arrow,
+}
