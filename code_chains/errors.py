@@ -4,7 +4,8 @@ CodeChainsError
 ├── ConfigurationError     assembled wrongly: change the argument it names
 ├── InputError             asked wrongly: change the question or the file it names
 ├── ExecutorError          the place where code runs broke: the run can be repeated if `is_retryable`
-│   └── IsolationError     the isolation that was asked for cannot be given here
+│   ├── IsolationError     the isolation that was asked for cannot be given here
+│   └── SessionError       a session has ended with its state, or cannot do what was asked
 ├── WeightsError           the embedded model cannot be fetched or loaded
 └── CodeFailedError        only from `Execution.raise_for_failure()`
 
@@ -26,6 +27,7 @@ __all__ = [
     "ExecutorError",
     "InputError",
     "IsolationError",
+    "SessionError",
     "WeightsError",
 ]
 
@@ -72,6 +74,10 @@ class ExecutorError(CodeChainsError, RuntimeError):
 
 class IsolationError(ExecutorError):
     """The isolation that was asked for cannot be given on this machine; nothing was run."""
+
+
+class SessionError(ExecutorError):
+    """A session cannot do what was asked: it has ended and its state is gone, it is busy, or there is nothing to return to."""
 
 
 class WeightsError(CodeChainsError, RuntimeError):

@@ -26,7 +26,18 @@ __all__ = [
     "Verdict",
 ]
 
-Status = Literal["ok", "error", "timeout", "memory", "output_limit", "killed", "refused"]
+Status = Literal[
+    "ok",
+    "error",
+    "timeout",
+    "memory",
+    "output_limit",
+    "process_limit",
+    "disk_limit",
+    "file_limit",
+    "killed",
+    "refused",
+]
 Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
 
 
@@ -162,7 +173,9 @@ class Execution(Record):
     """The record of one run. What the program wrote into it is data from a stranger.
 
     Attributes:
-        status: How the run ended. `refused` means that nothing ran.
+        status: How the run ended: `ok`, `error` (an exception), a limit it ran into (`timeout`, `memory`,
+            `output_limit`, `process_limit`, `disk_limit`, `file_limit` for open files), `killed`, or `refused`, which
+            means that nothing ran.
         stdout: What was printed, cut at the limit.
         stderr: What was printed to standard error, cut at the limit.
         result: `repr` of the last expression's value, or of the variable `result`, as a notebook shows it.

@@ -37,7 +37,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=5)) as box:
+    with SandboxExecutor(limits=Limits(seconds=5), preload=()) as box:
         yield box
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -12,7 +12,7 @@ from typing import Any, Self
 from code_chains.errors import ConfigurationError
 from code_chains.state import Execution
 
-__all__ = ["Executor", "Limits"]
+__all__ = ["Executor", "Limits", "Session"]
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -26,7 +26,8 @@ class Limits:
         memory: Memory of the program and all its processes together.
         output: Bytes kept of standard output, and as many of standard error; a flood ends the run.
         processes: Processes and threads at one time.
-        disk: Bytes the program may write into its working directory, and as many into `/tmp`.
+        open_files: Files, pipes and sockets that one process may have open.
+        disk: Bytes the program may write to its working directory, `/tmp` and `/dev/shm` together.
         files: Files and directories it may make.
         artifacts: Bytes of files and figures that are taken out of a run.
 
@@ -38,6 +39,7 @@ class Limits:
     memory: int | str = "512M"
     output: int | str = "1M"
     processes: int = 64
+    open_files: int = 256
     disk: int | str = "64M"
     files: int = 10_000
     artifacts: int | str = "16M"
@@ -51,7 +53,7 @@ class Limits:
             raise ConfigurationError(
                 "Limits.seconds", self.seconds, "a number of seconds, greater than 0 and at most a day"
             )
-        for name in ("processes", "files"):
+        for name in ("processes", "files", "open_files"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 1_000_000:
                 raise ConfigurationError(f"Limits.{name}", value, "a whole number from 1 to a million")
@@ -130,11 +132,91 @@ class Executor(ABC):
     ) -> Execution:
         """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
 
+    def session(self) -> Session:
+        """A session, whose runs share a state.
+
+        Raises:
+            ConfigurationError: This place keeps no state.
+            ExecutorError: There are too many.
+        """
+        raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
+
     def warm(self) -> None:  # noqa: B027 - there may be nothing to prepare
         """Begin what the first run would have to wait for, without waiting for it."""
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to give back
         """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Session(ABC):
+    """Runs that share variables, imports, files and the working directory. It is a context manager.
+
+    Each run either succeeds and commits, or leaves the state exactly as it was. A session is used by one run at a time, and
+    sessions never see each other.
+    """
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool:
+        """Whether it can be used; one that was idle for too long has ended."""
+
+    @abstractmethod
+    def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Callable[[Execution], object] | None = None,
+    ) -> Execution:
+        """Run a program in the state that the runs before left.
+
+        Args:
+            code: The Python source.
+            files: See `Executor.run`.
+            variables: See `Executor.run`.
+            check: Says of a run that ended well whether its outcome is accepted; if not, the state is rolled back and the
+                status becomes `error`.
+
+        Raises:
+            InputError: A file or variable cannot be used; the state is as it was.
+            SessionError: The session has ended, or is busy.
+        """
+
+    @abstractmethod
+    async def arun(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Callable[[Execution], object] | None = None,
+    ) -> Execution:
+        """Like `run`, without blocking the event loop. Cancelling ends the session."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Return to the state before the last run that ended well."""
+
+    @abstractmethod
+    def checkpoint(self, name: str = "checkpoint") -> str:
+        """Hold the state as it is now under a name."""
+
+    @abstractmethod
+    def restore(self, name: str = "checkpoint") -> None:
+        """Return to a checkpoint."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it."""
 
     def __enter__(self) -> Self:
         return self

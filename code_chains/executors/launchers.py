@@ -20,12 +20,12 @@ from pathlib import Path
 from code_chains.errors import IsolationError
 from code_chains.executors.interpreter import Interpreter
 
-__all__ = ["LAUNCHERS", "PLACES", "Box", "Launcher", "candidates", "links", "readable_paths"]
+__all__ = ["CACHE", "LAUNCHERS", "PLACES", "Box", "Launcher", "candidates", "links", "readable_paths"]
 
 HERE = Path(__file__).parent
 PLACES = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the box's own
 """Where a program may write: its working directory, temporary files, shared memory."""
-INSIDE = "/run/code_chains"
+INSIDE, CACHE = "/run/code_chains", "/run/cache"
 SYSTEM = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
           "/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts")  # fmt: skip
 START = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
@@ -133,7 +133,7 @@ def bubblewrap(box: Box) -> list[str]:
     else:
         command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
     folders = {str(above) for _, target in box.binds for above in Path(target).parents}
-    for folder in sorted({*folders, *PLACES[:2]}):
+    for folder in sorted({*folders, *PLACES[:2], CACHE}):
         command += ["--perms", "0755", "--dir", folder]  # bubblewrap itself would make them for root alone.
     for source, target in box.binds:
         command += ["--ro-bind", source, target]
@@ -151,7 +151,7 @@ def namespaces(box: Box) -> list[str]:
         "binds": box.binds,
         "links": links(box.python),
         "files": list(box.files.items()),
-        "folders": PLACES,
+        "folders": [*PLACES, CACHE],
         "argv": box.worker(INSIDE),
         "descriptors": [box.control],
     }

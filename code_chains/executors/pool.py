@@ -231,7 +231,11 @@ class Worker:
         try:
             command = LAUNCHERS[plan.launcher](box)
             self._process = self._spawn(command, (theirs.fileno(), *box.own), log)
-            wire.send(self._line, {**plan.config, "uid": self.uid})
+            config = {**plan.config, "uid": self.uid}
+            if not config["namespaces"]:
+                config["cache"] = os.path.join(folder, "cache")
+                os.makedirs(config["cache"], exist_ok=True)
+            wire.send(self._line, config)
         except BaseException:
             self._stack.close()
             raise
@@ -351,9 +355,7 @@ class Pool:
         """A fork that nobody else has; it may still be on its way."""
         with self._lock:
             worker = self._worker()
-            fork = self._held.ready.pop(0) if self._held.ready else self._fork(worker)
-            self._refill(worker)
-            return fork
+            return self._held.ready.pop(0) if self._held.ready else self._fork(worker)
 
     def warm(self) -> None:
         """Start what will be needed, without waiting for it."""

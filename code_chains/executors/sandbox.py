@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any, Literal
@@ -13,15 +14,20 @@ from code_chains.executors.base import Executor, Limits
 from code_chains.executors.canary import Canary
 from code_chains.executors.drive import Steps, Wait, adrive, drive
 from code_chains.executors.interpreter import Interpreter, other, this
-from code_chains.executors.launchers import LAUNCHERS, PLACES, candidates, readable_paths
+from code_chains.executors.launchers import CACHE, LAUNCHERS, PLACES, candidates, readable_paths
 from code_chains.executors.pool import Fork, Plan, Pool, Worker
 from code_chains.executors.request import Request
+from code_chains.executors.sessions import SandboxSession
 from code_chains.state import ErrorReport, Execution, Isolation, Level, Status, signal_name
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
 
 START, GRACE = 120.0, 20.0
 """Seconds that a worker may take to start with its libraries, and a run for what it does besides its program."""
+TOLD = ("ok", "error", "memory", "disk_limit", "file_limit", "process_limit")
+"""What a program's process may say of its own ending."""
+SHORT = 0.02
+"""Seconds that a program has the processors for itself, before the next box is made."""
 FRAME = 1 << 20
 """Bytes that the program's process may say, besides figures."""
 ENVIRONMENT = {
@@ -116,6 +122,8 @@ class SandboxExecutor(Executor):
         self._canary = Canary(ALLOWED)
         self._pool = Pool(self._plan, self._fork)
         self._proven = self._closed = False
+        self._sessions: set[SandboxSession] = set()
+        self._lock = threading.Lock()
 
     @property
     def launcher(self) -> str:
@@ -126,6 +134,11 @@ class SandboxExecutor(Executor):
     def confined(self) -> bool:
         """Whether the kernel isolates the program at all."""
         return self.launcher != "none"
+
+    @property
+    def waiting(self) -> float:
+        """Seconds to wait for a run at most; its own limit comes before."""
+        return self.limits.seconds + GRACE
 
     @property
     def guidance(self) -> str:
@@ -151,9 +164,31 @@ class SandboxExecutor(Executor):
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         return await adrive(self._run(code, files, variables))
 
+    def session(self) -> SandboxSession:
+        """A session, which keeps variables, imports, files and the working directory between runs.
+
+        Raises:
+            ExecutorError: There are as many as are allowed already; close one.
+        """
+        with self._lock:
+            for session in [*self._sessions]:
+                if not session.alive:
+                    self._sessions.discard(session)
+            if len(self._sessions) >= self.most_sessions:
+                raise ExecutorError(f"There are {self.most_sessions} sessions already. Close one.", is_retryable=True)
+            session = SandboxSession(self)
+            self._sessions.add(session)
+            return session
+
+    def forget(self, session: SandboxSession) -> None:
+        """A session has ended."""
+        self._sessions.discard(session)
+
     def close(self) -> None:
-        """Refuse further runs and end what is warm."""
+        """Refuse further runs and end what is warm, sessions included."""
         self._closed = True
+        for session in [*self._sessions]:
+            session.close()
         self._pool.close()
         self._canary.close()
 
@@ -161,16 +196,18 @@ class SandboxExecutor(Executor):
 
     def _run(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> Steps[Execution]:
         with Request(code, files, variables) as request:
-            fork = yield from self._take()
+            fork = yield from self.take()
             try:
                 began = time.monotonic()
                 request.send(fork, {"op": "run"})
-                yield Wait(fork, "done", self.limits.seconds + GRACE)
+                yield Wait(fork, "done", SHORT)
+                self._pool.warm()
+                yield Wait(fork, "done", self.waiting)
                 return (yield from self._finish(fork, began, request.files))
             finally:
                 fork.close()
 
-    def _take(self) -> Generator[Wait, None, Fork]:
+    def take(self) -> Generator[Wait, None, Fork]:
         """A box that is ready and proven; a worker that was damaged is replaced by a fresh one."""
         if self._closed:
             raise ExecutorError("This executor is closed. Make a new one.")
@@ -186,7 +223,7 @@ class SandboxExecutor(Executor):
             except BaseException:
                 fork.close()
                 raise
-            failed.append(fork.failed or f"it took more than {START:g} seconds to start")
+            failed.append(f"it took more than {START:g} seconds to start" if fork.failed is None else fork.failed)
             fork.close()
             self._pool.drop()
             if not self._proven and len(self._launchers) > 1:
@@ -204,9 +241,10 @@ class SandboxExecutor(Executor):
             if not fork.ended:
                 yield Wait(fork, "ended", GRACE)
             collect(fork.root, haul, inputs=set(inputs))
-        return self._execution(fork, seconds, haul)
+        return self.execution(fork, seconds, haul)
 
-    def _execution(self, fork: Fork, seconds: float, haul: Haul) -> Execution:
+    def execution(self, fork: Fork, seconds: float, haul: Haul) -> Execution:
+        """The record of a run that has ended."""
         told = (fork.told or {}).get("ended") or {}
         if not told and len(fork.frames) < 2 and not fork.flooded:
             raise ExecutorError("The sandbox ended unexpectedly while a program ran in it.", is_retryable=True)
@@ -246,8 +284,8 @@ class SandboxExecutor(Executor):
         reports: dict[str, tuple[Status, str, str]] = {
             "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
             "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
-            "processes": ("killed", "ProcessLimit", f"The program started more than {limits.processes} processes."),
-            "files": ("killed", "FileLimit", f"The program made more than {limits.files} files."),
+            "processes": ("process_limit", "ProcessLimit", f"The program started more than {limits.processes} processes."),
+            "files": ("disk_limit", "DiskLimit", f"The program made more than {limits.files} files."),
             "stopped": ("killed", "Stopped", "The program was stopped."),
         }
         status, kind, message = reports[reason]
@@ -301,6 +339,7 @@ class SandboxExecutor(Executor):
             "network": False,
             "preload": self.preload,
             "environment": environment,
+            "cache": CACHE,
             "probe": self._canary.request(),
             "shown": [path for path in readable if any(path.startswith(f"{place}/") for place in PLACES)],
             "readable": [*readable, "/etc", *DEVICES],
@@ -314,6 +353,7 @@ class SandboxExecutor(Executor):
                 "processes": limits.processes,
                 "disk": limits.disk_bytes,
                 "files": limits.files,
+                "open_files": limits.open_files,
                 "artifacts": limits.artifacts_bytes,
             },
         }
@@ -364,7 +404,7 @@ def _whole(value: object) -> int:
 def _ending_from(frame: Mapping[str, Any]) -> tuple[Status, ErrorReport | None, str | None] | None:
     """What the program's process says of its own ending, if it has the right shape."""
     status, error, result = frame.get("status"), frame.get("error"), frame.get("result")
-    if status not in ("ok", "error", "memory") or not isinstance(result, str | None):
+    if status not in TOLD or not isinstance(result, str | None):
         return None
     try:
         return status, None if error is None else ErrorReport.from_dict(error), result

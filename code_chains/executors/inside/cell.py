@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import atexit
 import contextlib
+import errno
+import inspect
+import linecache
+import os
+import reprlib
 import resource
 import sys
+import threading
+import traceback
 import types
 from typing import Any
 
@@ -13,6 +22,12 @@ from . import display
 from .wire import Json
 
 REASONABLE_REPR = 100_000
+LIMITS = {
+    errno.ENOSPC: "disk_limit",
+    errno.EFBIG: "disk_limit",
+    errno.EDQUOT: "disk_limit",
+    errno.EMFILE: "file_limit",
+}
 
 
 def fresh() -> Json:
@@ -32,8 +47,6 @@ def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, ro
         ends: Whether this is the end of the process, where exit handlers are called.
         room: Bytes that figures and rich views of the value may take.
     """
-    import linecache
-
     lines = [line + "\n" for line in code.split("\n")]
     linecache.cache[source] = (len(code), None, lines, source)
     named = names.get("result")
@@ -51,12 +64,28 @@ def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, ro
     except MemoryError as error:
         ending |= {"status": "memory", "error": describe(error)}
     except BaseException as error:
-        ending |= {"status": "error", "error": describe(error)}
+        ending |= {"status": limit_behind(error), "error": describe(error)}
     if ends:
         call_exit_handlers()
     flush()
     used = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
     return {**ending, "peak": max(usage.ru_maxrss for usage in used) * 1024}
+
+
+def limit_behind(error: BaseException) -> str:
+    """The status of a program that an exception ended: that of the limit it ran into, or `error`."""
+    number = error.errno if isinstance(error, OSError) else None
+    if isinstance(error, BlockingIOError) or (type(error) is RuntimeError and error.args == ("can't start new thread",)):
+        return "process_limit" if crowded() else "error"
+    return LIMITS.get(number or 0, "error")
+
+
+def crowded() -> bool:
+    try:
+        processes = sum(name.isdigit() for name in os.listdir("/proc"))
+        return max(processes, len(os.listdir("/proc/self/task"))) > 8
+    except OSError:
+        return False
 
 
 def execute(code: str, names: Json, source: str) -> Any:
@@ -71,11 +100,8 @@ def execute(code: str, names: Json, source: str) -> Any:
 
 
 def step(compiled: types.CodeType, names: Json) -> Any:
-    import inspect
-
     value = eval(compiled, names)  # noqa: S307 - this is what the box is for
     if compiled.co_flags & inspect.CO_COROUTINE:
-        import asyncio
 
         async def wait() -> Any:
             return await value
@@ -91,16 +117,12 @@ def show(value: object) -> str:
 
 def finish_threads() -> None:
     """What an ordinary script does at its end: wait for its threads."""
-    import threading
-
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
 
 
 def call_exit_handlers() -> None:
-    import atexit
-
     with contextlib.suppress(BaseException):
         atexit._run_exitfuncs()
 
@@ -113,8 +135,6 @@ def flush() -> None:
 
 def describe(error: BaseException) -> Json:
     """An exception as JSON: frames of the program alone, and the names of the frame that failed."""
-    import traceback
-
     frames: list[types.TracebackType] = []
     trace = error.__traceback__
     while trace:
@@ -143,8 +163,6 @@ def pack(error: BaseException, line: int | None, text: str, names: Json) -> Json
 
 
 def short_locals(names: Json) -> dict[str, str]:
-    import reprlib
-
     plain = types.ModuleType | types.FunctionType | types.BuiltinFunctionType | type
     brief = reprlib.Repr()
     brief.maxstring = brief.maxother = 100

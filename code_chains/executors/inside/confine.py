@@ -12,6 +12,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from .kernel import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, call, prctl
 from .wire import Json
@@ -24,8 +25,8 @@ def limit(limits: Json, *, confined: bool) -> None:
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, limits["disk"]),
-        (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_NPROC, limits["processes"] + 2 if confined else None),
+        (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
+        (resource.RLIMIT_NPROC, limits["processes"] + 16 if confined else None),
         (resource.RLIMIT_DATA, limits["memory"] + own("VmData:")),
         (resource.RLIMIT_AS, limits["memory"] + own("VmSize:") + (2 << 30)),
         (resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2),
@@ -185,14 +186,20 @@ def when(number: int, argument: int, steps: list[Instruction]) -> list[Instructi
     return [(EQUAL, 0, len(steps), number), *steps]
 
 
+@cache
+def packed_filter(machine: str, *, namespaces: bool, network: bool) -> ctypes.Array[ctypes.c_char]:
+    """The filter as the kernel reads it; made by the worker, for all of its forks."""
+    program = filter_program(machine, namespaces=namespaces, network=network)
+    return ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
+
+
 def filter_calls(*, namespaces: bool, network: bool) -> bool:
     """Install the filter; False where this machine is not known."""
     machine = platform.machine()
     if machine not in MACHINES or sys.maxsize < 2**32:
         return False
-    program = filter_program(machine, namespaces=namespaces, network=network)
-    packed = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
-    header = struct.pack("HxxxxxxP", len(program), ctypes.addressof(packed))
+    packed = packed_filter(machine, namespaces=namespaces, network=network)
+    header = struct.pack("HxxxxxxP", (len(packed) - 1) // 8, ctypes.addressof(packed))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     return prctl(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(header)) == 0
 
@@ -207,7 +214,7 @@ def probe(canaries: Json) -> dict[str, bool]:
     return {
         "filesystem": not can(lambda: open(canaries["file"]).close())
         and not can(lambda: os.close(os.open(canaries["file"] + ".made", os.O_CREAT | os.O_WRONLY))),
-        "network": not can(lambda: socket.create_connection(("127.0.0.1", canaries["port"]), 0.5).close()),
+        "network": not can(lambda: connect(canaries["port"])),
         "processes": alone() or not can(lambda: os.listdir(f"/proc/{pid}/fd")),
         "environment": set(os.environ) <= set(canaries["environment"]) and not inherited(canaries),
         "signals": not (stranger and can(lambda: os.kill(pid, 0))),
@@ -221,6 +228,12 @@ def can(action: Callable[[], object]) -> bool:
     except OSError:
         return False
     return True
+
+
+def connect(port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as end:
+        end.settimeout(0.5)
+        end.connect(("127.0.0.1", port))
 
 
 def look_into(pid: int) -> None:

@@ -17,24 +17,25 @@ def tree() -> list[int]:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
-    known = {pid: parent_and_state(pid) for pid in pids}
+    parents = {pid: above for pid in pids if (above := parent(pid)) is not None}
     if os.getpid() == 1:
-        return [pid for pid, (_, state) in known.items() if pid != 1 and state not in ("Z", "")]
+        return [pid for pid in parents if pid != 1]
     found: set[int] = set()
     fresh = {os.getpid()}
     while fresh:
-        fresh = {pid for pid, (parent, state) in known.items() if parent in fresh and state not in ("Z", "")} - found
+        fresh = {pid for pid, above in parents.items() if above in fresh} - found
         found |= fresh
     return sorted(found)
 
 
-def parent_and_state(pid: int) -> tuple[int, str]:
+def parent(pid: int) -> int | None:
+    """The parent of a process; None for one that is dead, in all of its threads."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            state, parent = file.read().rpartition(b")")[2].split()[:2]
-            return int(parent), state.decode()
-    except (OSError, IndexError, ValueError):
-        return 0, ""
+            state, above, *more = file.read().rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return None
+    return None if state in (b"Z", b"X") and int(more[15]) < 2 else int(above)
 
 
 def over_limit(limits: Json, before: int) -> str | None:

@@ -7,6 +7,7 @@ stranger.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import json
 import os
@@ -23,7 +24,8 @@ from .wire import Json
 def live(line: socket.socket, result: int, out: int, err: int, config: Json) -> NoReturn:
     """Be the program's process until the line ends. It never returns, whatever happens."""
     try:
-        line, result = raised(line), move_up(result)
+        line = socket.socket(fileno=move_up(line.detach(), config["limits"]))
+        result = move_up(result, config["limits"])
         wire_up(result, line.fileno(), out, err)
         layers = lock_in(config)
         found = {"probe": confine.probe(config["probe"]), "layers": layers}
@@ -37,15 +39,9 @@ def live(line: socket.socket, result: int, out: int, err: int, config: Json) -> 
         os._exit(70)
 
 
-def raised(line: socket.socket) -> socket.socket:
-    return socket.socket(fileno=move_up(line.detach()))
-
-
-def move_up(descriptor: int) -> int:
+def move_up(descriptor: int, limits: Json) -> int:
     """Move a descriptor to a number that no program reaches by counting from 3."""
-    import fcntl
-
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 200)
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(32, limits["open_files"]) - 8)
     os.close(descriptor)
     return moved
 
@@ -139,7 +135,7 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
                 wire.send(line, {"pid": child})
                 continue  # From here on this process holds the state as it was.
             line.close()
-            me, line = os.getpid(), socket.socket(fileno=move_up(descriptors.pop()))
+            me, line = os.getpid(), socket.socket(fileno=move_up(descriptors.pop(), config["limits"]))
             if not message["number"]:
                 continue
         request = request_from(descriptors)

@@ -214,7 +214,7 @@ class Watch:
         ended = None
         before = processes.mapped(os.getpid())
         watched = os.pidfd_open(running.pid)
-        holders = {"holders": len(self.saved) + 3}
+        holders = {"holders": len(self.saved) + 2 if running is not self.current else 0}
         while told is None and ended is None:
             left = began + limits["seconds"] - time.monotonic()
             lines = [self.host.fileno(), watched, running.line.fileno(), self.worker]

@@ -9,16 +9,22 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import platform
 import signal
 import socket
 import sys
 from typing import NoReturn
 
 from . import wire
+from .confine import MACHINES, packed_filter
 from .kernel import (
     MS_NODEV,
     MS_NOEXEC,
     MS_NOSUID,
+    MS_PRIVATE,
+    MS_RDONLY,
+    MS_REC,
+    MS_REMOUNT,
     NEWNS,
     NEWPID,
     NEWUSER,
@@ -31,6 +37,9 @@ from .kernel import (
 )
 from .watcher import watch
 from .wire import Json
+
+COMMON = ("asyncio", "csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
+"""What programs often import of the standard library."""
 
 
 def main(control: int) -> NoReturn:
@@ -54,6 +63,8 @@ def main(control: int) -> NoReturn:
 def own_namespaces(uid: int) -> None:
     """Be an ordinary user who is master of new namespaces, and the first of their processes."""
     if uid:
+        unshare(NEWNS)
+        mount(None, "/", None, MS_REC | MS_PRIVATE)
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -71,18 +82,24 @@ def own_namespaces(uid: int) -> None:
 def preload(config: Json) -> Json:
     """Import what is there of the libraries that were asked for; returns what the host wants to know."""
     os.environ.clear()
-    os.environ.update(config["environment"])
+    os.environ.update({**config["environment"], "MPLCONFIGDIR": config["cache"]})
+    if config["namespaces"]:
+        mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
     loaded = []
-    for name in config["preload"]:
+    for name in (*COMMON, *config["preload"]):
         try:
             importlib.import_module(name)
             loaded.append(name)
         except ImportError:
             continue
+    if config["namespaces"]:
+        mount(None, config["cache"], None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
+    if platform.machine() in MACHINES:
+        packed_filter(platform.machine(), namespaces=config["namespaces"], network=config["network"])
     gc.collect()
     gc.freeze()
     threads = len(os.listdir("/proc/self/task"))
-    return {"loaded": loaded, "threads": threads, "python": sys.version.split()[0]}
+    return {"loaded": loaded[len(COMMON) :], "threads": threads, "python": sys.version.split()[0]}
 
 
 def serve(host: socket.socket, config: Json, own: int) -> None:
