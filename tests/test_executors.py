@@ -92,7 +92,10 @@ def test_a_box_that_is_open_runs_nothing(tmp_path: Path) -> None:
 
 def test_a_box_that_cannot_be_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LAUNCHERS, "bubblewrap", lambda box: ["bwrap", "--no-such-option"])
-    with SandboxExecutor(preload=(), launcher="bubblewrap") as box, pytest.raises(IsolationError, match="apt install bubblewrap"):
+    with (
+        SandboxExecutor(preload=(), launcher="bubblewrap") as box,
+        pytest.raises(IsolationError, match="apt install bubblewrap"),
+    ):
         box.run("1")
 
 

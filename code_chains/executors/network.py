@@ -12,12 +12,14 @@ import ipaddress
 import re
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["Destination", "Gate", "destinations"]
+__all__ = ["Destination", "Gate", "destinations", "hosts_file"]
 
 CONNECTIONS = 64
 _NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*")
@@ -85,42 +87,45 @@ class Gate:
         self._thread = threading.Thread(target=self._loop.run_forever, name="code_chains-gate", daemon=True)
         self._thread.start()
 
-    def open(self, listening: list[int]) -> list[socket.socket]:
-        """Serve these descriptors, one for each destination; what is returned ends it when closed by `shut`."""
-        sockets = [socket.socket(fileno=descriptor) for descriptor in listening]
-        for place, one in zip(sockets, self.allowed, strict=True):
-            asyncio.run_coroutine_threadsafe(self._serve(place, one), self._loop)
-        return sockets
+    def open(self, listening: list[int]) -> Callable[[], object]:
+        """Serve these listening sockets, one for each destination; returns what ends it."""
+        future = asyncio.run_coroutine_threadsafe(
+            self._serve([socket.socket(fileno=one) for one in listening]), self._loop
+        )
+        return future.cancel
 
-    async def _serve(self, place: socket.socket, one: Destination) -> None:
-        async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            async with self._free:
-                await _carry(reader, writer, one)
+    async def _serve(self, sockets: list[socket.socket]) -> None:
+        async with AsyncExitStack() as stack:
+            for place, one in zip(sockets, self.allowed, strict=True):
+                place.setblocking(False)
+                carry = partial(self._carry, one)
+                await stack.enter_async_context(await asyncio.start_server(carry, sock=place))
+            await asyncio.Event().wait()
 
-        place.setblocking(False)
-        with contextlib.suppress(OSError):
-            server = await asyncio.start_server(carry, sock=place)
-            await server.serve_forever()
+    async def _carry(self, one: Destination, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with self._free:
+            try:
+                far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(one.host, one.port), 30)
+            except (OSError, TimeoutError):
+                writer.close()
+                return
+            await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+            for end in (writer, far_writer):
+                end.close()
 
     def close(self) -> None:
         """End all connections."""
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result(5)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
 
 
-async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, one: Destination) -> None:
-    try:
-        far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(one.host, one.port), 30)
-    except (OSError, TimeoutError):
-        writer.close()
-        return
-    await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer), return_exceptions=True)
-    for end in (writer, far_writer):
-        end.close()
+async def _cancel_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -28,6 +28,8 @@ __all__ = ["Fork", "Plan", "Pool", "Worker"]
 
 RUNS, AGE = 1000, 3600.0
 """Forks and seconds after which a worker is replaced by a fresh one."""
+MEANT = {"probe", "broken", "status"}
+"""What a frame of the program's process has one of; all else is noise that a program wrote."""
 _users = itertools.count(os.getpid())
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
@@ -62,6 +64,7 @@ class Fork:
         frames: What the program's process said, as JSON objects.
         told: What the watcher said last about a run or a request.
         failed: Why there is no box, once that is known.
+        listening: Sockets of the box on which connections to allowed addresses arrive.
         root: Descriptor of the directory with the places the program writes to; None until the box is built.
     """
 
@@ -71,6 +74,7 @@ class Fork:
         self.told: dict[str, Any] | None = None
         self.failed: str | None = None
         self.root: int | None = None
+        self.listening: list[int] = []
         self.flooded = False
         self._stack = ExitStack()
         with ExitStack() as handed:
@@ -137,10 +141,10 @@ class Fork:
             return
         except OSError:
             message, descriptors = None, []
-        for descriptor in descriptors:
-            if self.root is None:
-                self.root = descriptor
-            self._stack.callback(os.close, descriptor)
+        if descriptors and self.root is None:
+            self.root, *self.listening = descriptors
+            self._stack.callback(os.close, self.root)
+            self._stack.callback(self._shut)
         if message is None or "failed" in message:
             self.failed = str((message or {}).get("failed", "")) or self.worker.said
             self.hang_up()
@@ -159,7 +163,7 @@ class Fork:
             self._open.discard(descriptor)
         if descriptor == self._result:
             *lines, rest = bytes(kept).split(b"\n") if b"\n" in data else (kept,)
-            self.frames += [frame for line in lines if (frame := _frame(line)) is not None]
+            self.frames += [frame for line in lines if (frame := _frame(line)) and MEANT & frame.keys()]
             self.kept[descriptor] = bytearray(rest)
 
     def drain(self) -> None:
@@ -183,6 +187,19 @@ class Fork:
             self.control.setblocking(False)
         except OSError as error:
             raise ExecutorError("The sandbox ended before the program began.", is_retryable=True) from error
+
+    def _shut(self) -> None:
+        while self.listening:
+            os.close(self.listening.pop())
+
+    def hand_over(self) -> list[int]:
+        """The sockets on which the program's connections arrive; whoever takes them closes them."""
+        taken, self.listening = self.listening, []
+        return taken
+
+    def on_close(self, action: Callable[[], object]) -> None:
+        """Do something when this is closed."""
+        self._stack.callback(action)
 
     def hang_up(self) -> None:
         """Let the watcher end everything at once."""

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
@@ -37,15 +38,13 @@ class Request:
         try:
             values = check_variables(variables)
             tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
-            self._tables = [
-                self._hold(lambda to, name=name: WRITERS[tables[name]](values[name], to)) for name in tables
-            ]
+            self._tables = [self._hold(partial(WRITERS[kind], values[name])) for name, kind in tables.items()]
             body = {
                 "code": code,
                 "variables": {name: value for name, value in values.items() if name not in tables},
                 "tables": {name: {"kind": kind} for name, kind in tables.items()},
             }
-            self._body = self._hold(lambda to: to.write(json.dumps(body).encode()))
+            self._body = self._hold(partial(_json, body))
             self.files = {name: self._open(name, path) for name, path in check_files(files).items()}
         except BaseException:
             self._stack.close()
@@ -53,7 +52,7 @@ class Request:
 
     def _hold(self, write: Callable[[BinaryIO], object]) -> int:
         """A file without a name with what is written into it."""
-        file = self._stack.enter_context(tempfile.TemporaryFile())
+        file: BinaryIO = self._stack.enter_context(tempfile.TemporaryFile())
         write(file)
         file.flush()
         return file.fileno()
@@ -82,6 +81,10 @@ class Request:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def _json(value: Any, target: BinaryIO) -> None:
+    target.write(json.dumps(value).encode())
 
 
 def _numpy(value: Any, target: BinaryIO) -> None:

@@ -15,6 +15,7 @@ from code_chains.executors.canary import Canary
 from code_chains.executors.drive import Steps, Wait, adrive, drive
 from code_chains.executors.interpreter import Interpreter, other, this
 from code_chains.executors.launchers import CACHE, LAUNCHERS, PLACES, candidates, readable_paths
+from code_chains.executors.network import Gate, destinations, hosts_file
 from code_chains.executors.pool import Fork, Plan, Pool, Worker
 from code_chains.executors.request import Request
 from code_chains.executors.sessions import SandboxSession
@@ -43,6 +44,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # A process with threads cannot be forked safely.
 }
 ALLOWED = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}
 PRELOAD = ("numpy", "pandas", "matplotlib.pyplot")
@@ -77,6 +79,8 @@ class SandboxExecutor(Executor):
         seed: Makes runs repeatable: random numbers from this seed, and a clock that stands still at `moment`. Needs
             `time-machine` (`pip install "code-chains[repeatable]"`).
         moment: Seconds since 1970 at which the clock stands when there is a `seed`.
+        network: What programs may connect to, such as `["api.example.org:443"]`; nothing else can be reached, nor be
+            looked up. Only with namespaces.
 
     Raises:
         ConfigurationError: An argument is wrong, or a package is missing.
@@ -102,12 +106,17 @@ class SandboxExecutor(Executor):
         idle: float = 900.0,
         seed: int | None = None,
         moment: float = 1_767_225_600.0,
+        network: Iterable[str] = (),
     ) -> None:
         super().__init__(limits=limits)
         if require not in REQUIRED:
             raise ConfigurationError("require", require, '"kernel", "landlock" or "none"')
         if launcher not in (None, *LAUNCHERS):
             raise ConfigurationError("launcher", launcher, f"one of {sorted(LAUNCHERS)}")
+        if network and (launcher in ("landlock", "none") or require != "kernel"):
+            raise ConfigurationError(
+                "network", network, 'it with require="kernel": only namespaces can open some addresses'
+            )
         for name, number in (("standbys", standbys), ("sessions", sessions)):
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1000:
                 raise ConfigurationError(name, number, "a whole number from 0 to 1000")
@@ -116,11 +125,17 @@ class SandboxExecutor(Executor):
         self.packages = _names("packages", packages)
         self.most_sessions, self.idle = sessions, idle
         self.seed, self.moment = seed, moment
+        self.network = destinations(network)
+        self._gate: Gate | None = None
         self._standbys = standbys
         self._launchers = [launcher] if launcher else candidates(require)
         self._python = _interpreter(python, (*self.packages, *(["time_machine"] if seed is not None else [])))
         self._canary = Canary(ALLOWED)
         self._pool = Pool(self._plan, self._fork)
+        if self.packages:
+            self.guidance = (
+                f"You may import the standard library, {', '.join(self.packages)}; nothing else is installed."
+            )
         self._proven = self._closed = False
         self._sessions: set[SandboxSession] = set()
         self._lock = threading.Lock()
@@ -139,13 +154,6 @@ class SandboxExecutor(Executor):
     def waiting(self) -> float:
         """Seconds to wait for a run at most; its own limit comes before."""
         return self.limits.seconds + GRACE
-
-    @property
-    def guidance(self) -> str:
-        """What the model is told about this place."""
-        if not self.packages:
-            return ""
-        return f"You may import the standard library, {', '.join(self.packages)}; nothing else is installed."
 
     def warm(self) -> None:
         """Start the warm process now, without waiting for it; else the first run starts it."""
@@ -191,6 +199,8 @@ class SandboxExecutor(Executor):
             session.close()
         self._pool.close()
         self._canary.close()
+        if self._gate:
+            self._gate.close()
 
     # -- a run --------------------------------------------------------------------------------------------------------
 
@@ -216,9 +226,13 @@ class SandboxExecutor(Executor):
             fork = self._pool.take()
             try:
                 yield Wait(fork, "ready", START)
+                if fork.ready and fork.failed is None and self._has_threads(fork):
+                    fork.close()
+                    continue
                 if fork.ready and fork.failed is None:
                     self._judge(fork)
                     self._proven = True
+                    self._open_gate(fork)
                     return fork
             except BaseException:
                 fork.close()
@@ -230,17 +244,34 @@ class SandboxExecutor(Executor):
                 del self._launchers[0]
         raise self._no_box(failed[-1])
 
+    def _has_threads(self, fork: Fork) -> bool:
+        """Whether a library that was loaded ahead runs threads: they would be missing in every fork."""
+        if fork.worker.greeting().get("threads", 1) < 2:
+            return False
+        if self.preload != PRELOAD:
+            raise ConfigurationError("preload", self.preload, "libraries that start no threads when they are imported")
+        self.preload = ()
+        self._pool.drop()
+        return True
+
+    def _open_gate(self, fork: Fork) -> None:
+        """Let the program out to where it may go."""
+        if self.network:
+            with self._lock:
+                self._gate = self._gate or Gate(self.network)
+            fork.on_close(self._gate.open(fork.hand_over()))
+
     def _finish(self, fork: Fork, began: float, inputs: Iterable[str]) -> Generator[Wait, None, Execution]:
         """Take out what a program made, once nothing of it runs any more."""
         seconds = time.monotonic() - began
         fork.drain()
         haul = Haul(self.limits.artifacts_bytes)
-        if len(fork.frames) > 1:
-            views(fork.frames[-1], haul)
         if fork.root is not None and any_file(fork.root, set(inputs)):
             if not fork.ended:
                 yield Wait(fork, "ended", GRACE)
             collect(fork.root, haul, inputs=set(inputs))
+        if len(fork.frames) > 1:
+            views(fork.frames[1], haul)
         return self.execution(fork, seconds, haul)
 
     def execution(self, fork: Fork, seconds: float, haul: Haul) -> Execution:
@@ -284,7 +315,11 @@ class SandboxExecutor(Executor):
         reports: dict[str, tuple[Status, str, str]] = {
             "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
             "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
-            "processes": ("process_limit", "ProcessLimit", f"The program started more than {limits.processes} processes."),
+            "processes": (
+                "process_limit",
+                "ProcessLimit",
+                f"The program started more than {limits.processes} processes.",
+            ),
             "files": ("disk_limit", "DiskLimit", f"The program made more than {limits.files} files."),
             "stopped": ("killed", "Stopped", "The program was stopped."),
         }
@@ -336,7 +371,7 @@ class SandboxExecutor(Executor):
         config = {
             "namespaces": spaces,
             "confined": self.confined,
-            "network": False,
+            "network": [(one.inside, one.port) for one in self.network],
             "preload": self.preload,
             "environment": environment,
             "cache": CACHE,
@@ -357,7 +392,7 @@ class SandboxExecutor(Executor):
                 "artifacts": limits.artifacts_bytes,
             },
         }
-        return Plan(self.launcher, self._python, config, environment, self._standbys)
+        return Plan(self.launcher, self._python, config, environment, self._standbys, hosts_file(self.network))
 
 
 class ProcessExecutor(SandboxExecutor):

@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, SessionError
 from code_chains.executors.artifacts import Haul, collect, views
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["SandboxSession"]
 
 CHECKPOINTS = 8
+T = TypeVar("T")
 Check = Callable[[Execution], object]
 
 
@@ -90,7 +92,9 @@ class SandboxSession(Session):
             SessionError: There are too many, or the session has ended.
         """
         if name not in self._saved and len(self._saved) >= CHECKPOINTS:
-            raise SessionError(f"A session holds at most {CHECKPOINTS} checkpoints. Give one of these names again: {self._saved}.")
+            raise SessionError(
+                f"A session holds at most {CHECKPOINTS} checkpoints. Give one of these names again: {self._saved}."
+            )
         drive(self._alone(self._ask({"op": "save", "name": name})))
         self._saved = [*(other for other in self._saved if other != name), name]
         return name
@@ -111,7 +115,7 @@ class SandboxSession(Session):
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
-    def _alone(self, steps: Steps[Any]) -> Steps[Any]:
+    def _alone(self, steps: Steps[T]) -> Steps[T]:
         """One thing at a time; a box that broke or was cancelled half way ends the session."""
         if not self._busy.acquire(blocking=False):
             raise SessionError("The session is busy with another run. Use a session for each conversation.")
@@ -146,11 +150,11 @@ class SandboxSession(Session):
     def _outcome(self, fork: Fork, seconds: float, inputs: set[str]) -> Execution:
         fork.drain()
         haul = Haul(self._executor.limits.artifacts_bytes)
-        if len(fork.frames) > 1:
-            views(fork.frames[-1], haul)
         if fork.root is not None:
             collect(fork.root, haul, inputs=inputs, before=self._known)
             self._known = haul.marks
+        if len(fork.frames) > 1:
+            views(fork.frames[1], haul)
         return self._executor.execution(fork, seconds, haul)
 
     def _ask(self, message: dict[str, Any]) -> Steps[None]:
@@ -196,7 +200,5 @@ class SandboxSession(Session):
 
 def _refused(execution: Execution) -> Execution:
     """An execution whose outcome was not accepted."""
-    from dataclasses import replace
-
     report = ErrorReport("CheckFailed", "The outcome was not accepted; the state is as it was before.")
     return replace(execution, status="error", error=report)

@@ -75,7 +75,9 @@ def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, ro
 def limit_behind(error: BaseException) -> str:
     """The status of a program that an exception ended: that of the limit it ran into, or `error`."""
     number = error.errno if isinstance(error, OSError) else None
-    if isinstance(error, BlockingIOError) or (type(error) is RuntimeError and error.args == ("can't start new thread",)):
+    if isinstance(error, BlockingIOError) or (
+        type(error) is RuntimeError and error.args == ("can't start new thread",)
+    ):
         return "process_limit" if crowded() else "error"
     return LIMITS.get(number or 0, "error")
 

@@ -21,8 +21,15 @@ from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities
 from .wire import Json
 
 
-def live(line: socket.socket, result: int, out: int, err: int, config: Json) -> NoReturn:
-    """Be the program's process until the line ends. It never returns, whatever happens."""
+def live(line: socket.socket, streams: list[int], config: Json) -> NoReturn:
+    """Be the program's process until the line ends. It never returns, whatever happens.
+
+    Args:
+        line: Where the watcher says what to run.
+        streams: Where results, output and errors go.
+        config: What the box is like.
+    """
+    result, out, err = streams
     try:
         line = socket.socket(fileno=move_up(line.detach(), config["limits"]))
         result = move_up(result, config["limits"])
@@ -41,7 +48,7 @@ def live(line: socket.socket, result: int, out: int, err: int, config: Json) -> 
 
 def move_up(descriptor: int, limits: Json) -> int:
     """Move a descriptor to a number that no program reaches by counting from 3."""
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(32, limits["open_files"]) - 8)
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(32, limits["open_files"]) - 8)
     os.close(descriptor)
     return moved
 
@@ -75,9 +82,9 @@ def lock_in(config: Json) -> list[str]:
     os.environ.update(config["environment"])
     if config["confined"]:
         readable = ["/"] if config["namespaces"] else config["readable"]
-        if confine.landlock(readable, config["writable"], network=config["network"]):
+        if confine.landlock(readable, config["writable"], network=bool(config["network"])):
             layers.append("landlock")
-        if confine.filter_calls(namespaces=config["namespaces"], network=config["network"]):
+        if confine.filter_calls(namespaces=config["namespaces"], network=bool(config["network"])):
             layers.append("seccomp")
     return [*layers, "rlimits"]
 

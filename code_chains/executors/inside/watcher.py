@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from . import places, processes, program, wire
+from . import loopback, places, processes, program, wire
 from .kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from .mirror import Mirror
 from .wire import Json
@@ -207,35 +207,33 @@ class Watch:
     # -- while a program runs -----------------------------------------------------------------------------------------
 
     def _watch(self, running: State) -> Json:
-        """Wait until a process says that its program ended, ends itself or breaks a limit; returns how it ended."""
+        """Wait until a program ends or breaks a limit; returns how it ended.
+
+        Of the process of a session we hear by its line, since it lives on; that of a single run is believed by its end
+        alone.
+        """
         began, limits = time.monotonic(), self.config["limits"]
-        reason: str | None = None
-        told: Json | None = None
-        ended = None
+        reason, told, ended = None, None, None
         before = processes.mapped(os.getpid())
         watched = os.pidfd_open(running.pid)
-        holders = {"holders": len(self.saved) + 2 if running is not self.current else 0}
+        line = running.line.fileno() if running is not self.current else -1
+        holders = {"holders": len(self.saved) + 2 if line >= 0 else 0}
         while told is None and ended is None:
             left = began + limits["seconds"] - time.monotonic()
-            lines = [self.host.fileno(), watched, running.line.fileno(), self.worker]
-            ready = self._wait(lines, max(0.0, min(TICK, left)))
-            if running.line.fileno() in ready:
+            ready = self._wait([self.host.fileno(), watched, line, self.worker], max(0.0, min(TICK, left)))
+            if line in ready:
                 told, _ = wire.receive(running.line)
-            if self.worker in ready:
-                self.end()
-            if self.host.fileno() in ready:
-                if wire.receive(self.host)[0] is None:
-                    self.end()
-                reason = "stopped"
-            if watched in ready:
+                line = line if told else -1
+            reason = self._interrupted(ready) or reason
+            if watched in ready and told is None:
                 ended = processes.reap(running.pid) or self._gone(running)
             if told is None and ended is None:
                 reason = reason or ("timeout" if left <= 0 else self._over(limits | holders, before))
                 if reason:
                     processes.signal_to(running.pid, signal.SIGKILL)
         os.close(watched)
-        if told:
-            running.pid = told["pid"] if told.get("pid") in processes.tree() else running.pid
+        if told and told.get("pid") in processes.tree():
+            running.pid = told["pid"]
         code, peak = ended or (0, 0)
         return {
             "ok": bool(told and told.get("ok")) and not reason,
@@ -245,6 +243,16 @@ class Watch:
             "seconds": time.monotonic() - began,
             "peak": peak,
         }
+
+    def _interrupted(self, ready: set[int]) -> str | None:
+        """Whether the host wants a program to stop; without host or worker, everything ends."""
+        if self.worker in ready:
+            self.end()
+        if self.host.fileno() in ready:
+            if wire.receive(self.host)[0] is None:
+                self.end()
+            return "stopped"
+        return None
 
     def _gone(self, running: State) -> tuple[int, int]:
         """How a process ended that is another one's child."""
@@ -273,14 +281,17 @@ def watch(host: socket.socket, streams: list[int], config: Json, worker: int) ->
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         prctl(PR_SET_DUMPABLE, 0)  # No one of the same user may look into the watcher.
         root = places.make(config)
+        listening = loopback.listen(config["network"])
         ours, theirs = wire.pair()
         pid = os.fork()
         if pid == 0:
-            program.live(theirs, *streams, config)
+            program.live(theirs, streams, config)
         theirs.close()
         for descriptor in streams:
             os.close(descriptor)
-        wire.send(host, {"ready": True}, [root])
+        wire.send(host, {"ready": True}, [root, *listening])
+        for descriptor in listening:
+            os.close(descriptor)
         Watch(host, config, root, State(pid, ours), worker).serve()
     except BaseException as error:
         with contextlib.suppress(OSError):

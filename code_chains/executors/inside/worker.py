@@ -95,7 +95,7 @@ def preload(config: Json) -> Json:
     if config["namespaces"]:
         mount(None, config["cache"], None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     if platform.machine() in MACHINES:
-        packed_filter(platform.machine(), namespaces=config["namespaces"], network=config["network"])
+        packed_filter(platform.machine(), namespaces=config["namespaces"], network=bool(config["network"]))
     gc.collect()
     gc.freeze()
     threads = len(os.listdir("/proc/self/task"))
