@@ -25,6 +25,7 @@ __all__ = ["CACHE", "LAUNCHERS", "PLACES", "Box", "Launcher", "candidates", "lin
 HERE = Path(__file__).parent
 PLACES = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the box's own
 """Where a program may write: its working directory, temporary files, shared memory."""
+ZEROS = 1 << 20
 INSIDE, CACHE = "/run/code_chains", "/run/cache"
 SYSTEM = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache",
           "/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts")  # fmt: skip
@@ -141,7 +142,9 @@ def bubblewrap(box: Box) -> list[str]:
         command += ["--symlink", target, link]
     for path, text in box.files.items():
         command += ["--perms", "0644", "--file", str(box.hold(text)), path]
-    command += ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/", "--chdir", "/", "--"]
+    # Shared memory of the real device would be seen by no limit.
+    command += ["--dev", "/dev", "--perms", "0444", "--ro-bind-data", str(box.hold("\0" * ZEROS)), "/dev/zero", "--proc", "/proc"]
+    command += ["--remount-ro", "/", "--chdir", "/", "--"]
     return [*command, *box.worker(INSIDE)]
 
 

@@ -48,7 +48,7 @@ ENVIRONMENT = {
 }
 ALLOWED = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}
 PRELOAD = ("numpy", "pandas", "matplotlib.pyplot")
-DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "full", "random", "urandom"))
 REQUIRED: dict[str, tuple[str, ...]] = {
     "kernel": ("namespaces", "seccomp"),
     "landlock": ("landlock", "seccomp"),

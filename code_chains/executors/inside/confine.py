@@ -112,7 +112,8 @@ DENIED: dict[str, tuple[int, int | None]] = {
     "fanotify_init": (300, 262), "move_pages": (279, 239), "migrate_pages": (256, 238), "process_madvise": (440, 440),
     "lookup_dcookie": (212, 18), "nfsservctl": (180, 42),
     # Memory that belongs to no process and that no limit of one counts.
-    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
+    "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180), "vmsplice": (278, 75),
+    "io_setup": (206, 0),
 }  # fmt: skip
 # Calls that may name another process, with the argument that must be 0, "myself": the watcher is of the same user.
 ON_ITSELF = {
@@ -132,7 +133,9 @@ UNCHANGED: dict[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 # Nor does it see connections to sockets that have a path.
 UNCONNECTED = {"socket": (41, 198), "connect": (42, 203), "bind": (49, 200)}
-SOCKETPAIR = (53, 199)
+SOCKETPAIR, MMAP = (53, 199), (9, 222)
+SHARED_ANONYMOUS = 0x21
+"""Such memory stays in use when all but a page of it is unmapped, where nothing sees it; files in /dev/shm are bounded."""
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 CLONE, CLONE3, SOCKET = (56, 220), (435, 435), (41, 198)
 NEW_NAMESPACES = 0x7E020000
@@ -156,14 +159,17 @@ def filter_program(machine: str, *, namespaces: bool = True, network: bool = Fal
     program += answer(DENIED, column, EPERM)
     if not namespaces:
         program += answer(UNCHANGED, column, NOTHING) + answer(UNCONNECTED, column, EPERM)
-        # A pair of datagram sockets could still send to a path.
-        program += when(SOCKETPAIR[column], 1, [(AND, 0, 0, 0xF), *equal([socket.SOCK_DGRAM], EPERM)])
     for *numbers, argument in ON_ITSELF.values():
         program += when(numbers[column], argument, [(EQUAL, 1, 0, 0), (RETURN, 0, 0, EPERM)])
     for x86, arm, argument, values in OPTIONS.values():
         program += when((x86, arm)[column], argument, equal(values, EPERM))
     program += answer({"clone3": CLONE3}, column, ENOSYS)  # Its flags are behind a pointer; clone follows.
     program += when(CLONE[column], 0, [(ANY_BIT, 0, 1, NEW_NAMESPACES), (RETURN, 0, 0, EPERM)])
+    program += when(MMAP[column], 3, [(AND, 0, 0, SHARED_ANONYMOUS), *equal([SHARED_ANONYMOUS], EPERM)])
+    pairs = [(EQUAL, 1, 0, socket.AF_UNIX), (RETURN, 0, 0, EPERM)]
+    if not namespaces:  # A pair of datagram sockets could still send to a path.
+        pairs += [(LOAD, 0, 0, 16 + 8), (AND, 0, 0, 0xF), *equal([socket.SOCK_DGRAM], EPERM)]
+    program += when(SOCKETPAIR[column], 0, pairs)
     families = [socket.AF_UNIX, *([socket.AF_INET, socket.AF_INET6] if network else [])]
     program += when(SOCKET[column], 0, [*equal(families, ALLOW), (RETURN, 0, 0, EPERM)])
     return [*program, (RETURN, 0, 0, ALLOW)]

@@ -10,6 +10,9 @@ from collections.abc import Collection
 
 from .wire import Json
 
+BUFFER = 212_992
+"""Bytes that the kernel lets wait in a socket."""
+
 
 def tree() -> list[int]:
     """Living processes of this run but this one: all others in a box of its own, descendants elsewhere."""
@@ -38,26 +41,30 @@ def parent(pid: int) -> int | None:
     return None if state in (b"Z", b"X") and int(more[15]) < 2 else int(above)
 
 
-def over_limit(limits: Json, before: int) -> str | None:
-    """Which limit of the whole run is broken, if any; `before` is the address space that a process begins with."""
+def over_limit(limits: Json) -> str | None:
+    """Which limit of the whole run is broken, if any."""
     pids, memory = tree(), limits["memory"]
     if len(pids) > limits["processes"] + limits.get("holders", 0):
         return "processes"
     if sum(map(resident, pids)) > memory and sum(map(proportional, pids)) > memory:
         return "memory"
-    if sum(max(0, mapped(pid) - before) for pid in pids) > memory and sum(map(shared, pids)) > memory:
+    if os.getpid() == 1 and sockets() * BUFFER > memory:
         return "memory"
     return None
+
+
+def sockets() -> int:
+    """How many unix sockets there are in this network; each may hold a buffer that belongs to no process."""
+    try:
+        with open("/proc/net/unix", "rb") as file:
+            return sum(1 for _ in file)
+    except OSError:
+        return 0
 
 
 def resident(pid: int) -> int:
     """Resident bytes that are not read from files."""
     return status(pid, (b"RssAnon:", b"RssShmem:"))
-
-
-def mapped(pid: int) -> int:
-    """Bytes of address space."""
-    return status(pid, (b"VmSize:",))
 
 
 def status(pid: int, names: tuple[bytes, ...]) -> int:
@@ -70,20 +77,6 @@ def status(pid: int, names: tuple[bytes, ...]) -> int:
     except OSError:
         return 0
     return max((field(f"/proc/{pid}/task/{thread}/status", names) for thread in threads[:8]), default=0)
-
-
-def shared(pid: int) -> int:
-    """Bytes of shared memory without a file. They stay in use when a process forgets the pages, so their size counts."""
-    total = 0
-    try:
-        with open(f"/proc/{pid}/maps", "rb") as file:
-            for line in file:
-                if line.rstrip().endswith(b"/dev/zero (deleted)"):
-                    low, _, high = line.split()[0].partition(b"-")
-                    total += int(high, 16) - int(low, 16)
-    except (OSError, ValueError):
-        return total
-    return total
 
 
 def proportional(pid: int) -> int:

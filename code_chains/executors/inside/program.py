@@ -16,7 +16,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from . import cell, confine, tables, wire
+from . import cell, confine, memory, tables, wire
 from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities, map_user, prctl, unshare
 from .wire import Json
 
@@ -118,6 +118,8 @@ def prepare(config: Json) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)
     sys.path.insert(0, "")
+    if config["confined"]:
+        memory.bound("/dev/shm" if config["namespaces"] else None)  # noqa: S108 - the box's own
     if "numpy" in sys.modules and config["seed"] is None:
         sys.modules["numpy"].random.seed()
     if config["seed"] is not None:

@@ -214,7 +214,6 @@ class Watch:
         """
         began, limits = time.monotonic(), self.config["limits"]
         reason, told, ended = None, None, None
-        before = processes.mapped(os.getpid())
         watched = os.pidfd_open(running.pid)
         line = running.line.fileno() if running is not self.current else -1
         holders = {"holders": len(self.saved) + 2 if line >= 0 else 0}
@@ -228,7 +227,7 @@ class Watch:
             if watched in ready and told is None:
                 ended = processes.reap(running.pid) or self._gone(running)
             if told is None and ended is None:
-                reason = reason or ("timeout" if left <= 0 else self._over(limits | holders, before))
+                reason = reason or ("timeout" if left <= 0 else self._over(limits | holders))
                 if reason:
                     processes.signal_to(running.pid, signal.SIGKILL)
         os.close(watched)
@@ -258,8 +257,8 @@ class Watch:
         """How a process ended that is another one's child."""
         return processes.exit_code(running.pid), 0
 
-    def _over(self, limits: Json, before: int) -> str | None:
-        if reason := processes.over_limit(limits, before):
+    def _over(self, limits: Json) -> str | None:
+        if reason := processes.over_limit(limits):
             return reason
         held = os.fstatvfs(self.root)
         return "files" if self.config["namespaces"] and held.f_files - held.f_ffree > limits["files"] else None
