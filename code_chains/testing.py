@@ -17,11 +17,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor, Limits, Session
 from code_chains.inputs import check_files, check_variables
 from code_chains.state import Execution
 
-__all__ = ["ExecutorContract", "ScriptedExecutor", "ScriptedModel", "asks_for_code"]
+__all__ = ["ExecutorContract", "ScriptedExecutor", "ScriptedModel", "SessionContract", "asks_for_code"]
 
 
 def asks_for_code(messages: Sequence[BaseMessage]) -> bool:
@@ -177,3 +177,57 @@ class ExecutorContract:
     def test_an_early_exit_is_no_success(self, executor: Executor) -> None:
         """`os._exit(0)` half way does not look like the end of the program."""
         assert executor.run("import os\nos._exit(0)").status == "killed"
+
+
+class SessionContract:
+    """The promise of a session. Inherit it in a test class and give a fixture `session`."""
+
+    def test_keeps_variables_imports_and_functions(self, session: Session) -> None:
+        """What one run defines, the next one uses."""
+        session.run("import math\ndef area(r):\n    return math.pi * r ** 2\nradius = 2")
+        assert session.run("round(area(radius))").result == "13"
+
+    def test_keeps_files_and_the_working_directory(self, session: Session) -> None:
+        """So that programs can build on each other's files."""
+        session.run("import os\nos.mkdir('d'); os.chdir('d'); open('f', 'w').write('here')")
+        assert session.run("open('f').read()").result == "'here'"
+
+    def test_shows_only_what_this_run_printed_and_made(self, session: Session) -> None:
+        """An execution is of one run."""
+        session.run("print('first'); result = 1; open('a.txt', 'w').write('a')")
+        done = session.run("print('second'); open('b.txt', 'w').write('b')")
+        assert (done.stdout, [artifact.name for artifact in done.artifacts]) == ("second\n", ["b.txt"])
+
+    def test_names_a_later_failure_with_its_own_line(self, session: Session) -> None:
+        """A function of an earlier run that fails shows the line it has there."""
+        session.run("def f():\n    return undefined_name")
+        error = session.run("x = 1\nf()").error
+        assert error is not None
+        assert "return undefined_name" in error.traceback
+
+    def test_rolls_back_a_failure(self, session: Session) -> None:
+        """A failure leaves no trace."""
+        session.run("x = 1")
+        session.run("x = 2\n1 / 0")
+        assert session.run("x").result == "1"
+
+    def test_rolls_back_on_request(self, session: Session) -> None:
+        """The last run that went well can be taken back, once."""
+        session.run("x = 1; open('f', 'w').write('one')")
+        session.run("x = 2; open('f', 'w').write('two')")
+        session.rollback()
+        assert session.run("x, open('f').read()").result == "(1, 'one')"
+
+    def test_returns_to_a_checkpoint_as_often_as_one_likes(self, session: Session) -> None:
+        """A checkpoint stays."""
+        session.run("x = [1]; open('f', 'w').write('one')")
+        session.checkpoint("start")
+        for _ in range(2):
+            session.run("x.append(2); open('f', 'w').write('two')")
+            session.restore("start")
+            assert session.run("x, open('f').read()").result == "([1], 'one')"
+
+    def test_takes_variables_at_each_run(self, session: Session) -> None:
+        """They become part of the state."""
+        session.run("total = n", variables={"n": 1})
+        assert session.run("total + n", variables={"n": 5}).result == "6"

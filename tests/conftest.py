@@ -79,6 +79,15 @@ def descendants() -> set[int]:
     return found
 
 
+def at_rest() -> int:
+    """How many processes there are below this one once nothing is being made ready any more."""
+    counts = [-1]
+    while len(counts) < 4 or len(set(counts[-3:])) > 1:
+        counts.append(len(descendants()))
+        time.sleep(0.02)
+    return counts[-1]
+
+
 def soon(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
     """Whether a condition becomes true within some seconds."""
     deadline = time.monotonic() + seconds

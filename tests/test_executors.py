@@ -20,7 +20,7 @@ from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExec
 from code_chains.executors.launchers import LAUNCHERS, candidates
 from code_chains.testing import ExecutorContract
 
-from .conftest import ROOT, descendants, soon
+from .conftest import ROOT, at_rest, descendants, soon
 
 LIMITS = Limits(seconds=2, memory="256M", output="64K")
 
@@ -53,15 +53,6 @@ def box(launcher: Any) -> Iterator[SandboxExecutor]:
     with SandboxExecutor(limits=limits, preload=(), launcher=launcher) as box:
         box.run("1")
         yield box
-
-
-def at_rest() -> int:
-    """How many processes there are below this one once nothing is being made ready any more."""
-    counts = [-1]
-    while len(counts) < 4 or len(set(counts[-3:])) > 1:
-        counts.append(len(descendants()))
-        time.sleep(0.02)
-    return counts[-1]
 
 
 # -- what a run gives ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.factory import CodeChain
 from code_chains.testing import ScriptedModel, asks_for_code
 
-from .conftest import QUESTION, SUM_ANSWER, descendants, soon
+from .conftest import QUESTION, SUM_ANSWER, at_rest, descendants, soon
 
 
 @pytest.fixture
@@ -133,12 +133,12 @@ HOPELESS = {
 @pytest.mark.parametrize(("reply", "reason"), HOPELESS.values(), ids=HOPELESS.keys())
 def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> None:
     told = ScriptedModel(lambda messages: reply if asks_for_code(messages) else "It is 15.")
-    before = descendants()
+    before = len(descendants())
     with create_code_chain(told, limits=Limits(seconds=1), max_attempts=3) as chain:
         result = chain.invoke({"query": QUESTION})
     assert (result["verdict"].status, len(result["attempts"])) == ("failed", 2)
     assert reason in result["answer"]
-    assert soon(lambda: descendants() <= before)
+    assert soon(lambda: len(descendants()) <= before)
 
 
 # -- wrong use -----------------------------------------------------------------------------------------------------------
@@ -208,14 +208,15 @@ async def test_the_loop_is_never_blocked(sandbox: SandboxExecutor) -> None:
 
 
 async def test_cancelling_kills_the_running_code(sandbox: SandboxExecutor) -> None:
-    before = descendants()
+    sandbox.run("1")
+    before = at_rest()
     chain = create_code_chain(writing("import time; time.sleep(60)"), executor=sandbox)
     task = asyncio.create_task(chain.ainvoke(QUESTION))
-    assert await asyncio.to_thread(soon, lambda: len(descendants()) > len(before))
+    assert await asyncio.to_thread(soon, lambda: len(descendants()) > before)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert soon(lambda: descendants() <= before)
+    assert soon(lambda: len(descendants()) <= before)
 
 
 def test_a_question_leaves_no_file_behind(chain: CodeChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

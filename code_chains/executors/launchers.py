@@ -143,7 +143,17 @@ def bubblewrap(box: Box) -> list[str]:
     for path, text in box.files.items():
         command += ["--perms", "0644", "--file", str(box.hold(text)), path]
     # Shared memory of the real device would be seen by no limit.
-    command += ["--dev", "/dev", "--perms", "0444", "--ro-bind-data", str(box.hold("\0" * ZEROS)), "/dev/zero", "--proc", "/proc"]
+    command += [
+        "--dev",
+        "/dev",
+        "--perms",
+        "0444",
+        "--ro-bind-data",
+        str(box.hold("\0" * ZEROS)),
+        "/dev/zero",
+        "--proc",
+        "/proc",
+    ]
     command += ["--remount-ro", "/", "--chdir", "/", "--"]
     return [*command, *box.worker(INSIDE)]
 

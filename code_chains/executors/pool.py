@@ -329,7 +329,7 @@ class Worker:
             self.close()
 
     def close(self) -> None:
-        """End it with all that runs in it."""
+        """End it with all that runs in it. Closing twice is fine."""
         self._stack.close()
         try:
             self._process.wait(5)
@@ -393,17 +393,19 @@ class Pool:
             held.worker = Worker(self._plan(), held.folder)
         return held.worker
 
-    def drop(self) -> None:
-        """Let the worker go; the next run gets a fresh one."""
+    def drop(self, *, at_once: bool = False) -> None:
+        """Let the worker go, with all that runs in it if `at_once`; the next run gets a fresh one."""
         with self._lock:
-            self._drop()
+            self._drop(at_once=at_once)
 
-    def _drop(self) -> None:
+    def _drop(self, *, at_once: bool = False) -> None:
         worker, self._held.worker = self._held.worker, None
         ready, self._held.ready[:] = list(self._held.ready), []
         for fork in ready:
             fork.close()
-        if worker:
+        if worker and at_once:
+            worker.close()
+        elif worker:
             worker.retire()
 
     def close(self) -> None:

@@ -192,6 +192,10 @@ class SandboxExecutor(Executor):
         """A session has ended."""
         self._sessions.discard(session)
 
+    def restart(self) -> None:
+        """End what is warm, with its runs and sessions, and start afresh with the next run."""
+        self._pool.drop(at_once=True)
+
     def close(self) -> None:
         """Refuse further runs and end what is warm, sessions included."""
         self._closed = True
@@ -321,6 +325,7 @@ class SandboxExecutor(Executor):
                 f"The program started more than {limits.processes} processes.",
             ),
             "files": ("disk_limit", "DiskLimit", f"The program made more than {limits.files} files."),
+            "disk": ("disk_limit", "DiskLimit", f"The program wrote more than {limits.disk} bytes."),
             "stopped": ("killed", "Stopped", "The program was stopped."),
         }
         status, kind, message = reports[reason]

@@ -31,14 +31,24 @@ def tree() -> list[int]:
     return sorted(found)
 
 
-def parent(pid: int) -> int | None:
-    """The parent of a process; None for one that is dead, in all of its threads."""
+def parent(pid: int, *, dead: bool = False) -> int | None:
+    """The parent of a process; None for one that is dead, in all of its threads, unless the `dead` count too."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             state, above, *more = file.read().rpartition(b")")[2].split()
     except (OSError, ValueError):
         return None
-    return None if state in (b"Z", b"X") and int(more[15]) < 2 else int(above)
+    return None if state in (b"Z", b"X") and int(more[15]) < 2 and not dead else int(above)
+
+
+def is_ours(pid: object) -> bool:
+    """Whether this is the number of a process of the run, be it dead already; a program may have told us any."""
+    above = pid if isinstance(pid, int) and pid > 1 else None
+    for _ in range(100):
+        above = parent(above, dead=True) if above else None
+        if above == os.getpid():
+            return True
+    return False
 
 
 def over_limit(limits: Json) -> str | None:

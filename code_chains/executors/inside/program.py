@@ -75,7 +75,7 @@ def lock_in(config: Json) -> list[str]:
         map_user(uid, gid)
         drop_capabilities()
         layers.append("namespaces")
-    elif config["uid"]:
+    elif os.geteuid() == 0 and config["confined"]:
         become(config["uid"])
     prctl(PR_SET_DUMPABLE, 1)
     os.environ.clear()
@@ -90,25 +90,13 @@ def lock_in(config: Json) -> list[str]:
 
 
 def become(uid: int) -> None:
-    """Be another user than root; where that one could not even read the interpreter, root without any capability."""
+    """Be another user than root for good, and without any capability."""
     os.setgroups([])
     for number in range(64):
         prctl(PR_CAPBSET_DROP, number)
-    if readable_by(uid):
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
     drop_capabilities()
-
-
-def readable_by(uid: int) -> bool:
-    os.seteuid(uid)
-    try:
-        os.close(os.open(os.__file__, os.O_RDONLY))
-    except OSError:
-        return False
-    finally:
-        os.seteuid(0)
-    return True
 
 
 def prepare(config: Json) -> None:

@@ -58,6 +58,7 @@ class Watch:
     saved: dict[str, State] = field(default_factory=dict)
     mirror: Mirror | None = None
     copies: int = -1
+    room: int = 0
 
     # -- what the host says -------------------------------------------------------------------------------------------
 
@@ -93,6 +94,7 @@ class Watch:
 
     def on_files(self, descriptors: list[int], names: list[str], room: int) -> None:
         """Copy files into the working directory."""
+        self.room = room
         if self.config["namespaces"]:
             places.grow(self.config["limits"]["disk"] + room)
         for name, descriptor in zip(names, descriptors, strict=True):
@@ -178,8 +180,8 @@ class Watch:
         theirs.close()
         for descriptor in descriptors:
             os.close(descriptor)
-        pid = (reply or {}).get("pid")
-        return State(pid, ours) if pid in processes.tree() else None
+        pid = (reply or {}).get("pid", 0)
+        return State(pid, ours) if processes.is_ours(pid) else None
 
     def forget(self, state: State | None) -> None:
         """Let a state go."""
@@ -231,7 +233,7 @@ class Watch:
                 if reason:
                     processes.signal_to(running.pid, signal.SIGKILL)
         os.close(watched)
-        if told and told.get("pid") in processes.tree():
+        if told and processes.is_ours(told.get("pid")):
             running.pid = told["pid"]
         code, peak = ended or (0, 0)
         return {
@@ -260,8 +262,13 @@ class Watch:
     def _over(self, limits: Json) -> str | None:
         if reason := processes.over_limit(limits):
             return reason
-        held = os.fstatvfs(self.root)
-        return "files" if self.config["namespaces"] and held.f_files - held.f_ffree > limits["files"] else None
+        if self.config["namespaces"]:
+            held = os.fstatvfs(self.root)
+            return "files" if held.f_files - held.f_ffree > limits["files"] else None
+        used = [places.in_use(f"{self.config['root']}/{folder}") for folder in places.FOLDERS]
+        if sum(count for _, count in used) > limits["files"]:
+            return "files"
+        return "disk" if sum(size for size, _ in used) > limits["disk"] + self.room else None
 
     def _wait(self, descriptors: list[int], seconds: float | None) -> set[int]:
         poll = select.poll()
@@ -279,6 +286,8 @@ def watch(host: socket.socket, streams: list[int], config: Json, worker: int) ->
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         prctl(PR_SET_DUMPABLE, 0)  # No one of the same user may look into the watcher.
+        if not config["namespaces"]:
+            config["uid"] = places.user(config["uid"])
         root = places.make(config)
         listening = loopback.listen(config["network"])
         ours, theirs = wire.pair()

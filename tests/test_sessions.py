@@ -1,0 +1,222 @@
+"""State between runs: success commits, anything else leaves it exactly as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
+from code_chains.executors import Limits, SandboxExecutor, Session
+from code_chains.state import Execution
+from code_chains.testing import ScriptedExecutor, SessionContract
+
+from .conftest import at_rest, descendants, soon
+
+LIMITS = Limits(seconds=1, memory="256M", output="64K", processes=24, disk="4M", files=200)
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", "namespaces", "landlock", "none"])
+def place(request: pytest.FixtureRequest) -> Iterator[SandboxExecutor]:
+    launcher: Any = request.param
+    require: Any = "kernel" if launcher in ("bubblewrap", "namespaces") else launcher
+    with SandboxExecutor(limits=LIMITS, preload=(), launcher=launcher, require=require, sessions=3) as place:
+        yield place
+
+
+@pytest.fixture
+def session(place: SandboxExecutor) -> Iterator[Session]:
+    with place.session() as session:
+        yield session
+
+
+class TestEveryLauncher(SessionContract):
+    """The promise of a session, for each launcher."""
+
+
+FAILURES = {
+    "an exception": "1 / 0",
+    "a syntax error": "x = (",
+    "an exit": "import sys; sys.exit(3)",
+    "a silent exit": "import os; os._exit(0)",
+    "a crash": "import ctypes; ctypes.string_at(0)",
+    "a kill": "import os; os.kill(os.getpid(), 9)",
+    "an endless loop": "while True: pass",
+    "an endless loop that ignores signals": "import signal\nsignal.signal(15, signal.SIG_IGN)\nwhile True: pass",
+    "a flood": "while True: print('x' * 999)",
+    "too much memory": "y = [bytearray(1 << 20) for _ in range(9999)]",
+    "too many processes": "import os, time\nfor _ in range(99):\n  if not os.fork(): time.sleep(60)\ntime.sleep(60)",
+    "too much on the disk": "import time\nfor n in range(99): open(f'big{n}', 'wb').write(b'x' * (1 << 20)); time.sleep(0.01)",
+    "a daemon and an exception": "import os, time\nif not os.fork():\n  os.setsid(); time.sleep(60)\n1 / 0",
+}
+BEFORE = "x, names = 1, ['a']\nimport os\nopen('kept', 'w').write('old'); os.makedirs('folder/deep'); os.symlink('kept', 'link')"
+CHANGE = (
+    "x = 2; names.append('b'); z = 3; del os\nimport os as system, shutil\nopen('kept', 'a').write('new')\n"
+    "open('made', 'w').write('m'); shutil.rmtree('folder'); system.unlink('link'); system.mkdir('link'); system.chdir('/tmp')\n"
+)
+LOOK = "x, names, 'z' in globals(), os.getcwd().endswith('box'), open('kept').read(), sorted(os.listdir()), os.readlink('link')"
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
+def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, failure: str) -> None:
+    session.run(BEFORE)
+    before = session.run(LOOK).result
+    assert not session.run(CHANGE + failure).ok
+    assert session.run(LOOK).result == before
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=6))
+def test_a_session_is_the_sum_of_its_successes(place: SandboxExecutor, steps: list[tuple[int, bool]]) -> None:
+    with place.session() as session:
+        session.run("total = 0")
+        for number, fails in steps:
+            session.run(f"total += {number}\nopen('log', 'a').write('{number}')\n{'1 / 0' if fails else ''}")
+        kept = [number for number, fails in steps if not fails]
+        log = "".join(map(str, kept))
+        told = session.run("import os; total, open('log').read() if os.path.exists('log') else ''").result
+    assert told == repr((sum(kept), log))
+
+
+def test_sessions_never_see_each_other(place: SandboxExecutor) -> None:
+    with place.session() as one, place.session() as other:
+        one.run("secret = 'mine'; open('secret', 'w').write('mine')")
+        assert other.run("import os; 'secret' in globals(), os.listdir(), os.path.exists('/tmp/secret')").result == (
+            "(False, [], False)"
+        )
+
+
+def test_threads_and_processes_of_a_run_do_not_live_on(session: Session) -> None:
+    session.run(
+        "import threading, time, subprocess, sys\nhits = []\ndef hit():\n  while True: hits.append(1); time.sleep(0.01)"
+    )
+    session.run("threading.Thread(target=hit, daemon=True).start(); time.sleep(0.1)")
+    assert session.run("threading.active_count()").result == "1"
+    count = session.run("len(hits)").result
+    time.sleep(0.2)
+    assert session.run("len(hits)").result == count
+
+
+def test_an_event_loop_or_generator_that_was_left_open_harms_nothing(session: Session) -> None:
+    session.run(
+        "import asyncio\nasync def numbers():\n  for n in range(9):\n    yield n\ng = numbers()\nawait anext(g)"
+    )
+    assert session.run("x = 5").ok
+    assert session.run("x").result == "5"
+
+
+def test_what_a_check_refuses_is_rolled_back(session: Session) -> None:
+    session.run("x = 1")
+    refused = session.run("x = 2; x", check=lambda done: done.result == "3")
+    assert (refused.status, refused.error and refused.error.type) == ("error", "CheckFailed")
+    assert session.run("x").result == "1"
+
+
+def test_many_checkpoints_are_refused(session: Session) -> None:
+    session.run("x = 1")
+    with pytest.raises(SessionError, match="at most 8"):
+        for number in range(9):
+            session.checkpoint(str(number))
+
+
+def test_more_sessions_than_allowed_are_refused(place: SandboxExecutor) -> None:
+    open_ones = [place.session() for _ in range(3)]
+    with pytest.raises(ExecutorError, match="3 sessions already"):
+        place.session()
+    for session in open_ones:
+        session.close()
+
+
+def test_memory_of_a_session_is_bounded_over_all_of_its_runs(session: Session) -> None:
+    statuses = [session.run(f"keep{n} = bytes([{n} + 1]) * (90 << 20)").status for n in range(4)]
+    assert statuses[0] == "ok"
+    assert "memory" in statuses
+    assert session.run("len(keep0)").result == str(90 << 20)
+
+
+def test_an_idle_session_ends_and_says_so() -> None:
+    with SandboxExecutor(preload=(), idle=0.3) as box:
+        session = box.session()
+        session.run("x = 1")
+        assert soon(lambda: not session.alive)
+        with pytest.raises(SessionError, match=r"idle for 0\.3 seconds"):
+            session.run("x")
+
+
+def test_a_session_whose_box_was_killed_says_so(place: SandboxExecutor) -> None:
+    session = place.session()
+    session.run("x = 1")
+    place.restart()
+    with pytest.raises(SessionError, match="its state is gone"):
+        session.run("x")
+    assert place.run("1").ok
+
+
+def test_wrong_input_leaves_a_session_alive(session: Session) -> None:
+    session.run("x = 1")
+    with pytest.raises(InputError):
+        session.run("x", files={"../a": "b"})
+    assert session.run("x").result == "1"
+
+
+def test_a_cancelled_run_ends_its_session(place: SandboxExecutor) -> None:
+    async def cancelled() -> None:
+        with place.session() as session:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(session.arun("import time; time.sleep(60)"), 0.3)
+            with pytest.raises(SessionError, match="broken off"):
+                session.run("1")
+
+    place.run("1")
+    before = at_rest()
+    asyncio.run(cancelled())
+    assert soon(lambda: len(descendants()) <= before)
+
+
+def test_a_busy_session_says_so(session: Session) -> None:
+    async def twice() -> list[Execution | BaseException]:
+        return [*await asyncio.gather(session.arun("1"), session.arun("2"), return_exceptions=True)]
+
+    first, second = asyncio.run(twice())
+    assert isinstance(first, Execution)
+    assert isinstance(second, SessionError)
+
+
+def test_a_closed_session_leaves_nothing(place: SandboxExecutor) -> None:
+    place.run("1")
+    before = at_rest()
+    with place.session() as session:
+        session.run("x = 1")
+        session.checkpoint()
+    assert soon(lambda: len(descendants()) <= before)
+
+
+def test_in_a_forked_process_a_session_refuses_and_the_executor_works(place: SandboxExecutor) -> None:
+    session = place.session()
+    session.run("x = 1")
+    child = os.fork()
+    if child == 0:
+        try:
+            refused = False
+            try:
+                session.run("x")
+            except SessionError:
+                refused = True
+            with place:
+                os._exit(0 if refused and place.run("6 * 7").result == "42" else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert session.run("x").result == "1"
+    session.close()
+
+
+def test_an_executor_without_state_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="keeps state"):
+        ScriptedExecutor(lambda code: "").session()
