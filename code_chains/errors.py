@@ -77,7 +77,7 @@ class IsolationError(ExecutorError):
 
 
 class SessionError(ExecutorError):
-    """A session cannot do what was asked: it has ended and its state is gone, it is busy, or there is nothing to return to."""
+    """A session cannot do what was asked: it has ended with its state, it is busy, or there is nothing to return to."""
 
 
 class WeightsError(CodeChainsError, RuntimeError):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-__all__ = ["extract_code"]
+__all__ = ["extract_code", "extract_fenced"]
 
 _THINK = re.compile(
     r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>", re.DOTALL | re.IGNORECASE | re.MULTILINE
@@ -47,6 +47,24 @@ def extract_code(reply: str) -> str:
         if code.strip():
             return code.strip("\n").rstrip() + "\n"
     return ""
+
+
+def extract_fenced(reply: str, language: str) -> str:
+    """Find a program in another language than Python in a model's reply. Never raises.
+
+    Args:
+        reply: The text of the reply.
+        language: The word after the fence, e.g. `sql`. Blocks without a word count where none has it.
+
+    Returns:
+        The blocks in order; the whole reply where it has no fences at all.
+    """
+    text = _THINK.sub("", reply[:_LONGEST_REPLY].replace("\r\n", "\n").replace("\r", "\n"))
+    fences = [token for token in _parser().parse(text) if token.type == "fence"]
+    tagged = [token.content for token in fences if _language(token.info) == language]
+    blocks = tagged or [token.content for token in fences if not token.info.strip()] or ([] if fences else [text])
+    code = "\n".join(block.strip() for block in blocks)
+    return code + "\n" if code.strip() else ""
 
 
 def _from_tags(text: str) -> str:

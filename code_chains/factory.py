@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence as Several
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -19,9 +20,10 @@ from code_chains.chains import (
     Sequence,
     ValidateChain,
 )
-from code_chains.chains.base import Config, Memory, Program, State
+from code_chains.chains.base import Config, Do, Memory, Program, State
+from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.checks import Check
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.models import for_code, resolve_model
 from code_chains.usage import UsageMeter
@@ -41,6 +43,7 @@ class CodeChain(Sequence):
     """
 
     name: str | None = "code_chain"
+    place: Executor | None = None
     owned: Executor | None = None
 
     @property
@@ -50,6 +53,8 @@ class CodeChain(Sequence):
 
     def _program(self, values: State, config: Config) -> Program:
         meter = UsageMeter()
+        if self.place:
+            yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
         yield from super()._program(values, {**config, "callbacks": _with(config.get("callbacks"), meter)})
         yield {"usage": meter.usage}
 
@@ -65,6 +70,11 @@ class CodeChain(Sequence):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _warm(place: Executor) -> None:
+    with contextlib.suppress(ExecutorError):  # Running will tell.
+        place.warm()
 
 
 def _with(callbacks: Any, handler: BaseCallbackHandler) -> Any:
@@ -119,11 +129,11 @@ def create_code_chain(
         raise ConfigurationError("max_attempts", max_attempts, "a whole number, at least 1")
     if memory is not None and not isinstance(memory, Memory):
         raise ConfigurationError("memory", memory, "a LangChain memory, e.g. ConversationBufferMemory(...)")
-    validate = ValidateChain(checks)
     place = _resolve_executor(executor, limits)
+    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks)
     chat = resolve_model(model, base_url=base_url)
     attempt = Sequence(
-        chains=[GenerateChain(model=for_code(chat)), validate, ExecuteChain(place), EvaluateChain()],
+        chains=[_generate(chat, place), validate, ExecuteChain(place), EvaluateChain()],
         input_variables=["query"],
         output_variables=list(_KEPT),
         name="attempt",
@@ -134,7 +144,17 @@ def create_code_chain(
         stages.append(InterpretChain(model=chat))
         added.append("answer")
     owned = None if place is executor else place
-    return CodeChain(chains=stages, input_variables=["query"], output_variables=added, owned=owned, memory=memory)
+    return CodeChain(
+        chains=stages, input_variables=["query"], output_variables=added, place=place, owned=owned, memory=memory
+    )
+
+
+def _generate(model: Runnable[LanguageModelInput, Any], place: Executor) -> GenerateChain:
+    """The piece that writes for this place, in its language."""
+    prompt = "\n".join([GENERATE_PROMPTS[place.language], *([f"- {place.guidance}"] if place.guidance else [])])
+    if place.language == "python":
+        return GenerateChain(model=for_code(model), prompt=prompt)
+    return GenerateChain(model=model, prompt=prompt, examples=(), language=place.language)
 
 
 def _resolve_executor(executor: object, limits: Limits | None) -> Executor:

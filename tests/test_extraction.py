@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.extraction import extract_code
+from code_chains.extraction import extract_code, extract_fenced
 
 REPLIES = {
     "a fence": ("```python\nprint(1)\n```", "print(1)"),
@@ -109,3 +109,17 @@ def test_a_huge_reply_is_read_in_bounded_time(reply: str) -> None:
     began = time.monotonic()
     extract_code(reply)
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ("Here:\n```sql\nSELECT 1\n```\nDone.", "SELECT 1\n"),
+        ("```\nSELECT 1\n```", "SELECT 1\n"),
+        ("<think>\n```sql\nSELECT 2\n```\n</think>\nSELECT 1", "SELECT 1\n"),
+        ("```python\nprint(1)\n```", ""),
+        ("", ""),
+    ],
+)
+def test_sql_is_found_in_its_fences(reply: str, code: str) -> None:
+    assert extract_fenced(reply, "sql") == code

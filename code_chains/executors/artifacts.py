@@ -62,8 +62,7 @@ def collect(root: int, haul: Haul, *, inputs: Collection[str] = (), before: Mark
         return
     for name, folder, known in _files(top):
         mark = haul.marks[name] = (known.st_ino, known.st_size, known.st_ctime_ns)
-        given = name in inputs and stat.S_IMODE(known.st_mode) == 0o444
-        if given or (before or {}).get(name) == mark:
+        if (name in inputs and _as_given(known)) or (before or {}).get(name) == mark:
             continue
         data = _read(folder, name.rpartition("/")[2], known, haul.room)
         if data is None:
@@ -74,12 +73,18 @@ def collect(root: int, haul: Haul, *, inputs: Collection[str] = (), before: Mark
 
 
 def any_file(root: int, inputs: Collection[str]) -> bool:
-    """Whether there is anything in the working directory besides what was given."""
+    """Whether there is anything in the working directory besides what was given, as it was given."""
+    place = f"/proc/self/fd/{root}/box"
     try:
-        names = set(os.listdir(f"/proc/self/fd/{root}/box"))
+        return bool(set(os.listdir(place)) - set(inputs)) or not all(
+            _as_given(os.lstat(f"{place}/{one}")) for one in inputs
+        )
     except OSError:
-        return False
-    return bool(names - set(inputs))
+        return True
+
+
+def _as_given(known: os.stat_result) -> bool:
+    return stat.S_ISREG(known.st_mode) and stat.S_IMODE(known.st_mode) == 0o444
 
 
 def _files(top: int) -> Iterator[tuple[str, int, os.stat_result]]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.inside import wire
+from code_chains.executors.inside.places import FOLDERS
 from code_chains.executors.interpreter import Interpreter
 from code_chains.executors.launchers import LAUNCHERS, Box
 
@@ -282,8 +283,9 @@ class Worker:
         message: dict[str, Any] = {"op": "fork"}
         if not self.plan.config["namespaces"]:
             message["root"] = root = tempfile.mkdtemp(dir=self.folder)
-            message["environment"] = {**self.plan.config["environment"], "HOME": f"{root}/box", "TMPDIR": f"{root}/tmp"}
-            message["writable"] = [*self.plan.config["writable"], *(f"{root}/{name}" for name in ("box", "tmp", "shm"))]
+            box, temporary, shared = (f"{root}/{folder}" for folder in FOLDERS)
+            message["environment"] = {**self.plan.config["environment"], "HOME": box, "TMPDIR": temporary}
+            message["writable"] = [*self.plan.config["writable"], box, temporary, shared]
             message["uid"] = 61184 + next(_users) % 4335 if self.uid else 0
             if self.uid:
                 os.chmod(root, 0o711)  # noqa: S103 - the run's user must come through
@@ -349,6 +351,7 @@ class _Held:
 
     worker: Worker | None = None
     ready: list[Fork] = field(default_factory=list)
+    forks: weakref.WeakSet[Fork] = field(default_factory=weakref.WeakSet)
     folder: str | None = None
     pid: int = field(default_factory=os.getpid)
 
@@ -372,7 +375,12 @@ class Pool:
         """A fork that nobody else has; it may still be on its way."""
         with self._lock:
             worker = self._worker()
-            return self._held.ready.pop(0) if self._held.ready else self._fork(worker)
+            return self._held.ready.pop(0) if self._held.ready else self._make(worker)
+
+    def _make(self, worker: Worker) -> Fork:
+        fork = self._fork(worker)
+        self._held.forks.add(fork)
+        return fork
 
     def warm(self) -> None:
         """Start what will be needed, without waiting for it."""
@@ -381,7 +389,7 @@ class Pool:
 
     def _refill(self, worker: Worker) -> None:
         while len(self._held.ready) < worker.plan.standbys:
-            self._held.ready.append(self._fork(worker))
+            self._held.ready.append(self._make(worker))
 
     def _worker(self) -> Worker:
         held = self._held
@@ -428,7 +436,7 @@ class Pool:
 def _give_back(held: _Held) -> None:
     if held.pid != os.getpid():
         return
-    for fork in held.ready:
+    for fork in list(held.forks):
         fork.close()
     held.ready.clear()
     if held.worker:

@@ -52,7 +52,7 @@ class Request:
 
     def _hold(self, write: Callable[[BinaryIO], object]) -> int:
         """A file without a name with what is written into it."""
-        file: BinaryIO = self._stack.enter_context(tempfile.TemporaryFile())
+        file: BinaryIO = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
         write(file)
         file.flush()
         return file.fileno()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from code_chains.errors import ConfigurationError, ExecutorError, SessionError
+from code_chains.errors import ExecutorError, SessionError
 from code_chains.executors.artifacts import Haul, collect, views
 from code_chains.executors.base import Session
 from code_chains.executors.drive import Steps, Wait, adrive, drive

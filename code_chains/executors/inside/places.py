@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -11,7 +12,6 @@ from .kernel import (
     MS_NODEV,
     MS_NOEXEC,
     MS_NOSUID,
-    MS_RDONLY,
     MS_REC,
     MS_REMOUNT,
     NEWNET,
@@ -114,7 +114,7 @@ def show(descriptor: int, path: str) -> None:
 def make_folders(root: int) -> None:
     for folder in FOLDERS:
         os.mkdir(folder, dir_fd=root)
-        os.chmod(folder, 0o1777, dir_fd=root) if folder != "box" else os.chmod(folder, 0o755, dir_fd=root)
+        os.chmod(folder, 0o755 if folder == "box" else 0o1777, dir_fd=root)
 
 
 def grow(disk: int) -> None:
@@ -136,10 +136,8 @@ def put(root: int, name: str, source: int, uid: int) -> None:
         inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
         os.close(folder)
         folder = inner
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(last, dir_fd=folder)
-    except FileNotFoundError:
-        pass
     target = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=folder)
     with os.fdopen(target, "wb") as written, os.fdopen(source, "rb") as read:
         shutil.copyfileobj(read, written, CHUNK)

@@ -1,0 +1,346 @@
+"""The warm sandbox: what goes in, what comes out, how it stays warm and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
+from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
+
+from .conftest import ROOT, at_rest, descendants, soon
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxExecutor]:
+    """A sandbox with everything loaded."""
+    with SandboxExecutor(limits=Limits(seconds=10, artifacts="1M")) as box:
+        yield box
+
+
+# -- inputs --------------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_and_frames_arrive_as_they_are(box: SandboxExecutor) -> None:
+    frame = pd.DataFrame({"day": pd.to_datetime(["2024-01-01", "2024-02-01"]), "sold": [1, 2], "who": ["a", None]})
+    given = {
+        "frame": frame,
+        "grid": np.arange(6.0).reshape(2, 3),
+        "pole": pl.DataFrame({"x": [1]}),
+        "t": pa.table({"y": [2]}),
+    }
+    code = "frame.dtypes.astype(str).to_dict(), frame.sold.sum(), grid.sum(), grid.shape, pole['x'].sum(), t.num_rows"
+    expected = f"({frame.dtypes.astype(str).to_dict()}, np.int64(3), np.float64(15.0), (2, 3), 1, 1)"
+    assert box.run(code, variables=given).result == expected
+
+
+def test_arrays_of_objects_are_refused(box: SandboxExecutor) -> None:
+    with pytest.raises(InputError, match="objects"):
+        box.run("x", variables={"x": np.array([object()])})
+
+
+def test_a_change_inside_does_not_reach_what_was_given(box: SandboxExecutor) -> None:
+    array = np.zeros(3)
+    assert box.run("x[0] = 1; x.sum()", variables={"x": array}).result == "np.float64(1.0)"
+    assert array.sum() == 0
+
+
+def test_hundreds_of_files_can_be_given(box: SandboxExecutor, tmp_path: Path) -> None:
+    files = {f"d{n % 7}/f{n}.txt": tmp_path / f"{n}" for n in range(300)}
+    for number, path in enumerate(files.values()):
+        path.write_text(str(number))
+    code = "from pathlib import Path\nsum(int(p.read_text()) for p in Path('.').rglob('*.txt'))"
+    assert box.run(code, files=files).result == str(sum(range(300)))
+
+
+# -- artifacts -----------------------------------------------------------------------------------------------------------
+
+
+def names(done: Any) -> list[tuple[str, str]]:
+    return [(artifact.name, artifact.media_type) for artifact in done.artifacts]
+
+
+def test_files_that_a_program_made_come_out(box: SandboxExecutor, sales: Path) -> None:
+    done = box.run("import os; os.mkdir('out'); open('out/a.json', 'w').write('[1]'); 1 / 0", files={"s.csv": sales})
+    assert names(done) == [("out/a.json", "application/json")]
+    assert done.artifacts[0].data == b"[1]"
+
+
+def test_a_given_file_that_was_replaced_comes_out(box: SandboxExecutor, sales: Path) -> None:
+    done = box.run("import os; os.remove('s.csv'); open('s.csv', 'w').write('new')", files={"s.csv": sales})
+    assert [artifact.data for artifact in done.artifacts] == [b"new"]
+
+
+def test_a_figure_comes_out_without_being_saved(box: SandboxExecutor) -> None:
+    done = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()")
+    assert names(done) == [("figure-1.png", "image/png")]
+    assert (done.artifacts[0].data[:4], done.stderr) == (b"\x89PNG", "")
+
+
+def test_a_figure_that_was_saved_comes_out_once(box: SandboxExecutor) -> None:
+    done = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.savefig('mine.png')")
+    assert names(done) == [("mine.png", "image/png")]
+
+
+def test_a_frame_shows_itself_as_html(box: SandboxExecutor) -> None:
+    done = box.run("import pandas as pd; pd.DataFrame({'a': [1]})")
+    assert names(done) == [("result.html", "text/html")]
+    assert b"<table" in done.artifacts[0].data
+
+
+def test_a_value_shows_itself_as_markdown(box: SandboxExecutor) -> None:
+    done = box.run("class Note:\n    def _repr_markdown_(self): return '# Hi'\nNote()")
+    assert names(done) == [("result.md", "text/markdown")]
+
+
+def test_a_view_that_fails_harms_nothing(box: SandboxExecutor) -> None:
+    done = box.run(
+        "class Bad:\n    def _repr_html_(self): raise SystemExit\n    def __repr__(self): return 'bad'\nBad()"
+    )
+    assert (done.status, done.result, done.artifacts) == ("ok", "bad", ())
+
+
+def test_what_is_too_large_stays_behind_and_that_is_said(box: SandboxExecutor) -> None:
+    done = box.run("open('big', 'wb').write(bytes(2 << 20)); open('small', 'w').write('s')")
+    assert (names(done), done.truncated) == ([("small", "application/octet-stream")], True)
+
+
+# -- packages, interpreters, repetition ----------------------------------------------------------------------------------
+
+
+def test_a_missing_package_is_named_at_once() -> None:
+    with pytest.raises(ConfigurationError, match=r"pip install no-such-thing"):
+        SandboxExecutor(packages=("numpy", "no_such_thing"))
+
+
+def test_the_model_is_told_what_can_be_imported() -> None:
+    with SandboxExecutor(packages=("numpy", "pandas"), preload=()) as box:
+        assert "numpy, pandas; nothing else" in box.guidance
+
+
+def test_an_environment_of_its_own_can_be_given(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    packages = next((tmp_path / "venv/lib").glob("python*/site-packages"))
+    (packages / "only_here.py").write_text("answer = 42")
+    with SandboxExecutor(python=str(tmp_path / "venv/bin/python"), packages=("only_here",)) as box:
+        assert box.run("import only_here; only_here.answer").result == "42"
+
+
+def test_what_is_no_python_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Python 3"):
+        SandboxExecutor(python="/bin/true")
+
+
+def test_a_run_with_a_seed_can_be_repeated_bit_for_bit() -> None:
+    code = (
+        "import datetime, os, random, secrets, time, uuid, numpy\n"
+        "random.random(), numpy.random.rand(), numpy.random.default_rng().random(), uuid.uuid4(), secrets.token_hex(),"
+        " os.urandom(4), time.time(), time.perf_counter(), datetime.datetime.now(), {'a', 'b', 'c'}, hash('x')"
+    )
+    outcomes = []
+    for _ in range(2):
+        with SandboxExecutor(seed=7, preload=("numpy",)) as box:
+            outcomes += [box.run(code).result for _ in range(2)]
+    assert len(set(outcomes)) == 1
+    assert "2026, 1, 1" in str(outcomes[0])
+
+
+def test_without_a_seed_runs_differ(box: SandboxExecutor) -> None:
+    code = "import random, numpy, secrets; random.random(), numpy.random.rand(), secrets.token_hex()"
+    runs = [str(box.run(code).result).split(",") for _ in range(4)]
+    assert [len(set(column)) for column in zip(*runs, strict=True)] == [4, 4, 4]
+
+
+# -- network -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def servers() -> Iterator[list[int]]:
+    """Ports of two servers on loopback."""
+
+    class Hello(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    running = [ThreadingHTTPServer(("127.0.0.1", 0), Hello) for _ in range(2)]
+    for server in running:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield [server.server_port for server in running]
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def test_only_the_addresses_that_were_given_can_be_reached(servers: list[int], launcher: Any) -> None:
+    allowed, other = servers
+    code = (
+        "import socket, urllib.request\ndef get(url):\n  try: return urllib.request.urlopen(url, timeout=3).read()\n"
+        "  except OSError as error: return type(error).__name__\n"
+        f"get('http://localhost:{allowed}'), get('http://localhost:{other}'), get('http://example.org'), "
+        "get('http://1.1.1.1')"
+    )
+    with SandboxExecutor(network=[f"localhost:{allowed}"], preload=(), launcher=launcher) as box:
+        assert [box.run(code).result for _ in range(2)] == ["(b'hello', 'URLError', 'URLError', 'URLError')"] * 2
+
+
+def test_the_probe_still_finds_the_network_closed(servers: list[int]) -> None:
+    with SandboxExecutor(network=[f"localhost:{servers[0]}"], preload=()) as box:
+        isolation = box.run("1").isolation
+    assert isolation is not None
+    assert isolation.network
+
+
+@pytest.mark.parametrize("network", ["api.example.org:443", ["no port"], ["*:443"], ["[::1]:80"], ["a:0"], ["-x:1"]])
+def test_what_is_no_address_is_refused(network: Any) -> None:
+    with pytest.raises(ConfigurationError, match="network"):
+        SandboxExecutor(network=network)
+
+
+def test_without_namespaces_no_address_can_be_opened() -> None:
+    with pytest.raises(ConfigurationError, match="namespaces"):
+        SandboxExecutor(network=["a:1"], require="landlock")
+
+
+# -- staying warm --------------------------------------------------------------------------------------------------------
+
+
+def worker_of(box: SandboxExecutor) -> int:
+    held = box._pool._held.worker
+    assert held is not None
+    return held._process.pid
+
+
+def test_all_runs_come_from_one_worker(box: SandboxExecutor) -> None:
+    first = (box.run("1").ok, worker_of(box))
+    assert (box.run("1").ok, worker_of(box)) == first
+
+
+def test_a_worker_that_was_killed_is_replaced_unnoticed(box: SandboxExecutor) -> None:
+    box.run("1")
+    before = worker_of(box)
+    os.kill(before, signal.SIGKILL)
+    assert soon(lambda: not Path(f"/proc/{before}/cwd").exists())
+    assert [box.run("6 * 7").result for _ in range(3)] == ["42"] * 3
+    assert worker_of(box) != before
+
+
+def test_a_worker_that_is_killed_under_a_run_is_a_retryable_error(box: SandboxExecutor) -> None:
+    box.run("1")
+    timer = threading.Timer(0.3, box.restart)
+    timer.start()
+    with pytest.raises(ExecutorError) as caught:
+        box.run("import time; time.sleep(8); print('never')")
+    timer.join()
+    assert caught.value.is_retryable
+    assert box.run("6 * 7").result == "42"
+
+
+def test_an_old_worker_is_replaced_without_harm_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.executors.pool.RUNS", 3)
+    with SandboxExecutor(preload=()) as box, ThreadPoolExecutor(4) as pool:
+        slow = "import time; time.sleep(0.3); 6 * 7"
+        results = [done.result for done in pool.map(box.run, [slow] * 12)]
+        assert results == ["42"] * 12
+
+
+def test_threads_share_an_executor_without_mixing(box: SandboxExecutor) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(lambda n: box.run(f"print({n}); {n} * 2"), range(32)))
+    assert [(run.stdout, run.result) for run in done] == [(f"{n}\n", str(2 * n)) for n in range(32)]
+
+
+async def test_tasks_share_an_executor_without_a_thread_for_each(box: SandboxExecutor) -> None:
+    await box.arun("1")
+    before = threading.active_count()
+    runs = asyncio.gather(*(box.arun(f"import time; time.sleep(0.2); {n}") for n in range(10)))
+    await asyncio.sleep(0.1)
+    during = threading.active_count()
+    assert [run.result for run in await runs] == [str(n) for n in range(10)]
+    assert during == before
+
+
+def test_memory_of_this_process_stays_flat_under_a_flood() -> None:
+    code = (
+        f"import resource, sys; sys.path.insert(0, {str(ROOT)!r})\nfrom code_chains.executors import *\n"
+        "box = SandboxExecutor(preload=(), limits=Limits(seconds=9)); box.run('1')\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "done = box.run('import sys\\nfor _ in range(200): sys.stdout.write(\"x\" * (1 << 20))')\n"
+        "print(done.status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 16 * 1024); box.close()"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "output_limit True\n"
+
+
+def test_after_a_fork_both_processes_go_on(box: SandboxExecutor) -> None:
+    box.run("1")
+    child = os.fork()
+    if child == 0:
+        try:
+            done = box.run("6 * 7").result == "42"
+            box.close()
+            os._exit(0 if done else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert box.run("6 * 7").result == "42"
+
+
+def test_an_executor_that_was_forgotten_ends_with_its_process() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom code_chains.executors import SandboxExecutor\n"
+        "box = SandboxExecutor(preload=()); box.run('1'); box.session().run('1')\n"
+        "print(box._pool._held.worker._process.pid)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert soon(lambda: not Path(f"/proc/{done.stdout.strip()}").exists())
+
+
+def test_a_library_that_runs_threads_is_not_loaded_ahead(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    packages = next((tmp_path / "venv/lib").glob("python*/site-packages"))
+    (packages / "busy.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,), daemon=True).start()"
+    )
+    with (
+        SandboxExecutor(python=str(tmp_path / "venv/bin/python"), preload=("busy",)) as box,
+        pytest.raises(ConfigurationError, match="threads"),
+    ):
+        box.run("1")
+
+
+def test_warming_does_not_wait(box: SandboxExecutor) -> None:
+    with SandboxExecutor() as fresh:
+        began = time.monotonic()
+        fresh.warm()
+        warming = time.monotonic() - began
+        assert fresh.run("import pandas").ok
+        assert warming < (time.monotonic() - began) / 2
+
+
+def test_a_plain_process_is_warm_and_clean_as_well() -> None:
+    with ProcessExecutor(preload=()) as place:
+        place.run("import os; open('left', 'w'); os.environ['LEFT'] = '1'")
+        before = at_rest()
+        assert place.run("import os; os.listdir(), 'LEFT' in os.environ").result == "([], False)"
+        assert soon(lambda: len(descendants()) <= before)
