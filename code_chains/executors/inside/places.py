@@ -92,7 +92,7 @@ def make_private(disk: int, files: int, shown: Iterable[str]) -> int:
     mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={disk},nr_inodes={files + 200}")
     root = os.open("/box", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     make_folders(root)
-    for folder, place in (("tmp", "/tmp"), ("shm", "/dev/shm"), ("box", "/box")):  # noqa: S108 - the box's own
+    for folder, place in (("tmp", "/tmp"), ("shm", "/dev/shm"), ("box", "/box")):
         mount(f"/box/{folder}", place, None, MS_BIND)
     for descriptor, path in kept:
         show(descriptor, path)

@@ -107,7 +107,7 @@ def prepare(config: Json) -> None:
             stream.reconfigure(line_buffering=True)
     sys.path.insert(0, "")
     if config["confined"]:
-        memory.bound("/dev/shm" if config["namespaces"] else None)  # noqa: S108 - the box's own
+        memory.bound("/dev/shm" if config["namespaces"] else None)
     if "numpy" in sys.modules and config["seed"] is None:
         sys.modules["numpy"].random.seed()
     if config["seed"] is not None:
