@@ -31,8 +31,8 @@ INSTEAD = (
     "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the sandbox."
 )
 SHARE = 0.1
-"""Of `Limits.seconds`: how much later a worker that does not stop is killed, and until when an error's values are looked up,
-since looking may take as long as a program."""
+"""Of `Limits.seconds`: how much later a worker that does not stop is killed, and until when an error's values are
+looked up, since looking may take as long as a program."""
 WORKDIR = "/box"
 SHOWN = "__shown__"
 SHOW = f'\nNone if {SHOWN} is None else f"{{{SHOWN}!r}}"[:100000]'
