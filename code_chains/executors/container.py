@@ -174,7 +174,9 @@ def _arguments(backend: str, image: str, limits: Limits) -> dict[str, Any]:
     if backend in CONTAINERS:
         arguments["image"] = image
     if backend in ("docker", "podman", "micromamba"):
+        arguments["keep_template"] = True  # Otherwise a pulled image is removed with the container, and pulled again.
         arguments["runtime_configs"] = {
+            "stop_signal": "SIGKILL",  # The first process of a container ignores the usual one for ten seconds.
             "network_mode": "none",
             "mem_limit": limits.memory_bytes + (64 << 20),
             "memswap_limit": limits.memory_bytes + (64 << 20),

@@ -71,10 +71,10 @@ print(json.dumps({
     "environment": inherited(),
 }))
 """
-HARMLESS = frozenset(
-    "PATH HOME LANG LC_ALL LC_CTYPE PWD OLDPWD SHLVL TERM TMPDIR USER LOGNAME SHELL HOSTNAME TZ _"
-    " GPG_KEY PYTHON_VERSION PYTHON_SHA256 PYTHONUNBUFFERED".split()
-)
+HARMLESS = {
+    *("PATH", "HOME", "PWD", "OLDPWD", "TMPDIR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SHELL", "SHLVL", "TERM", "_"),
+    *("USER", "LOGNAME", "HOSTNAME", "GPG_KEY", "PYTHON_VERSION", "PYTHON_SHA256", "PYTHONUNBUFFERED"),
+}
 """Names that an image or a launcher sets by itself; a value that is the same there as here says nothing."""
 
 
