@@ -13,6 +13,7 @@ from pydantic import ConfigDict, JsonValue, TypeAdapter
 from code_chains.errors import CodeFailedError
 
 __all__ = [
+    "PROBED",
     "Artifact",
     "Attempt",
     "CodeState",

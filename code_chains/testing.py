@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -17,11 +17,14 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 
+from code_chains.errors import ExecutorError
 from code_chains.executors.base import Executor, Limits, Session
 from code_chains.inputs import check_files, check_variables
 from code_chains.state import Execution
 
 __all__ = ["ExecutorContract", "ScriptedExecutor", "ScriptedModel", "SessionContract", "asks_for_code"]
+
+_Test = TypeVar("_Test", bound=Callable[..., Any])
 
 
 def asks_for_code(messages: Sequence[BaseMessage]) -> bool:
@@ -117,6 +120,16 @@ class ScriptedExecutor(Executor):
         return self.run(code, files=files, variables=variables)
 
 
+def _needs(program: str) -> Callable[[_Test], _Test]:
+    """Mark a test of the contract with the name of the program it runs."""
+
+    def mark(test: _Test) -> _Test:
+        test.needs = program  # type: ignore[attr-defined]  # Functions take any attribute.
+        return test
+
+    return mark
+
+
 class ExecutorContract:
     """The promise of an executor. Inherit it in a test class and give a fixture `executor`.
 
@@ -128,55 +141,124 @@ class ExecutorContract:
                     yield executor
 
     The fixture's limits should be about those of the example: the tests run into each of them.
+
+    The programs are class attributes in Python. For another language give its words for the same; a program that is `None`
+    says that the language has no such thing, and leaves its promise out of the suite.
+
+    Attributes:
+        EVALUATES: Ends with a value that is shown as `VALUE`.
+        PRINTS: Prints `hello` and ends with the value 2.
+        NAMES_RESULT: Gives 42 the name `result`.
+        FAILS: Prints `before`, then fails with an error of the type and line in `FAILURE`, with `VALUES` at hand.
+        USES: Is shown as `USED` when `numbers` is `[1, 2]` and `n` is 3.
+        LEAVES: Leaves something behind.
+        LOOKS: Looks for that; its value is `False` if it is not there.
+        ENDLESS: Does not end.
+        FLOODS: Prints without end.
+        HOARDS: Takes memory without end.
+        EXITS: Ends its process half way, as if all were well.
     """
 
+    EVALUATES: str = "1 + 1"
+    VALUE: str = "2"
+    PRINTS: str | None = "print('hello')\n1 + 1"
+    NAMES_RESULT: str | None = "result = 6 * 7"
+    FAILS: str = "n = 0\nprint('before')\n1 / n"
+    FAILURE: tuple[str, int | None] = ("ZeroDivisionError", 3)
+    VALUES: Mapping[str, str] = {"n": "0"}
+    USES: str = "sum(numbers) * n"
+    USED: str = "9"
+    LEAVES: str | None = "left_behind = 1"
+    LOOKS: str = "try:\n    left_behind\n    found = True\nexcept NameError:\n    found = False\nfound"
+    ENDLESS: str = "while True: pass"
+    FLOODS: str = "while True: print('x' * 1000)"
+    HOARDS: str = "x = [bytearray(1 << 20) for _ in range(100_000)]"
+    EXITS: str | None = "import os\nos._exit(0)"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, test in vars(ExecutorContract).items():
+            if hasattr(test, "needs") and getattr(cls, test.needs) is None:
+                setattr(cls, name, None)
+
+    def test_shows_the_last_value(self, executor: Executor) -> None:
+        """As a notebook does."""
+        done = executor.run(self.EVALUATES)
+        assert (done.status, done.output) == ("ok", self.VALUE)
+
+    @_needs("PRINTS")
     def test_shows_what_was_printed_and_the_last_value(self, executor: Executor) -> None:
         """As a notebook does."""
-        done = executor.run("print('hello')\n1 + 1")
+        done = executor.run(str(self.PRINTS))
         assert (done.status, done.stdout, done.result, done.output) == ("ok", "hello\n", "2", "hello\n2")
 
+    @_needs("NAMES_RESULT")
     def test_shows_the_variable_result(self, executor: Executor) -> None:
         """A program may name its outcome instead of printing it."""
-        assert executor.run("result = 6 * 7").output == "42"
+        assert executor.run(str(self.NAMES_RESULT)).output == "42"
 
     def test_reports_an_error_with_its_line_and_values(self, executor: Executor) -> None:
         """An error is a value that says where and with what."""
-        error = executor.run("n = 0\nprint('before')\n1 / n").error
-        assert error is not None
-        assert (error.type, error.line, error.locals["n"]) == ("ZeroDivisionError", 3, "0")
+        done = executor.run(self.FAILS)
+        assert done.status == "error"
+        assert done.error is not None
+        assert (done.error.type, done.error.line) == self.FAILURE
+        assert self.VALUES.items() <= done.error.locals.items()
 
+    @_needs("PRINTS")
     def test_keeps_what_was_printed_before_an_error(self, executor: Executor) -> None:
         """Partial output helps to repair."""
-        assert executor.run("print('before')\n1 / 0").stdout == "before\n"
+        assert executor.run(self.FAILS).stdout == "before\n"
 
     def test_gives_variables_to_the_program(self, executor: Executor) -> None:
         """JSON values arrive under their names."""
-        assert executor.run("sum(numbers) * n", variables={"numbers": [1, 2], "n": 3}).result == "9"
+        assert executor.run(self.USES, variables={"numbers": [1, 2], "n": 3}).output == self.USED
 
+    @_needs("LEAVES")
     def test_runs_share_nothing(self, executor: Executor) -> None:
         """A name of one run is unknown in the next."""
-        executor.run("left_behind = 1")
-        assert executor.run("'left_behind' in globals()").result == "False"
+        executor.run(str(self.LEAVES))
+        assert executor.run(self.LOOKS).output == "False"
 
     def test_stops_what_does_not_end(self, executor: Executor) -> None:
         """The limit is measured by the clock."""
         began = time.monotonic()
-        assert executor.run("while True: pass").status == "timeout"
+        assert executor.run(self.ENDLESS).status == "timeout"
         assert time.monotonic() - began < executor.limits.seconds * 1.25 + 3
 
     def test_stops_a_flood(self, executor: Executor) -> None:
         """Output is bounded while it is read."""
-        done = executor.run("while True: print('x' * 1000)")
+        done = executor.run(self.FLOODS)
         assert done.status == "output_limit"
-        assert len(done.stdout) <= executor.limits.output_bytes
+        assert len(done.output) <= executor.limits.output_bytes
 
     def test_stops_what_eats_memory(self, executor: Executor) -> None:
         """Memory is bounded."""
-        assert executor.run("x = [bytearray(1 << 20) for _ in range(100_000)]").status == "memory"
+        assert executor.run(self.HOARDS).status == "memory"
 
+    @_needs("EXITS")
     def test_an_early_exit_is_no_success(self, executor: Executor) -> None:
         """`os._exit(0)` half way does not look like the end of the program."""
-        assert executor.run("import os\nos._exit(0)").status == "killed"
+        assert executor.run(str(self.EXITS)).status == "killed"
+
+    async def test_async_ends_like_sync(self, executor: Executor) -> None:
+        """`arun` is `run` that lets others work meanwhile."""
+        for code in (self.EVALUATES, self.FAILS):
+            assert await executor.arun(code) == executor.run(code)
+
+    def test_says_what_was_enforced(self, executor: Executor) -> None:
+        """Isolation is reported with every run."""
+        assert executor.run(self.EVALUATES).isolation is not None
+
+    def test_refuses_when_closed(self, executor: Executor) -> None:
+        """Closing twice is fine; running afterwards is not."""
+        executor.close()
+        executor.close()
+        try:
+            executor.run(self.EVALUATES)
+        except ExecutorError:
+            return
+        raise AssertionError("A closed executor ran a program.")
 
 
 class SessionContract:

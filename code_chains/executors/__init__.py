@@ -1,6 +1,33 @@
 """Places where code runs. The default, `SandboxExecutor`, isolates every run with the kernel's own means."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from code_chains.executors.base import Executor, Limits, Session
 from code_chains.executors.sandbox import ProcessExecutor, SandboxExecutor
 
-__all__ = ["Executor", "Limits", "ProcessExecutor", "SandboxExecutor", "Session"]
+if TYPE_CHECKING:
+    from code_chains.executors.container import ContainerExecutor
+    from code_chains.executors.monty import MontyExecutor
+    from code_chains.executors.sql import SqlExecutor
+
+__all__ = [
+    "ContainerExecutor",
+    "Executor",
+    "Limits",
+    "MontyExecutor",
+    "ProcessExecutor",
+    "SandboxExecutor",
+    "Session",
+    "SqlExecutor",
+]
+
+_LAZY = {"ContainerExecutor": "container", "MontyExecutor": "monty", "SqlExecutor": "sql"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)

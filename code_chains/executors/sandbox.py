@@ -13,20 +13,19 @@ from code_chains.executors.artifacts import Haul, any_file, collect, views
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.canary import Canary
 from code_chains.executors.drive import Steps, Wait, adrive, drive
+from code_chains.executors.endings import Ending, limit_reached, said_by_program
 from code_chains.executors.interpreter import Interpreter, other, this
 from code_chains.executors.launchers import CACHE, LAUNCHERS, PLACES, candidates, readable_paths
 from code_chains.executors.network import Gate, destinations, hosts_file
 from code_chains.executors.pool import Fork, Plan, Pool, Worker
 from code_chains.executors.request import Request
 from code_chains.executors.sessions import SandboxSession
-from code_chains.state import ErrorReport, Execution, Isolation, Level, Status, signal_name
+from code_chains.state import ErrorReport, Execution, Isolation, Level, signal_name
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
 
 START, GRACE = 120.0, 20.0
 """Seconds that a worker may take to start with its libraries, and a run for what it does besides its program."""
-TOLD = ("ok", "error", "memory", "disk_limit", "file_limit", "process_limit")
-"""What a program's process may say of its own ending."""
 SHORT = 0.02
 """Seconds that a program has the processors for itself, before the next box is made."""
 FRAME = 1 << 20
@@ -297,39 +296,21 @@ class SandboxExecutor(Executor):
             isolation=self._judge(fork),
         )
 
-    def _ending(self, fork: Fork, told: Mapping[str, Any]) -> tuple[Status, ErrorReport | None, str | None]:
+    def _ending(self, fork: Fork, told: Mapping[str, Any]) -> Ending:
         """Status, error and result. The watcher's word goes before the program's."""
         if fork.flooded:
-            message = f"More than {self.limits.output} bytes were printed."
-            return "output_limit", ErrorReport("OutputLimit", message), None
+            return limit_reached(self.limits, "output")
         if told.get("reason"):
-            return (*self._limit(str(told["reason"])), None)
-        if not told.get("exit") and len(fork.frames) > 1 and (ending := _ending_from(fork.frames[1])):
+            return limit_reached(self.limits, str(told["reason"]))
+        if not told.get("exit") and len(fork.frames) > 1 and (ending := said_by_program(fork.frames[1])):
             return ending
         if told.get("signal") == signal.SIGXCPU:
-            return (*self._limit("timeout"), None)
+            return limit_reached(self.limits, "timeout")
         if told.get("signal"):
             message = f"The program was killed by {signal_name(told['signal'])}."
             return "killed", ErrorReport("Killed", message), None
         message = f"The process ended itself with exit code {told.get('exit', 0)} before the program was finished."
         return "killed", ErrorReport("Exited", message), None
-
-    def _limit(self, reason: str) -> tuple[Status, ErrorReport]:
-        limits = self.limits
-        reports: dict[str, tuple[Status, str, str]] = {
-            "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
-            "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
-            "processes": (
-                "process_limit",
-                "ProcessLimit",
-                f"The program started more than {limits.processes} processes.",
-            ),
-            "files": ("disk_limit", "DiskLimit", f"The program made more than {limits.files} files."),
-            "disk": ("disk_limit", "DiskLimit", f"The program wrote more than {limits.disk} bytes."),
-            "stopped": ("killed", "Stopped", "The program was stopped."),
-        }
-        status, kind, message = reports[reason]
-        return status, ErrorReport(kind, message)
 
     # -- its box ------------------------------------------------------------------------------------------------------
 
@@ -439,14 +420,3 @@ def _interpreter(python: str | None, packages: tuple[str, ...]) -> Interpreter:
 
 def _whole(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62 else 0
-
-
-def _ending_from(frame: Mapping[str, Any]) -> tuple[Status, ErrorReport | None, str | None] | None:
-    """What the program's process says of its own ending, if it has the right shape."""
-    status, error, result = frame.get("status"), frame.get("error"), frame.get("result")
-    if status not in TOLD or not isinstance(result, str | None):
-        return None
-    try:
-        return status, None if error is None else ErrorReport.from_dict(error), result
-    except (ValueError, TypeError):
-        return None

@@ -37,6 +37,12 @@ def fresh() -> Json:
     return module.__dict__
 
 
+def hide() -> None:
+    """Take these modules out of what a program sees of Python's."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "inside"]:
+        del sys.modules[name]
+
+
 def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, room: int = 0) -> Json:
     """Run source and tell how it ended, with the value a notebook would show.
 

@@ -114,6 +114,7 @@ def prepare(config: Json) -> None:
         from . import repeat
 
         repeat.start(config["seed"], config["moment"])
+    cell.hide()
 
 
 def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
