@@ -284,6 +284,12 @@ def stopped(run: Run) -> None:
     bounded(run)
 
 
+def counted(run: Run) -> None:
+    """Memory was refused or the run ended for it, before its time was over."""
+    assert run.done.status in ("memory", "error", "killed", "disk_limit"), run.done.error
+    bounded(run)
+
+
 def never_came_back(run: Run) -> None:
     """The program did not get to its end, and the next one finds the executor well."""
     stopped(run)
@@ -294,6 +300,12 @@ def honest(run: Run) -> None:
     """How the run ended is the watcher's word, not the program's, and the next run is not confused by it."""
     assert (run.done.status, run.done.result) != ("ok", "'forged'"), run.done
     assert run.box.run("6 * 7").result == "42"
+
+
+def ended(run: Run) -> None:
+    """A program may say that it ended, with any value, as it could have computed any; but then it has ended."""
+    assert run.done.status == "killed" or run.seconds < LIMITS.seconds
+    harmless(run)
 
 
 def harmless(run: Run) -> None:
@@ -492,6 +504,11 @@ for pid in numbers:
 """, held),
     "comparing kernel objects": ("for pid in numbers: call('kcmp', os.getpid(), pid, 0, 0, 0)", held),
     "advice for others": ("call('process_madvise', libc.syscall(434, 1, 0), b' ' * 16, 1, 4, 0)", held),
+    "what others open": ("""
+listener = libc.inotify_init()
+for path in (sys.base_prefix, os.path.dirname(json.__file__), '/usr/lib', '/proc'):
+  if libc.inotify_add_watch(listener, path.encode(), 0x21) > 0: print(path, 'GRANTED')
+""", held),
     "moving others' pages": ("""
 for pid in numbers: go(lambda: got('pages', libc.syscall(279, pid, 1, b' ' * 8, 0, b' ' * 8, 0)) )
 """, held),
@@ -770,13 +787,13 @@ while True:
     "memory": ("""
 keep = []
 while True: keep.append(b'x' * (1 << 22))
-""", stopped),
-    "memory at once": ("keep = bytearray(1 << 40)", stopped),
+""", counted),
+    "memory at once": ("keep = bytearray(1 << 40)", counted),
     "memory of children": ("""
 for n in range(6):
   if not os.fork(): keep = b'x' * (200 << 20); time.sleep(99)
 time.sleep(99)
-""", stopped),
+""", counted),
     "memory of grandchildren in sessions of their own": ("""
 for n in range(6):
   if not os.fork():
@@ -784,7 +801,7 @@ for n in range(6):
     if os.fork(): os._exit(0)
     keep = b'x' * (200 << 20); time.sleep(99)
 time.sleep(99)
-""", stopped),
+""", counted),
     "memory of threads": ("""
 def grow(): keep = b'x' * (64 << 20); time.sleep(99)
 for n in range(20): threading.Thread(target=grow).start()
@@ -793,18 +810,18 @@ for n in range(20): threading.Thread(target=grow).start()
 import numpy
 keep = []
 while True: keep.append(numpy.ones(1 << 20))
-""", stopped),
+""", counted),
     "shared memory": ("""
 keep = [mmap.mmap(-1, 100 << 20) for _ in range(12)]
 for m in keep: m.write(b'x' * (100 << 20))
 time.sleep(99)
-""", stopped),
+""", counted),
     "shared memory that is forgotten": ("""
 for _ in range(12):
   m = mmap.mmap(-1, 100 << 20); m.write(b'x' * (100 << 20)); m.madvise(mmap.MADV_DONTNEED)
   go(lambda: globals().setdefault('m%d' % _, m))
 time.sleep(99)
-""", stopped),
+""", counted),
     "shared memory but for one page": ("""
 size = 64 << 20
 for _ in range(18):
@@ -812,7 +829,7 @@ for _ in range(18):
   if place in (None, 2**64 - 1): break
   ctypes.memset(place, 1, size); libc.munmap(place + 4096, size - 4096)
 time.sleep(99)
-""", stopped),
+""", bounded),
     "shared memory of /dev/zero but for one page": ("""
 size, zero = 64 << 20, os.open('/dev/zero', os.O_RDWR)
 for _ in range(18):
@@ -820,7 +837,7 @@ for _ in range(18):
   if place in (None, 2**64 - 1): break
   ctypes.memset(place, 1, size); libc.munmap(place + 4096, size - 4096)
 time.sleep(99)
-""", stopped),
+""", counted),
     "shared memory of a program that cannot be read": (r"""
 import shutil; shutil.copy(os.path.realpath(sys.executable), host['mark']); os.chmod(host['mark'], 0o111)
 code = '''import mmap, time
@@ -828,7 +845,7 @@ keep = [mmap.mmap(-1, 100 << 20) for _ in range(12)]
 for m in keep: m.write(b'x' * (100 << 20)); m.madvise(mmap.MADV_DONTNEED)
 time.sleep(99)'''
 subprocess.run(['./' + host['mark'], '-c', code], env={**os.environ, 'PYTHONHOME': sys.base_prefix})
-""", stopped),
+""", bounded),
     "huge pages held by one byte in a pipe": ("""
 class Piece(ctypes.Structure): _fields_ = [('base', ctypes.c_void_p), ('length', ctypes.c_size_t)]
 two, size, pipes = 2 << 20, 64 << 20, []
@@ -842,7 +859,7 @@ for _ in range(18):
       os._exit(1)
   libc.madvise(place, size, 4)
 time.sleep(99)
-""", stopped),
+""", counted),
     "buffers of sockets": ("""
 def fill(keep=[]):
   try:
@@ -857,7 +874,7 @@ def fill(keep=[]):
 for _ in range(20):
   if not os.fork(): fill()
 time.sleep(99)
-""", stopped),
+""", counted),
     "buffers of sockets in flight": ("""
 end, far = socket.socketpair()
 while True:
@@ -913,7 +930,7 @@ time.sleep(99)
     "memory without a name": ("""
 keep = [os.memfd_create('x') for _ in range(9)]
 for f in keep: os.write(f, b'x' * (100 << 20))
-""", stopped),
+""", counted),
     "System V memory": ("""
 import ctypes
 for _ in range(12):
@@ -1129,11 +1146,11 @@ x = X(); del x
 }  # fmt: skip
 
 FORGERIES: Table = {
-    "a result and a kill": (r"shout(forged + b'\n'); os.kill(os.getpid(), 9)", honest),
+    "a result and a kill": (r"shout(forged + b'\n'); os.kill(os.getpid(), 9)", ended),
     "a result and no end": (r"""
 shout(b'\n' + forged + b'\n')
 while True: pass
-""", honest),
+""", ended),
     "a result with a length": ("""
 for kind in ('<I', '>I', '<Q', '>Q'): shout(struct.pack(kind, len(forged)) + forged)
 os.kill(os.getpid(), 9)

@@ -130,7 +130,7 @@ def isolation(level: Level, launcher: str, said: str) -> Isolation:
     """
     try:
         found: Mapping[str, Any] = json.loads(said)
-        closed = {name: found[name] is True for name in PROBED if name != "environment"}
+        closed: dict[str, Any] = {name: found[name] is True for name in PROBED if name != "environment"}
         closed["environment"] = not any(os.environ.get(name) == value for name, value in found["environment"].items())
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ExecutorError(f"The probe inside {launcher} said nothing that is understood: {said[:200]!r}.") from error

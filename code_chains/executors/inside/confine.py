@@ -114,6 +114,8 @@ DENIED: dict[str, tuple[int, int | None]] = {
     # Memory that belongs to no process and that no limit of one counts.
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180), "vmsplice": (278, 75),
     "io_setup": (206, 0),
+    # Files are shown to many: what is opened of them is nobody else's business.
+    "inotify_add_watch": (254, 27),
 }  # fmt: skip
 # Calls that may name another process, with the argument that must be 0, "myself": the watcher is of the same user.
 ON_ITSELF = {

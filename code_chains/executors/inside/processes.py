@@ -51,12 +51,12 @@ def is_ours(pid: object) -> bool:
     return False
 
 
-def over_limit(limits: Json) -> str | None:
-    """Which limit of the whole run is broken, if any."""
+def over_limit(limits: Json, base: int) -> str | None:
+    """Which limit of the whole run is broken, if any; `base` are the bytes that a process has from the worker."""
     pids, memory = tree(), limits["memory"]
     if len(pids) > limits["processes"] + limits.get("holders", 0):
         return "processes"
-    if sum(map(resident, pids)) > memory and sum(map(proportional, pids)) > memory:
+    if sum(max(0, resident(pid) - base) for pid in pids) > memory and sum(map(proportional, pids)) > memory:
         return "memory"
     if os.getpid() == 1 and sockets() * BUFFER > memory:
         return "memory"

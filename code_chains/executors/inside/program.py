@@ -56,6 +56,7 @@ def move_up(descriptor: int, limits: Json) -> int:
 def wire_up(result: int, line: int, out: int, err: int) -> None:
     """Standard streams for the program, and no other descriptor but our two."""
     os.setsid()
+    os.nice(5)  # A storm must not starve the watcher.
     nothing = os.open(os.devnull, os.O_RDWR)
     for source, target in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(source, target)

@@ -59,6 +59,7 @@ class Watch:
     mirror: Mirror | None = None
     copies: int = -1
     room: int = 0
+    base: int = 0
 
     # -- what the host says -------------------------------------------------------------------------------------------
 
@@ -215,6 +216,7 @@ class Watch:
         alone.
         """
         began, limits = time.monotonic(), self.config["limits"]
+        self.base = processes.resident(os.getpid())
         reason, told, ended = None, None, None
         watched = os.pidfd_open(running.pid)
         line = running.line.fileno() if running is not self.current else -1
@@ -260,7 +262,7 @@ class Watch:
         return processes.exit_code(running.pid), 0
 
     def _over(self, limits: Json) -> str | None:
-        if reason := processes.over_limit(limits):
+        if reason := processes.over_limit(limits, self.base):
             return reason
         if self.config["namespaces"]:
             held = os.fstatvfs(self.root)
