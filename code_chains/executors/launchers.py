@@ -127,6 +127,7 @@ def links(python: Interpreter) -> tuple[tuple[str, str], ...]:
 def bubblewrap(box: Box) -> list[str]:
     """A box made by bubblewrap (`bwrap`), the small tool that Flatpak isolates applications with."""
     command = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    command += ["--hostname", "sandbox"]
     command += ["--as-pid-1", "--new-session"]
     if box.as_root:
         command += ["--cap-drop", "ALL"]
@@ -154,7 +155,7 @@ def bubblewrap(box: Box) -> list[str]:
         "--proc",
         "/proc",
     ]
-    command += ["--remount-ro", "/", "--chdir", "/", "--"]
+    command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
     return [*command, *box.worker(INSIDE)]
 
 

@@ -36,6 +36,7 @@ def main(argv: list[str]) -> None:
     check(libc.unshare(flags | (0 if uid == 0 else CLONE_NEWUSER)), "unshare")
     if uid != 0:
         map_user(uid, gid)
+    check(libc.sethostname(b"sandbox", 7), "sethostname")
     first = os.fork()
     if first == 0:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

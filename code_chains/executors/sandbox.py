@@ -43,6 +43,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # Others reserve a gigabyte at once, which counts as data.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # A process with threads cannot be forked safely.
 }
 ALLOWED = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}

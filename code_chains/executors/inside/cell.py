@@ -22,6 +22,8 @@ from . import display
 from .wire import Json
 
 REASONABLE_REPR = 100_000
+SOURCE, FILE = "<code>", "main.py"
+"""What tracebacks call a program, and what it takes its own file to be."""
 LIMITS = {
     errno.ENOSPC: "disk_limit",
     errno.EFBIG: "disk_limit",
@@ -33,6 +35,7 @@ LIMITS = {
 def fresh() -> Json:
     """The names of a new `__main__`."""
     module = types.ModuleType("__main__")
+    module.__file__ = os.path.abspath(FILE)
     sys.modules["__main__"] = module
     return module.__dict__
 
@@ -43,7 +46,7 @@ def hide() -> None:
         del sys.modules[name]
 
 
-def run(code: str, names: Json, *, source: str = "<code>", ends: bool = True, room: int = 0) -> Json:
+def run(code: str, names: Json, *, source: str = SOURCE, ends: bool = True, room: int = 0) -> Json:
     """Run source and tell how it ended, with the value a notebook would show.
 
     Args:

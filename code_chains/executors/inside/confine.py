@@ -23,7 +23,7 @@ from .wire import Json
 def limit(limits: Json, *, confined: bool) -> None:
     """Bound what this process may use from now on; the watcher bounds all of a run's processes together."""
     for kind, value in (
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # Not 0: with that, a program that takes cores would still be fed.
         (resource.RLIMIT_FSIZE, limits["disk"]),
         (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
         (resource.RLIMIT_NPROC, limits["processes"] + 16 if confined else None),
@@ -94,7 +94,7 @@ def allow(ruleset: int, path: str, rights: int) -> None:
 # -- seccomp: which system calls --------------------------------------------------------------------------------------------
 
 # Numbers on x86_64 and aarch64; None where the call does not exist.
-DENIED: dict[str, tuple[int, int | None]] = {
+DENIED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
     "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51), "unshare": (272, 97),
     "setns": (308, 268), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
@@ -115,16 +115,22 @@ DENIED: dict[str, tuple[int, int | None]] = {
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180), "vmsplice": (278, 75),
     "io_setup": (206, 0),
     # Files are shown to many: what is opened of them is nobody else's business.
-    "inotify_add_watch": (254, 27),
+    "inotify_init": (253, None), "inotify_init1": (294, 26),
 }  # fmt: skip
-# Calls that may name another process, with the argument that must be 0, "myself": the watcher is of the same user.
+# Calls that may name another process, with the argument that must be 0, "myself", and where there are several kinds of
+# names the one that must be: the watcher is of the same user.
 ON_ITSELF = {
-    "prlimit64": (302, 261, 0), "sched_setscheduler": (144, 119, 0), "sched_setparam": (142, 118, 0),
-    "sched_setattr": (314, 274, 0), "sched_setaffinity": (203, 122, 0), "setpriority": (141, 140, 1),
-    "ioprio_set": (251, 30, 1),
+    "prlimit64": (302, 261, 0, None), "sched_setscheduler": (144, 119, 0, None), "sched_setparam": (142, 118, 0, None),
+    "sched_setattr": (314, 274, 0, None), "sched_setaffinity": (203, 122, 0, None), "setpriority": (141, 140, 1, 0),
+    "ioprio_set": (251, 30, 1, 1),
 }  # fmt: skip
 # Options that are refused: buffers beyond the usual, and hiding one's memory from the watcher. (call, argument, values)
-OPTIONS = {"setsockopt": (54, 208, 2, (7, 8, 32, 33)), "prctl": (157, 167, 0, (PR_SET_DUMPABLE,))}
+OPTIONS = {
+    "setsockopt": (54, 208, 2, (7, 8, 32, 33)),
+    "prctl": (157, 167, 0, (PR_SET_DUMPABLE,)),
+    "ioctl": (16, 29, 1, (0x5412, 0x541C, 0x5423)),  # Typing into terminals, and their drivers.
+}
+LAST_KNOWN = 469
 # Without a mount namespace, files of the same user could be changed in ways that Landlock does not see: nothing happens.
 UNCHANGED: dict[str, tuple[int | None, int | None]] = {
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
@@ -158,11 +164,15 @@ def filter_program(machine: str, *, namespaces: bool = True, network: bool = Fal
     program: list[Instruction] = [(LOAD, 0, 0, 4), (EQUAL, 1, 0, arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, 0)]
     if machine == "x86_64":
         program += [(AT_LEAST, 0, 1, 0x40000000), (RETURN, 0, 0, KILL)]  # The x32 numbers would slip past the list.
+    program += [(AT_LEAST, 0, 1, LAST_KNOWN + 1), (RETURN, 0, 0, ENOSYS)]
     program += answer(DENIED, column, EPERM)
     if not namespaces:
         program += answer(UNCHANGED, column, NOTHING) + answer(UNCONNECTED, column, EPERM)
-    for *numbers, argument in ON_ITSELF.values():
-        program += when(numbers[column], argument, [(EQUAL, 1, 0, 0), (RETURN, 0, 0, EPERM)])
+    for x86, arm, argument, kind in ON_ITSELF.values():
+        steps = [(EQUAL, 1, 0, 0), (RETURN, 0, 0, EPERM)]
+        if kind is not None:
+            steps += [(LOAD, 0, 0, 16), (EQUAL, 1, 0, kind), (RETURN, 0, 0, EPERM)]
+        program += when((x86, arm)[column], argument, steps)
     for x86, arm, argument, values in OPTIONS.values():
         program += when((x86, arm)[column], argument, equal(values, EPERM))
     program += answer({"clone3": CLONE3}, column, ENOSYS)  # Its flags are behind a pointer; clone follows.

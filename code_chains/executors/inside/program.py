@@ -10,15 +10,20 @@ import contextlib
 import fcntl
 import io
 import json
+import linecache
 import os
 import signal
 import socket
 import sys
+import tempfile
+from multiprocessing import spawn
 from typing import NoReturn
 
 from . import cell, confine, memory, tables, wire
 from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities, map_user, prctl, unshare
 from .wire import Json
+
+prepared = spawn.get_preparation_data
 
 
 def live(line: socket.socket, streams: list[int], config: Json) -> NoReturn:
@@ -56,7 +61,9 @@ def move_up(descriptor: int, limits: Json) -> int:
 def wire_up(result: int, line: int, out: int, err: int) -> None:
     """Standard streams for the program, and no other descriptor but our two."""
     os.setsid()
-    os.nice(5)  # A storm must not starve the watcher.
+    os.nice(5)  # A storm must not starve the watcher,
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # and if memory runs out, this goes first.
     nothing = os.open(os.devnull, os.O_RDWR)
     for source, target in ((nothing, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
@@ -115,7 +122,19 @@ def prepare(config: Json) -> None:
         from . import repeat
 
         repeat.start(config["seed"], config["moment"])
+    spawn.get_preparation_data = main_from_source  # A process that is spawned wants the program as a file.
     cell.hide()
+
+
+def main_from_source(name: str) -> Json:
+    """What a spawned process is told; its main module is this program, which has no file of its own."""
+    told: Json = prepared(name)
+    lines = linecache.getlines(cell.SOURCE)
+    if told.pop("init_main_from_path", None) and lines:
+        with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+            file.writelines(lines)
+        told["init_main_from_path"] = file.name
+    return told
 
 
 def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
@@ -139,7 +158,7 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
                 continue
         request = request_from(descriptors)
         names |= request["variables"] | tables.read(request["tables"])
-        source = f"<code-{message['number']}>" if keep else "<code>"
+        source = f"<code-{message['number']}>" if keep else cell.SOURCE
         ending = cell.run(request["code"], names, source=source, ends=not keep, room=room)
         if os.getpid() != me:
             os._exit(0)  # A process that the program forked, and that came out of it at its end.
