@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 import threading
 import time
@@ -214,6 +215,29 @@ def test_closing_ends_the_workers() -> None:
         place.run("1")
         assert descendants() > before
     assert soon(lambda: descendants() <= before)
+
+
+FORKED = """
+import os
+from code_chains.errors import ExecutorError
+from code_chains.executors.monty import MontyExecutor
+place = MontyExecutor()
+place.run("1")
+child = os.fork()
+if child == 0:
+    try:
+        place.run("1")
+    except ExecutorError as error:
+        os._exit(7 if "forked" in str(error) else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), place.run("1 + 1").result)
+place.close()
+"""
+
+
+def test_a_forked_process_is_told_instead_of_hanging() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout == "7 2\n", done.stderr
 
 
 def test_code_must_be_text(monty: MontyExecutor) -> None:

@@ -118,7 +118,8 @@ class ContainerExecutor(Executor):
             token = secrets.token_hex(16)
             container.put(INSIDE, {"request.json": json.dumps(request), "token": token}, TOOLS)
             container.put(given, {}, WORKDIR)
-            said = container.ask(f"python3 {TOOLS}/contained.py", self.limits.seconds + GRACE)
+            shell = "exec " if self.backend in ("bubblewrap", "nsjail", "kubernetes") else ""
+            said = container.ask(f"{shell}python3 {TOOLS}/contained.py", self.limits.seconds + GRACE)
         return _told(said, token, self.limits, found)
 
     @contextlib.contextmanager

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from code_chains.errors import ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
@@ -58,6 +58,8 @@ class MontyExecutor(Executor):
         '15'
     """
 
+    _home: ClassVar[int | None] = None
+    """The process whose threads serve Monty; they are not there in a process that is forked from it."""
     language = "python"
     guidance = (
         "Write plain Python. Of the standard library there are math, json, re, datetime, random, decimal, itertools,"
@@ -94,7 +96,7 @@ class MontyExecutor(Executor):
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
-        if started:
+        if started and self._home == os.getpid():
             started[0].__exit__(None, None, None)
 
     # -- the workers --------------------------------------------------------------------------------------------------
@@ -104,7 +106,10 @@ class MontyExecutor(Executor):
         with self._lock:
             if self._closed:
                 raise ExecutorError("This executor is closed. Make a new one.")
+            if self._home not in (None, os.getpid()):
+                raise ExecutorError("Monty was started before this process was forked. Fork first, or use spawn.")
             if self._started is None:
+                MontyExecutor._home = os.getpid()
                 self._started = self._start()
             return self._started
 
