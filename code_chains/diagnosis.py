@@ -9,22 +9,24 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor
 from code_chains.models import default_model
+from code_chains.state import PROBED
 from code_chains.weights import CATALOGUE, models_directory
 
 __all__ = ["diagnose"]
 
 Line = tuple[bool, str]
-PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "sandlock", "xllamacpp")
+PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
 
 
 def diagnose() -> Iterator[tuple[str, list[Line]]]:
     """Sections with their lines; each line says whether that works, and what to do where it does not."""
     yield "Versions", list(_versions())
-    yield "Isolation", [_isolation("bubblewrap"), _isolation("namespaces")]
+    yield "Isolation", [_isolation(launcher) for launcher in ("bubblewrap", "namespaces", "landlock")]
     yield "Models", list(_models())
 
 
@@ -37,20 +39,21 @@ def _versions() -> Iterator[Line]:
             yield False, f"{package} is not installed"
 
 
-def _isolation(launcher: str) -> Line:
+def _isolation(launcher: Any) -> Line:
     if launcher == "bubblewrap" and not shutil.which("bwrap"):
         return False, "bubblewrap: not installed (`apt install bubblewrap`); namespaces of our own stand in"
     try:
-        with SandboxExecutor(launcher=launcher) as box:  # type: ignore[arg-type]
+        require: Any = "landlock" if launcher == "landlock" else "kernel"
+        with SandboxExecutor(launcher=launcher, require=require, preload=(), standbys=0) as box:
             isolation = box.run("print('from inside the box')").isolation
     except CodeChainsError as error:
         return False, f"{launcher}: {error}"
     if isolation is None:
         return False, f"{launcher}: nothing ran"
-    closed = [name for name in ("filesystem", "network", "processes", "environment") if name not in isolation.open]
+    closed = [name for name in PROBED if name not in isolation.open]
     label = f"{launcher} {_bwrap_version()}".rstrip() if launcher == "bubblewrap" else launcher
     proof = f"a probe inside found closed: {', '.join(closed)}; layers: {', '.join(isolation.layers)}"
-    return isolation.level == "kernel", f"{label}: {isolation.level}; {proof}"
+    return isolation.level != "none", f"{label}: {isolation.level}; {proof}"
 
 
 def _bwrap_version() -> str:
