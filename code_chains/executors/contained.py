@@ -177,7 +177,7 @@ def written(places: list[str]) -> tuple[int, int]:
 
 def be_the_program(request: Json, result: int, out: int, err: int) -> NoReturn:
     """Become the program: own session, limits, its own output; then say how it ended."""
-    from inside.cell import fresh, hide, run  # It is copied next to this file.
+    from inside.cell import fresh, hide, own_modules, run  # It is copied next to this file.
 
     dumpable(1)
     os.nice(19)  # However many it starts, the watcher gets its turn.
@@ -191,7 +191,7 @@ def be_the_program(request: Json, result: int, out: int, err: int) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # What was printed survives a kill.
     sys.path[0] = ""
-    hide()
+    hide(own_modules())
     encode = json.JSONEncoder().encode  # Bound before the program can replace it.
     names = fresh()
     names |= request["variables"]

@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.inside import wire
@@ -78,24 +78,32 @@ class Fork:
         self.listening: list[int] = []
         self.flooded = False
         self._stack = ExitStack()
-        with ExitStack() as handed:
-            self.control, theirs = wire.pair()
-            self._stack.callback(self.control.close)
-            handed.callback(theirs.close)
-            self.control.setblocking(False)
-            self._result, self.stdout, self.stderr = (self._pipe(handed) for _ in range(3))
-            self.kept = {self._result: bytearray(), self.stdout: bytearray(), self.stderr: bytearray()}
-            self._most = {self._result: said, self.stdout: output, self.stderr: output}
-            self._open = set(self.kept)
-            worker.fork([theirs.fileno(), *self._writers])
+        self.control, theirs = wire.pair()
+        self._stack.callback(self.control.close)
+        self.control.setblocking(False)
+        self._theirs = [theirs.detach()]
+        self._result, self.stdout, self.stderr = (self._pipe() for _ in range(3))
+        self.kept = {self._result: bytearray(), self.stdout: bytearray(), self.stderr: bytearray()}
+        self._most = {self._result: said, self.stdout: output, self.stderr: output}
+        self._open = set(self.kept)
+        self._stack.callback(self._drop_theirs)
 
-    def _pipe(self, handed: ExitStack) -> int:
+    def _pipe(self) -> int:
         read, write = os.pipe()
         self._stack.callback(os.close, read)
-        handed.callback(os.close, write)
         os.set_blocking(read, False)
-        self._writers = (*getattr(self, "_writers", ()), write)
+        self._theirs.append(write)
         return read
+
+    def _drop_theirs(self) -> None:
+        while self._theirs:
+            os.close(self._theirs.pop())
+
+    def ask(self) -> Self:
+        """Let the worker make it."""
+        self.worker.fork(self._theirs)
+        self._drop_theirs()
+        return self
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -211,8 +219,10 @@ class Fork:
     def close(self) -> None:
         """End everything that was started and give back what it held. Closing twice is fine."""
         if not self._closed:
+            asked = not self._theirs
             self._stack.close()
-            self.worker.let_go()
+            if asked:
+                self.worker.let_go()
 
 
 def _frame(line: bytes) -> dict[str, Any] | None:
@@ -351,6 +361,7 @@ class _Held:
 
     worker: Worker | None = None
     ready: list[Fork] = field(default_factory=list)
+    spare: Fork | None = None
     forks: weakref.WeakSet[Fork] = field(default_factory=weakref.WeakSet)
     folder: str | None = None
     pid: int = field(default_factory=os.getpid)
@@ -375,9 +386,20 @@ class Pool:
         """A fork that nobody else has; it may still be on its way."""
         with self._lock:
             worker = self._worker()
-            return self._held.ready.pop(0) if self._held.ready else self._make(worker)
+            return self._held.ready.pop(0) if self._held.ready else self._make(worker).ask()
+
+    def prepare(self) -> None:
+        """Do what the next fork needs on this side, while a program keeps the others busy."""
+        with self._lock:
+            if self._held.worker is not None and self._held.spare is None:
+                self._held.spare = self._make(self._held.worker)
 
     def _make(self, worker: Worker) -> Fork:
+        spare, self._held.spare = self._held.spare, None
+        if spare is not None and spare.worker is worker:
+            return spare
+        if spare is not None:
+            spare.close()
         fork = self._fork(worker)
         self._held.forks.add(fork)
         return fork
@@ -389,7 +411,7 @@ class Pool:
 
     def _refill(self, worker: Worker) -> None:
         while len(self._held.ready) < worker.plan.standbys:
-            self._held.ready.append(self._make(worker))
+            self._held.ready.append(self._make(worker).ask())
 
     def _worker(self) -> Worker:
         held = self._held
@@ -424,7 +446,7 @@ class Pool:
     def forget(self) -> None:
         """In a forked process: everything here is the parent's."""
         self._lock = threading.Lock()
-        for fork in self._held.ready:
+        for fork in [*self._held.ready, *([self._held.spare] if self._held.spare else [])]:
             fork._stack.close()
         if self._held.worker:
             self._held.worker.abandon()
@@ -439,6 +461,7 @@ def _give_back(held: _Held) -> None:
     for fork in list(held.forks):
         fork.close()
     held.ready.clear()
+    held.spare = None
     if held.worker:
         held.worker.close()
     if held.folder:

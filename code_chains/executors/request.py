@@ -52,7 +52,9 @@ class Request:
 
     def _hold(self, write: Callable[[BinaryIO], object]) -> int:
         """A file without a name with what is written into it."""
-        file: BinaryIO = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        descriptor = os.memfd_create("request") if hasattr(os, "memfd_create") else -1
+        made = tempfile.TemporaryFile() if descriptor < 0 else open(descriptor, "w+b")  # noqa: SIM115 - the stack closes it
+        file: BinaryIO = self._stack.enter_context(made)
         write(file)
         file.flush()
         return file.fileno()

@@ -214,6 +214,7 @@ class SandboxExecutor(Executor):
             try:
                 began = time.monotonic()
                 request.send(fork, {"op": "run"})
+                self._pool.prepare()
                 yield Wait(fork, "done", SHORT)
                 self._pool.warm()
                 yield Wait(fork, "done", self.waiting)

@@ -16,6 +16,7 @@ import sys
 import threading
 import traceback
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from . import display
@@ -40,9 +41,14 @@ def fresh() -> Json:
     return module.__dict__
 
 
-def hide() -> None:
+def own_modules() -> list[str]:
+    """Names of these modules, for `hide`; looking for them touches every name there is, and with it its memory."""
+    return [name for name in sys.modules if name.partition(".")[0] == "inside"]
+
+
+def hide(names: Iterable[str]) -> None:
     """Take these modules out of what a program sees of Python's."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "inside"]:
+    for name in names:
         del sys.modules[name]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gc
 import io
 import json
 import linecache
@@ -19,7 +20,7 @@ import tempfile
 from multiprocessing import spawn
 from typing import NoReturn
 
-from . import cell, confine, memory, tables, wire
+from . import cell, confine, first_steps, memory, tables, wire
 from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities, map_user, prctl, unshare
 from .wire import Json
 
@@ -109,6 +110,7 @@ def become(uid: int) -> None:
 
 def prepare(config: Json) -> None:
     """Be as a fresh interpreter is: own random numbers, own clock where asked for, lines that survive a kill."""
+    gc.enable()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -123,7 +125,7 @@ def prepare(config: Json) -> None:
 
         repeat.start(config["seed"], config["moment"])
     spawn.get_preparation_data = main_from_source  # A process that is spawned wants the program as a file.
-    cell.hide()
+    cell.hide(config["own"])
 
 
 def main_from_source(name: str) -> Json:
@@ -137,10 +139,18 @@ def main_from_source(name: str) -> Json:
     return told
 
 
+def rehearse() -> None:
+    """Go the way that a program will go, while nobody waits: what is written to now need not be copied then."""
+    cell.run("1 + 1", {"__name__": "__main__"}, ends=False)
+    if "pandas" in sys.modules:
+        first_steps.take("pandas")
+
+
 def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
     """Run what comes: one program and end, or each in a fork that is the new state if it went well."""
     names, room = cell.fresh(), config["limits"]["artifacts"]
     confine.limit(config["limits"], confined=config["confined"])
+    rehearse()
     while True:
         message, descriptors = wire.receive(line)
         if message is None:

@@ -15,7 +15,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from . import wire
+from . import cell, first_steps, wire
 from .confine import MACHINES, packed_filter
 from .kernel import (
     MS_NODEV,
@@ -85,10 +85,12 @@ def preload(config: Json) -> Json:
     os.environ.update({**config["environment"], "MPLCONFIGDIR": config["cache"]})
     if config["namespaces"]:
         mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
+    gc.disable()  # What it frees would leave holes, and every page with a hole is written to by every fork.
     loaded = []
     for name in (*COMMON, *config["preload"]):
         try:
             importlib.import_module(name)
+            first_steps.take(name)
             loaded.append(name)
         except ImportError:
             continue
@@ -96,7 +98,7 @@ def preload(config: Json) -> Json:
         mount(None, config["cache"], None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     if platform.machine() in MACHINES:
         packed_filter(platform.machine(), namespaces=config["namespaces"], network=bool(config["network"]))
-    gc.collect()
+    config["own"] = cell.own_modules()
     gc.freeze()
     threads = len(os.listdir("/proc/self/task"))
     return {"loaded": loaded[len(COMMON) :], "threads": threads, "python": sys.version.split()[0]}
