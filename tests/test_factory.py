@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage
 from code_chains import create_code_chain
 from code_chains.chains.base import State, Transform
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
-from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
 from code_chains.factory import CodeChain
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -237,3 +237,36 @@ def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
 
 def test_it_has_a_repr(chain: CodeChain) -> None:
     assert "RepairChain" in repr(chain)
+
+
+def test_the_model_is_told_what_the_place_can_import() -> None:
+    rules: list[str] = []
+
+    def script(messages: list[Any]) -> str:
+        rules.append(str(messages[0].text))
+        return "```python\n1 + 1\n```" if asks_for_code(messages) else "It is 2."
+
+    with SandboxExecutor(packages=("numpy",), preload=()) as box:
+        create_code_chain(ScriptedModel(script), executor=box).invoke(QUESTION)
+    assert "numpy; nothing else is installed" in rules[0]
+
+
+def test_a_question_is_answered_in_sql(sales: Path) -> None:
+    query = "SELECT region FROM sales ORDER BY amount DESC LIMIT 1"
+    model = ScriptedModel(lambda messages: f"```sql\n{query}\n```" if asks_for_code(messages) else "The south.")
+    with SqlExecutor() as place:
+        result = create_code_chain(model, executor=place).invoke(
+            {"query": "Which region sold most?", "files": {"sales.csv": sales}}
+        )
+    assert (result["code"], result["execution"].status, result["answer"]) == (f"{query}\n", "ok", "The south.")
+    assert "south" in result["output"]
+
+
+def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> None:
+    with create_code_chain(model) as chain:
+        assert isinstance(chain.place, SandboxExecutor)
+        stream = chain.stream({"query": QUESTION})
+        next(stream)
+        started = chain.place._pool._held.worker is not None
+        list(stream)
+    assert started
