@@ -195,12 +195,12 @@ ENDINGS = {
     ),
     "shared memory": (
         "import mmap\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(9)]\n[m.write(b'x' * (1 << 28)) for m in keep]",
-        "memory",
+        "disk_limit",
     ),
     "memory that is forgotten": (
         "import mmap, time\nkeep = [mmap.mmap(-1, 1 << 28) for _ in range(6)]\nfor m in keep:\n"
         "  m.write(b'x' * (1 << 28)); m.madvise(mmap.MADV_DONTNEED)\ntime.sleep(60)",
-        "memory",
+        "disk_limit",
     ),
     "memory of threads without their first": (
         "import ctypes, os, threading, time\ndef grow():\n  time.sleep(0.2)\n  x = b'x' * (400 << 20); time.sleep(60)\n"

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.inside import wire
-from code_chains.executors.inside.places import FOLDERS
+from code_chains.executors.inside.places import FOLDERS, remove
 from code_chains.executors.interpreter import Interpreter
 from code_chains.executors.launchers import LAUNCHERS, Box
 
@@ -465,7 +465,7 @@ def _give_back(held: _Held) -> None:
     if held.worker:
         held.worker.close()
     if held.folder:
-        shutil.rmtree(held.folder, ignore_errors=True)
+        remove(held.folder)
     held.worker = held.folder = None
 
 

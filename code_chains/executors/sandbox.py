@@ -365,7 +365,7 @@ class SandboxExecutor(Executor):
             "cache": CACHE,
             "probe": self._canary.request(),
             "shown": [path for path in readable if any(path.startswith(f"{place}/") for place in PLACES)],
-            "readable": [*readable, "/etc", *DEVICES],
+            "readable": [*readable, *DEVICES],
             "writable": [*DEVICES, *(PLACES if spaces else ())],
             "idle": self.idle,
             "seed": self.seed,

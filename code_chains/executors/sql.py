@@ -74,7 +74,7 @@ class SqlExecutor(Executor):
         load_extra("duckdb", "sql")
         self.max_rows = max_rows
         self._own = place is None
-        self._place = place or SandboxExecutor(limits=self.limits)
+        self._place = place or SandboxExecutor(limits=self.limits, preload=("duckdb",))
         self._program = PROGRAM.read_text(encoding="utf-8")
         self._closed = False
 
@@ -97,6 +97,10 @@ class SqlExecutor(Executor):
         finally:
             prepared.__exit__(None, None, None)
         return _told(done, self.limits.output_bytes)
+
+    def warm(self) -> None:
+        """Let the place get ready."""
+        self._place.warm()
 
     def close(self) -> None:
         """Refuse further runs; close the place unless it was given."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 from collections.abc import Iterable
 
 from .kernel import (
@@ -25,6 +26,7 @@ from .wire import Json
 FOLDERS = ("box", "tmp", "shm")
 """Working directory, temporary files, shared memory: all in one bounded file system."""
 CHUNK = 1 << 20
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def make(config: Json) -> int:
@@ -55,17 +57,28 @@ def user(uid: int) -> int:
     return uid
 
 
-def in_use(place: str) -> tuple[int, int]:
-    """Bytes and entries below a directory."""
+def in_use(root: int, most: int) -> tuple[int, int]:
+    """Bytes and entries below the places, counted up to about `most` entries; folders may be nested without end."""
     size = count = 0
-    for folder, names, files in os.walk(place):
-        count += len(names) + len(files)
-        for name in files:
-            try:
-                size += os.lstat(os.path.join(folder, name)).st_blocks * 512
-            except OSError:
-                continue
+    waiting = [os.open(folder, FOLDER, dir_fd=root) for folder in FOLDERS]
+    while waiting:
+        folder = waiting.pop()
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                count += 1
+                if count > most:
+                    break
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(os.open(entry.name, FOLDER, dir_fd=folder))
+                else:
+                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+        os.close(folder)
     return size, count
+
+
+def remove(path: str) -> None:
+    """Remove a directory, however deep it is."""
+    subprocess.run(["/bin/rm", "-rf", "--", path], check=False, stderr=subprocess.DEVNULL)
 
 
 def make_copies(root: int, config: Json) -> int:

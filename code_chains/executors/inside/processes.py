@@ -58,16 +58,18 @@ def over_limit(limits: Json, base: int) -> str | None:
         return "processes"
     if sum(max(0, resident(pid) - base) for pid in pids) > memory and sum(map(proportional, pids)) > memory:
         return "memory"
-    if os.getpid() == 1 and sockets() * BUFFER > memory:
+    if sockets(pids) * BUFFER > memory:
         return "memory"
     return None
 
 
-def sockets() -> int:
-    """How many unix sockets there are in this network; each may hold a buffer that belongs to no process."""
+def sockets(pids: list[int]) -> int:
+    """How many sockets there may be; each may hold a buffer that belongs to no process."""
     try:
-        with open("/proc/net/unix", "rb") as file:
-            return sum(1 for _ in file)
+        if os.getpid() == 1:  # The network is the run's own.
+            with open("/proc/net/unix", "rb") as file:
+                return sum(1 for _ in file)
+        return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in pids)
     except OSError:
         return 0
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import socket
 import time
@@ -83,7 +82,7 @@ class Watch:
         """Kill everything and go."""
         processes.kill_all()
         if not self.config["namespaces"]:
-            shutil.rmtree(self.config["root"], ignore_errors=True)
+            places.remove(self.config["root"])
         os._exit(0)
 
     def tell(self, message: Json, descriptors: tuple[int, ...] = ()) -> None:
@@ -267,10 +266,10 @@ class Watch:
         if self.config["namespaces"]:
             held = os.fstatvfs(self.root)
             return "files" if held.f_files - held.f_ffree > limits["files"] else None
-        used = [places.in_use(f"{self.config['root']}/{folder}") for folder in places.FOLDERS]
-        if sum(count for _, count in used) > limits["files"]:
+        size, count = places.in_use(self.root, limits["files"])
+        if count > limits["files"]:
             return "files"
-        return "disk" if sum(size for size, _ in used) > limits["disk"] + self.room else None
+        return "disk" if size > limits["disk"] + self.room else None
 
     def _wait(self, descriptors: list[int], seconds: float | None) -> set[int]:
         poll = select.poll()
