@@ -89,7 +89,22 @@ def _bytes(name: str, size: int | str) -> int:
     return amount
 
 
-class Executor(ABC):
+class Closing:
+    """What is closed on leaving a `with` block."""
+
+    def close(self) -> None:
+        """Give back what is held; closing twice is fine."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Executor(Closing, ABC):
     """A place where code runs.
 
     An executor is a context manager; `close` gives back what it holds. It may be used from several threads and tasks at
@@ -144,19 +159,11 @@ class Executor(ABC):
     def warm(self) -> None:  # noqa: B027 - there may be nothing to prepare
         """Begin what the first run would have to wait for, without waiting for it."""
 
-    def close(self) -> None:  # noqa: B027 - there may be nothing to give back
+    def close(self) -> None:
         """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Session(ABC):
+class Session(Closing, ABC):
     """Runs that share variables, imports, files and the working directory. It is a context manager.
 
     Each run either succeeds and commits, or leaves the state exactly as it was. A session is used by one run at a time, and
@@ -217,11 +224,3 @@ class Session(ABC):
     @abstractmethod
     def close(self) -> None:
         """End it."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

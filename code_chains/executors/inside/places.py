@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -63,15 +64,14 @@ def in_use(root: int, most: int) -> tuple[int, int]:
     waiting = [os.open(folder, FOLDER, dir_fd=root) for folder in FOLDERS]
     while waiting:
         folder = waiting.pop()
-        with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            for entry in entries:
+        with os.scandir(folder) as entries:
+            for entry in itertools.islice(entries, most + 1 - count):
                 count += 1
-                if count > most:
-                    break
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(os.open(entry.name, FOLDER, dir_fd=folder))
-                else:
-                    size += entry.stat(follow_symlinks=False).st_blocks * 512
+                with contextlib.suppress(OSError):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(os.open(entry.name, FOLDER, dir_fd=folder))
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_blocks * 512
         os.close(folder)
     return size, count
 
