@@ -156,7 +156,7 @@ class Executor(Closing, ABC):
         """
         raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
 
-    def warm(self) -> None:  # noqa: B027 - there may be nothing to prepare
+    def warm(self) -> None:
         """Begin what the first run would have to wait for, without waiting for it."""
 
     def close(self) -> None:
