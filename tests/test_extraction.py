@@ -108,7 +108,7 @@ def test_a_fence_of_json_is_read() -> None:
 def test_a_huge_reply_is_read_in_bounded_time(reply: str) -> None:
     began = time.monotonic()
     extract_code(reply)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(
