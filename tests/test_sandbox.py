@@ -344,3 +344,9 @@ def test_a_plain_process_is_warm_and_clean_as_well() -> None:
         before = at_rest()
         assert place.run("import os; os.listdir(), 'LEFT' in os.environ").result == "([], False)"
         assert soon(lambda: len(descendants()) <= before)
+
+
+def test_what_is_open_is_still_found_open_after_hundreds_of_runs() -> None:
+    with ProcessExecutor(preload=()) as place:
+        found = [place.run("1").isolation for _ in range(200)]
+    assert all(isolation is not None and "network" in isolation.open for isolation in found)

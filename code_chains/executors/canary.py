@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -25,6 +26,7 @@ class Canary:
         self._environment = environment
         self._lock = threading.Lock()
         self._request: dict[str, Any] | None = None
+        self._listener: socket.socket | None = None
         self._release: Callable[[], object] = lambda: None
 
     def request(self) -> dict[str, Any]:
@@ -36,7 +38,8 @@ class Canary:
                 path = os.path.join(folder, "canary")
                 with open(path, "w") as file:
                     file.write("canary")
-                listener = socket.create_server(("127.0.0.1", 0))
+                self._listener = listener = socket.create_server(("127.0.0.1", 0))
+                listener.setblocking(False)
                 port = listener.getsockname()[1]
                 self._request = {
                     "file": path,
@@ -47,11 +50,17 @@ class Canary:
                 self._release = weakref.finalize(self, _release, os.getpid(), listener, folder)
             return self._request
 
+    def hang_up(self) -> None:
+        """Let go of probes that got through, so that the next ones do."""
+        with self._lock, contextlib.suppress(OSError):
+            while self._listener is not None:
+                self._listener.accept()[0].close()
+
     def close(self) -> None:
         """Take the canaries away."""
         with self._lock:
             self._release()
-            self._request = None
+            self._request = self._listener = None
 
 
 def _release(pid: int, listener: socket.socket, folder: str) -> None:

@@ -323,6 +323,8 @@ class SandboxExecutor(Executor):
             raise ExecutorError(f"The sandbox broke: {frame.get('broken', 'it said nonsense')}.", is_retryable=True)
         found, layers = frame["probe"], tuple(frame.get("layers", ()))
         isolation = Isolation("none", self.launcher, **found, layers=layers)
+        if not isolation.network:
+            self._canary.hang_up()
         fitting: list[Level] = ["kernel", "landlock"]
         level: Level = next(
             (level for level in fitting if not isolation.open and set(REQUIRED[level]) <= set(layers)), "none"
