@@ -18,7 +18,7 @@ def take(name: str) -> None:
 
 def group() -> None:
     frame = sys.modules["pandas"].DataFrame({"kind": ["x", "y"], "value": [1, 2]})
-    repr(frame.groupby("kind").value.sum())
+    frame.groupby("kind").value.sum()
 
 
 def draw() -> None:
