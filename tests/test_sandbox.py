@@ -350,3 +350,41 @@ def test_what_is_open_is_still_found_open_after_hundreds_of_runs() -> None:
     with ProcessExecutor(preload=()) as place:
         found = [place.run("1").isolation for _ in range(200)]
     assert all(isolation is not None and "network" in isolation.open for isolation in found)
+
+
+def test_exactly_the_limit_of_output_is_no_flood() -> None:
+    with SandboxExecutor(limits=Limits(output=10), preload=()) as box:
+        assert [box.run(f"print('x' * {n})").status for n in (9, 10)] == ["ok", "output_limit"]
+
+
+def test_closing_ends_a_run_that_is_under_way() -> None:
+    box = SandboxExecutor(preload=())
+    box.run("1")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(box.run, "import time; time.sleep(8)")
+        time.sleep(0.3)
+        box.close()
+        with pytest.raises(ExecutorError):
+            running.result(5)
+
+
+def test_too_many_tables_are_refused(box: SandboxExecutor) -> None:
+    with pytest.raises(InputError, match="At most"):
+        box.run("1", variables={f"x{n}": np.zeros(1) for n in range(120)})
+
+
+def test_a_program_that_keeps_connections_does_not_take_them_from_the_next(servers: list[int]) -> None:
+    code = f"import socket\nkeep = [socket.create_connection(('localhost', {servers[0]})) for _ in range(70)]"
+    ask = f"import urllib.request; urllib.request.urlopen('http://localhost:{servers[0]}', timeout=3).read()"
+    with SandboxExecutor(network=[f"localhost:{servers[0]}"], preload=()) as box:
+        assert box.run(code).ok
+        assert box.run(ask).result == "b'hello'"
+
+
+def test_one_broken_launcher_weakens_the_box_by_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bwrap").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with SandboxExecutor(require="none", preload=()) as box, ThreadPoolExecutor(8) as pool:
+        found = {run.isolation.launcher for run in pool.map(box.run, ["1"] * 8) if run.isolation}
+    assert found == {"namespaces"}

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -225,3 +226,69 @@ def test_in_a_forked_process_a_session_refuses_and_the_executor_works(place: San
 def test_an_executor_without_state_says_so() -> None:
     with pytest.raises(ConfigurationError, match="keeps state"):
         ScriptedExecutor(lambda code: "").session()
+
+
+def test_a_rollback_after_a_failure_takes_back_the_last_success(session: Session) -> None:
+    session.run("x = 1; open('f', 'w').write('1')")
+    session.run("1 / 0")
+    session.rollback()
+    assert session.run("import os; 'x' in globals(), os.path.exists('f')").result == "(False, False)"
+
+
+def test_files_that_a_failed_run_was_given_are_gone_with_it(session: Session, sales: Path) -> None:
+    session.run("open('a', 'w').write('mine')")
+    session.run("1 / 0", files={"a": sales, "b": sales})
+    assert session.run("import os; open('a').read(), os.listdir()").result == "('mine', ['a'])"
+
+
+def test_files_can_be_given_to_run_after_run(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "big").write_bytes(bytes(3 << 20))
+    session.run("open('own', 'wb').write(bytes(3 << 20))", files={"big": tmp_path / "big"})
+    assert session.run("len(open('big', 'rb').read())", files={"big": tmp_path / "big"}).result == str(3 << 20)
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused_and_the_session_lives(session: Session, sales: Path) -> None:
+    session.run("import os; os.mkdir('data'); x = 1")
+    with pytest.raises(InputError, match="data"):
+        session.run("x = 2", files={"data": sales})
+    assert session.run("x").result == "1"
+
+
+def test_one_checkpoint_can_be_renewed_for_ever(session: Session) -> None:
+    session.run("open('f', 'wb').write(bytes(2 << 20)); x = 0")
+    for _ in range(12):
+        session.run("x += 1")
+        session.checkpoint("same")
+    session.run("x = -1")
+    session.restore("same")
+    assert session.run("x").result == "12"
+
+
+def test_a_working_directory_that_was_removed_is_back_after_the_failure(session: Session) -> None:
+    session.run("import os, shutil; os.mkdir('sub'); os.chdir('sub')")
+    session.run("shutil.rmtree(os.getcwd()); 1 / 0")
+    assert session.run("os.path.basename(os.getcwd())").result == "'sub'"
+
+
+def test_what_was_put_back_is_no_new_artifact(session: Session) -> None:
+    session.run("open('a', 'w').write('one')")
+    failed = session.run("open('a', 'w').write('two'); 1 / 0")
+    session.run("open('a', 'w').write('three')")
+    session.rollback()
+    assert (failed.artifacts, session.run("5").artifacts) == ((), ())
+
+
+def test_timers_do_not_go_on_between_runs(session: Session) -> None:
+    session.run(
+        "import signal; ticks = []; signal.signal(signal.SIGALRM, lambda *_: ticks.append(1))\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)"
+    )
+    time.sleep(0.3)
+    assert session.run("len(ticks) < 2").result == "True"
+
+
+def test_what_printed_too_much_has_no_effect(place: SandboxExecutor) -> None:
+    with SandboxExecutor(limits=Limits(output=1000), preload=()) as box, box.session() as session:
+        for number in range(20):
+            session.run(f"y{number} = 1; print('a' * 1500)")
+        assert session.run("[name for name in globals() if name.startswith('y')]").result == "[]"

@@ -52,11 +52,12 @@ def destinations(given: Iterable[str]) -> tuple[Destination, ...]:
     found = []
     for address in given:
         host, _, port = str(address).rpartition(":")
-        if not _NAME.fullmatch(host) or not port.isdigit() or not 0 < int(port) < 65536:
+        host = host.lower()
+        if not _NAME.fullmatch(host) or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
             raise ConfigurationError("network", address, 'hosts with their ports, e.g. ["api.example.org:443"]')
         if host not in inside:
             inside[host] = _literal(host) or f"127.0.77.{len(inside) + 1}"
-        found.append(Destination(host.lower(), int(port), inside[host]))
+        found.append(Destination(host, int(port), inside[host]))
     if len(inside) > 200:
         raise ConfigurationError("network", f"{len(inside)} hosts", "at most 200 hosts")
     return tuple(found)
@@ -83,7 +84,6 @@ class Gate:
     def __init__(self, allowed: tuple[Destination, ...]) -> None:
         self.allowed = allowed
         self._loop = asyncio.new_event_loop()
-        self._free = asyncio.Semaphore(CONNECTIONS)
         self._thread = threading.Thread(target=self._loop.run_forever, name="code_chains-gate", daemon=True)
         self._thread.start()
 
@@ -95,22 +95,39 @@ class Gate:
         return future.cancel
 
     async def _serve(self, sockets: list[socket.socket]) -> None:
+        """Until this is cancelled with the box: then its connections end as well."""
         async with AsyncExitStack() as stack:
+            free = asyncio.Semaphore(CONNECTIONS)
+            tasks: set[asyncio.Task[None]] = set()
+            stack.callback(lambda: [task.cancel() for task in tasks])
             for place, one in zip(sockets, self.allowed, strict=True):
                 place.setblocking(False)
-                carry = partial(self._carry, one)
+                carry = partial(self._carry, one, free, tasks)
                 await stack.enter_async_context(await asyncio.start_server(carry, sock=place))
             await asyncio.Event().wait()
 
-    async def _carry(self, one: Destination, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with self._free:
-            try:
+    async def _carry(
+        self,
+        one: Destination,
+        free: asyncio.Semaphore,
+        tasks: set[asyncio.Task[None]],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        ends = [writer]
+        try:
+            async with free:
                 far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(one.host, one.port), 30)
-            except (OSError, TimeoutError):
-                writer.close()
-                return
-            await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
-            for end in (writer, far_writer):
+                ends.append(far_writer)
+                await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
+        except (OSError, TimeoutError):
+            return
+        finally:
+            tasks.discard(task)
+            for end in ends:
                 end.close()
 
     def close(self) -> None:

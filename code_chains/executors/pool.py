@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import select
 import shutil
 import socket
 import subprocess
@@ -78,15 +77,23 @@ class Fork:
         self.listening: list[int] = []
         self.flooded = False
         self._stack = ExitStack()
+        try:
+            self._open_all()
+        except OSError as error:
+            self._stack.close()
+            raise ExecutorError(f"No box can be made here: {error}.", is_retryable=True) from error
+        self.kept = {self._result: bytearray(), self.stdout: bytearray(), self.stderr: bytearray()}
+        self._most = {self._result: said, self.stdout: output, self.stderr: output}
+        self._open = set(self.kept)
+
+    def _open_all(self) -> None:
+        """Our ends and theirs."""
         self.control, theirs = wire.pair()
         self._stack.callback(self.control.close)
         self.control.setblocking(False)
         self._theirs = [theirs.detach()]
-        self._result, self.stdout, self.stderr = (self._pipe() for _ in range(3))
-        self.kept = {self._result: bytearray(), self.stdout: bytearray(), self.stderr: bytearray()}
-        self._most = {self._result: said, self.stdout: output, self.stderr: output}
-        self._open = set(self.kept)
         self._stack.callback(self._drop_theirs)
+        self._result, self.stdout, self.stderr = (self._pipe() for _ in range(3))
 
     def _pipe(self) -> int:
         read, write = os.pipe()
@@ -122,7 +129,7 @@ class Fork:
     @property
     def ended(self) -> bool:
         """Whether the watcher said how a run ended, or there is nobody left to say so."""
-        return self.told is not None or self.failed is not None
+        return self.told is not None or self.failed is not None or self._closed
 
     @property
     def done(self) -> bool:
@@ -166,8 +173,9 @@ class Fork:
         except BlockingIOError:
             return
         kept = self.kept[descriptor]
-        kept += data[: self._most[descriptor] - len(kept)]
-        self.flooded = self.flooded or (bool(data) and len(kept) >= self._most[descriptor])
+        room = self._most[descriptor] - len(kept)
+        kept += data[:room]
+        self.flooded = self.flooded or len(data) > room
         if not data:
             self._open.discard(descriptor)
         if descriptor == self._result:
@@ -219,6 +227,7 @@ class Fork:
     def close(self) -> None:
         """End everything that was started and give back what it held. Closing twice is fine."""
         if not self._closed:
+            self.hang_up()  # A forked process may still hold this end.
             asked = not self._theirs
             self._stack.close()
             if asked:
@@ -328,8 +337,13 @@ class Worker:
 
     def greeting(self) -> dict[str, Any]:
         """What it said when it was ready; empty while it is not."""
-        if self.hello is None and select.select([self._line], [], [], 0)[0]:
-            self.hello, _ = wire.receive(self._line)
+        with self._lock, contextlib.suppress(OSError):
+            if self.hello is None:
+                self._line.setblocking(False)
+                try:
+                    self.hello, _ = wire.receive(self._line)
+                finally:
+                    self._line.setblocking(True)
         return self.hello or {}
 
     def retire(self) -> None:
@@ -441,12 +455,16 @@ class Pool:
     def close(self) -> None:
         """End everything."""
         with self._lock:
+            for fork in list(self._held.forks):
+                if fork not in self._held.ready and fork is not self._held.spare:
+                    fork.hang_up()  # Whoever drives it closes it.
+                    self._held.forks.discard(fork)
             _give_back(self._held)
 
     def forget(self) -> None:
         """In a forked process: everything here is the parent's."""
         self._lock = threading.Lock()
-        for fork in [*self._held.ready, *([self._held.spare] if self._held.spare else [])]:
+        for fork in list(self._held.forks):
             fork._stack.close()
         if self._held.worker:
             self._held.worker.abandon()

@@ -38,6 +38,10 @@ class Request:
         try:
             values = check_variables(variables)
             tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
+            if len(tables) > DESCRIPTORS // 2:
+                raise InputError(
+                    f"At most {DESCRIPTORS // 2} arrays and frames can be given; {len(tables)} were. Use files."
+                )
             self._tables = [self._hold(partial(WRITERS[kind], values[name])) for name, kind in tables.items()]
             body = {
                 "code": code,
@@ -73,7 +77,8 @@ class Request:
         names, room = list(self.files), sum(os.fstat(descriptor).st_size for descriptor in self.files.values())
         for start in range(0, len(names), DESCRIPTORS // 2):
             some = names[start : start + DESCRIPTORS // 2]
-            fork.say({"op": "files", "names": some, "room": room}, [self.files[name] for name in some])
+            sent = {"op": "files", "names": some, "room": 0 if start else room, "cell": message["op"] == "cell"}
+            fork.say(sent, [self.files[name] for name in some])
         fork.say(message, [self._body, *self._tables])
 
     def __enter__(self) -> Self:

@@ -245,9 +245,15 @@ class SandboxExecutor(Executor):
             failed.append(f"it took more than {START:g} seconds to start" if fork.failed is None else fork.failed)
             fork.close()
             self._pool.drop()
-            if not self._proven and len(self._launchers) > 1:
-                del self._launchers[0]
+            self._weaken(fork)
         raise self._no_box(failed[-1])
+
+    def _weaken(self, fork: Fork) -> None:
+        """Try the next launcher, if it was the first one that could not build this box, and none has built any yet."""
+        with self._lock:
+            failed = fork.worker.plan.launcher
+            if not self._proven and len(self._launchers) > 1 and self._launchers[0] == failed and fork.root is None:
+                del self._launchers[0]
 
     def _has_threads(self, fork: Fork) -> bool:
         """Whether a library that was loaded ahead runs threads: they would be missing in every fork."""
@@ -322,7 +328,8 @@ class SandboxExecutor(Executor):
         if "probe" not in frame:
             raise ExecutorError(f"The sandbox broke: {frame.get('broken', 'it said nonsense')}.", is_retryable=True)
         found, layers = frame["probe"], tuple(frame.get("layers", ()))
-        isolation = Isolation("none", self.launcher, **found, layers=layers)
+        launcher = fork.worker.plan.launcher
+        isolation = Isolation("none", launcher, **found, layers=layers)
         if not isolation.network:
             self._canary.hang_up()
         fitting: list[Level] = ["kernel", "landlock"]
@@ -333,7 +340,7 @@ class SandboxExecutor(Executor):
         if order.index(level) < order.index(self.require):
             wanting = [*isolation.open, *(name for name in REQUIRED[self.require] if name not in layers)]
             raise IsolationError(f"Nothing was run: inside the sandbox {', '.join(wanting)} was found open.")
-        return Isolation(level, self.launcher, **found, layers=layers)
+        return Isolation(level, launcher, **found, layers=layers)
 
     def _no_box(self, said: str) -> ExecutorError:
         said = said or "no reason was given"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from code_chains.errors import ExecutorError, SessionError
+from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors.artifacts import Haul, collect, views
 from code_chains.executors.base import Session
 from code_chains.executors.drive import Steps, Wait, adrive, drive
@@ -141,7 +141,12 @@ class SandboxSession(Session):
                 fork.say({"op": "stop"})
             yield Wait(fork, "ended", self._executor.waiting)
             self._must_live(fork)
+            if unusable := (fork.told or {}).get("unusable"):
+                raise InputError(str(unusable))
+            committed = bool((fork.told or {}).get("ended", {}).get("ok"))
             execution = self._outcome(fork, time.monotonic() - began, set(request.files))
+        if committed and not execution.ok:  # It ended well, but had printed too much before that was seen.
+            yield from self._ask({"op": "back"})
         if execution.ok and check is not None and not check(execution):
             yield from self._ask({"op": "back"})
             return _refused(execution)
@@ -150,12 +155,19 @@ class SandboxSession(Session):
     def _outcome(self, fork: Fork, seconds: float, inputs: set[str]) -> Execution:
         fork.drain()
         haul = Haul(self._executor.limits.artifacts_bytes)
-        if fork.root is not None:
+        if fork.root is not None and (fork.told or {}).get("ended", {}).get("ok"):
             collect(fork.root, haul, inputs=inputs, before=self._known)
-            self._known = haul.marks
         if len(fork.frames) > 1:
             views(fork.frames[1], haul)
+        self._look_around(fork)
         return self._executor.execution(fork, seconds, haul)
+
+    def _look_around(self, fork: Fork) -> None:
+        """Know the files that are there, so that those of the next run can be told from them."""
+        if fork.root is not None:
+            seen = Haul(0)
+            collect(fork.root, seen)
+            self._known = seen.marks
 
     def _ask(self, message: dict[str, Any]) -> Steps[None]:
         fork = yield from self._box()
@@ -164,6 +176,7 @@ class SandboxSession(Session):
         self._must_live(fork)
         if missing := (fork.told or {}).get("missing"):
             raise SessionError(str(missing))
+        self._look_around(fork)
 
     def _box(self) -> Generator[Wait, None, Fork]:
         if self._pid != os.getpid():

@@ -23,8 +23,8 @@ class Mark(NamedTuple):
 class Mirror:
     """Keeps a directory's contents in another directory. Both are given by descriptor; only what changed is copied."""
 
-    def __init__(self, live: int, copy: int) -> None:
-        self.live, self.copy = live, copy
+    def __init__(self, live: int, copy: int, name: str = "") -> None:
+        self.live, self.copy, self.name = live, copy, name
         self.marks: dict[str, Mark] = {}
 
     def save(self) -> None:

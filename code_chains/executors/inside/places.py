@@ -86,7 +86,7 @@ def make_copies(root: int, config: Json) -> int:
     os.mkdir(HIDDEN, 0o700, dir_fd=root)
     if config["namespaces"]:
         limits = config["limits"]
-        options = f"mode=0700,size={4 * limits['disk']},nr_inodes={4 * limits['files']}"
+        options = f"mode=0700,size={11 * limits['disk']},nr_inodes={11 * limits['files']}"
         mount("tmpfs", f"/proc/self/fd/{root}/{HIDDEN}", "tmpfs", MS_NOSUID | MS_NODEV, options)
     return os.open(HIDDEN, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
 

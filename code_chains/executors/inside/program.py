@@ -148,7 +148,7 @@ def rehearse() -> None:
 
 def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
     """Run what comes: one program and end, or each in a fork that is the new state if it went well."""
-    names, room = cell.fresh(), config["limits"]["artifacts"]
+    names, room, here = cell.fresh(), config["limits"]["artifacts"], os.getcwd()
     confine.limit(config["limits"], confined=config["confined"])
     rehearse()
     while True:
@@ -166,6 +166,8 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
             me, line = os.getpid(), socket.socket(fileno=move_up(descriptors.pop(), config["limits"]))
             if not message["number"]:
                 continue
+            with contextlib.suppress(OSError):
+                os.chdir(here)  # It may be another directory of the same name, put back after a failure.
         request = request_from(descriptors)
         names |= request["variables"] | tables.read(request["tables"])
         source = f"<code-{message['number']}>" if keep else cell.SOURCE
@@ -175,6 +177,8 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
         tell(result, ending)
         if not keep:
             os._exit(0)
+        with contextlib.suppress(OSError):
+            here = os.getcwd()
         go_on(line, ok=ending["status"] == "ok")
 
 
@@ -190,7 +194,12 @@ def request_from(descriptors: list[int]) -> Json:
 
 def go_on(line: socket.socket, *, ok: bool) -> None:
     """Say how it went, and go on in a process of one thread: others would go on writing into a state that is kept."""
-    several = len(sys._current_frames()) > 1
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)
+    try:
+        several = len(os.listdir("/proc/self/task")) > 1
+    except OSError:
+        several = True
     pid = os.fork() if several else os.getpid()
     if pid:
         wire.send(line, {"ok": ok, "pid": pid})

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from . import loopback, places, processes, program, wire
 from .kernel import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
-from .mirror import Mirror
+from .mirror import Mirror, remove
 from .wire import Json
 
 TICK = 0.02
@@ -59,12 +59,14 @@ class Watch:
     copies: int = -1
     room: int = 0
     base: int = 0
+    begun: bool = False
+    unusable: str | None = None
 
     # -- what the host says -------------------------------------------------------------------------------------------
 
     def serve(self) -> NoReturn:
         """Do what the host says until it hangs up, or nothing came for too long."""
-        while self._wait([self.host.fileno(), self.worker], self.config["idle"] if self.mirror else None) & {
+        while self._wait([self.host.fileno(), self.worker], self.config["idle"] if self.copies >= 0 else None) & {
             self.host.fileno()
         }:
             message, descriptors = wire.receive(self.host)
@@ -92,13 +94,18 @@ class Watch:
         except OSError:
             self.end()
 
-    def on_files(self, descriptors: list[int], names: list[str], room: int) -> None:
-        """Copy files into the working directory."""
-        self.room = room
-        if self.config["namespaces"]:
-            places.grow(self.config["limits"]["disk"] + room)
+    def on_files(self, descriptors: list[int], names: list[str], room: int, cell: bool) -> None:
+        """Copy files into the working directory; those of a session's run are part of what a failure takes back."""
+        if cell:
+            self._save()
+        self.room += room
+        if self.config["namespaces"] and room:
+            places.grow(self.config["limits"]["disk"] + self.room)
         for name, descriptor in zip(names, descriptors, strict=True):
-            places.put(self.root, name, descriptor, 0 if self.config["namespaces"] else self.config["uid"])
+            try:
+                places.put(self.root, name, descriptor, 0 if self.config["namespaces"] else self.config["uid"])
+            except OSError as error:
+                self.unusable = f"The file {name!r} cannot be put into the working directory: {error.strerror}."
 
     def on_run(self, descriptors: list[int]) -> Json:
         """Run one program to its end and to that of all it started."""
@@ -114,19 +121,38 @@ class Watch:
 
     def on_cell(self, descriptors: list[int], number: int) -> Json:
         """Run one program of a session in a fork of its state, which becomes the state if it goes well."""
-        self._mirror().save()
-        fork = self._fork(descriptors, number)
+        self._save()
+        self.begun = False
+        unusable, self.unusable = self.unusable, None
+        fork = None if unusable else self._fork(descriptors, number)
+        if unusable:
+            self._mirror().restore()
+            return {"unusable": unusable}
         if fork is None:
             return {"broken": "the process that held its state is gone"}
         ending = self._watch(fork)
         if ending["ok"]:
-            self.forget(self.before)
-            self.before, self.current = self.current, fork
-            whole = self._kill_others()
-        else:
-            whole = self._kill_others()
+            self._commit(fork)
+        whole = self._kill_others()
+        if not ending["ok"]:
             self._mirror().restore()
         return {"ended": ending} if whole else {"broken": "processes that it started could not be ended"}
+
+    def _save(self) -> None:
+        """Keep the files as they are before a run, once for each."""
+        if not self.begun:
+            self._kill_others()
+            self._mirror().save()
+            self.begun = True
+
+    def _commit(self, fork: State) -> None:
+        """The fork is the state from now on; the one before is held with its files, the one before that is let go."""
+        older, self.before = self.before, self.current
+        self.before.mirror, self.mirror = self.mirror, None
+        if older is not None:
+            older.line.close()
+            self.mirror = older.mirror  # What it has copied already need not be copied again.
+        self.current = fork
 
     def on_back(self, descriptors: list[int]) -> Json:
         """Return to the state before the last run."""
@@ -135,7 +161,9 @@ class Watch:
         self.forget(self.current)
         self.current, self.before = self.before, None
         self._kill_others()
-        self._mirror().restore()
+        if self.current.mirror:
+            self.current.mirror.restore()
+            self.forget_files(self.current)
         return {"done": True}
 
     def on_save(self, descriptors: list[int], name: str) -> Json:
@@ -144,10 +172,13 @@ class Watch:
         if fork is None:
             return {"broken": "the process that held its state is gone"}
         self.forget(self.saved.pop(name, None))
-        folder = f"{len(os.listdir(self._copies()))}-{time.monotonic_ns()}"
-        os.mkdir(folder, dir_fd=self._copies())
-        fork.mirror = Mirror(self.root, os.open(folder, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()))
-        fork.mirror.save()
+        self._kill_others(fork)
+        fork.mirror = self._new_mirror()
+        try:
+            fork.mirror.save()
+        except OSError as error:
+            self.forget(fork)
+            return {"missing": f"The checkpoint could not be kept: {error.strerror}."}
         self.saved[name] = fork
         return {"done": True}
 
@@ -162,8 +193,9 @@ class Watch:
         self.forget(there)
         self.forget(self.before)
         self.before, self.current = None, fork
-        held.mirror.restore() if held.mirror else None
-        self._mirror().save()
+        self._kill_others()
+        if held.mirror:
+            held.mirror.restore()
         return {"done": True}
 
     # -- states -------------------------------------------------------------------------------------------------------
@@ -187,11 +219,18 @@ class Watch:
         """Let a state go."""
         if state is not None:
             state.line.close()
-            if state.mirror:
-                os.close(state.mirror.copy)
+            self.forget_files(state)
 
-    def _kill_others(self) -> bool:
-        kept = [self.current, *([self.before] if self.before else []), *self.saved.values()]
+    def forget_files(self, state: State) -> None:
+        """Let a state's copies of files go."""
+        if state.mirror:
+            os.close(state.mirror.copy)
+            with contextlib.suppress(OSError):
+                remove(self._copies(), state.mirror.name)
+            state.mirror = None
+
+    def _kill_others(self, *more: State) -> bool:
+        kept = [self.current, *([self.before] if self.before else []), *self.saved.values(), *more]
         return processes.kill_all(but=[state.pid for state in kept])
 
     def _copies(self) -> int:
@@ -202,9 +241,13 @@ class Watch:
 
     def _mirror(self) -> Mirror:
         if self.mirror is None:
-            os.mkdir("now", dir_fd=self._copies())
-            self.mirror = Mirror(self.root, os.open("now", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()))
+            self.mirror = self._new_mirror()
         return self.mirror
+
+    def _new_mirror(self) -> Mirror:
+        name = str(time.monotonic_ns())
+        os.mkdir(name, dir_fd=self._copies())
+        return Mirror(self.root, os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()), name)
 
     # -- while a program runs -----------------------------------------------------------------------------------------
 
