@@ -431,6 +431,7 @@ def test_half_characters_become_whole_ones(box: SandboxExecutor) -> None:
 
 
 HANDS_OFF = {
+    "what others read": "import fcntl; fcntl.fcntl(os.open(os.path.dirname(os.__file__), 0), fcntl.F_NOTIFY, 1)",
     "its limits": "resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))",
     "its scheduling": "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))",
     "its priority": "os.setpriority(os.PRIO_PROCESS, 1, 19)",

@@ -128,6 +128,7 @@ ON_ITSELF = {
 OPTIONS = {
     "setsockopt": (54, 208, 2, (7, 8, 32, 33)),
     "prctl": (157, 167, 0, (PR_SET_DUMPABLE,)),
+    "fcntl": (72, 25, 1, (1024, 1026)),  # Leases, and notices of what others read in a directory.
     "ioctl": (16, 29, 1, (0x5412, 0x541C, 0x5423)),  # Typing into terminals, and their drivers.
 }
 LAST_KNOWN = 469
