@@ -104,7 +104,7 @@ def kind(root: int, path: str) -> int | None:
 def copy_file(source: int, target: int, path: str, known: os.stat_result) -> None:
     """Copy a regular file with its holes, mode and time."""
     read = os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=source)
-    write = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600, dir_fd=target)
+    write = writable(target, path)
     try:
         os.ftruncate(write, 0)
         os.ftruncate(write, known.st_size)
@@ -118,6 +118,16 @@ def copy_file(source: int, target: int, path: str, known: os.stat_result) -> Non
     finally:
         os.close(read)
         os.close(write)
+
+
+def writable(root: int, path: str) -> int:
+    """A file to write to; one that its owner may only read is made anew."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW
+    try:
+        return os.open(path, flags, 0o600, dir_fd=root)
+    except PermissionError:
+        os.unlink(path, dir_fd=root)
+        return os.open(path, flags, 0o600, dir_fd=root)
 
 
 def data_from(descriptor: int, place: int, size: int) -> int:
