@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence as Several
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import LanguageModelInput
@@ -25,6 +24,7 @@ from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.checks import Check
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors.base import Closing
 from code_chains.models import for_code, resolve_model
 from code_chains.usage import UsageMeter
 
@@ -33,7 +33,7 @@ __all__ = ["CodeChain", "create_code_chain"]
 _KEPT = ("code", "problems", "execution", "output", "verdict")
 
 
-class CodeChain(Sequence):
+class CodeChain(Sequence, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the story of its answer out.
 
     Reads `query` and, where given, `files`, `variables`, `context` and `history`. Adds `code`, `problems`, `execution`,
@@ -62,14 +62,6 @@ class CodeChain(Sequence):
         """Give back what the executor made for this chain holds; one that was passed in stays open."""
         if self.owned:
             self.owned.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _warm(place: Executor) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from code_chains.executors.inside.places import FOLDER
 from code_chains.state import Artifact
 
 __all__ = ["Haul", "any_file", "collect", "views"]
@@ -57,7 +58,7 @@ def collect(root: int, haul: Haul, *, inputs: Collection[str] = (), before: Mark
         before: Marks of the files that were there before.
     """
     try:
-        top = os.open("box", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+        top = os.open("box", FOLDER, dir_fd=root)
     except OSError:
         return
     for name, folder, known in _files(top):
@@ -103,8 +104,7 @@ def _files(top: int) -> Iterator[tuple[str, int, os.stat_result]]:
                         if stat.S_ISREG(known.st_mode):
                             yield above + name, folder, known
                         elif stat.S_ISDIR(known.st_mode) and depth < DEPTH and len(waiting) < COUNT:
-                            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-                            waiting.append((f"{above}{name}/", os.open(name, flags, dir_fd=folder), depth + 1))
+                            waiting.append((f"{above}{name}/", os.open(name, FOLDER, dir_fd=folder), depth + 1))
             finally:
                 os.close(folder)
     finally:

@@ -23,6 +23,7 @@ from code_chains.executors.inside import wire
 from code_chains.executors.inside.places import FOLDERS, remove
 from code_chains.executors.interpreter import Interpreter
 from code_chains.executors.launchers import LAUNCHERS, Box
+from code_chains.state import Isolation
 
 __all__ = ["Fork", "Plan", "Pool", "Worker"]
 
@@ -63,6 +64,7 @@ class Fork:
     Attributes:
         frames: What the program's process said, as JSON objects.
         told: What the watcher said last about a run or a request.
+        isolation: What the probe found, once that was judged.
         failed: Why there is no box, once that is known.
         listening: Sockets of the box on which connections to allowed addresses arrive.
         root: Descriptor of the directory with the places the program writes to; None until the box is built.
@@ -74,6 +76,7 @@ class Fork:
         self.told: dict[str, Any] | None = None
         self.failed: str | None = None
         self.root: int | None = None
+        self.isolation: Isolation | None = None
         self.listening: list[int] = []
         self.flooded = False
         self._stack = ExitStack()
@@ -234,6 +237,11 @@ class Fork:
                 self.worker.let_go()
 
 
+def _user() -> int:
+    """A user of the host that is likely nobody else's, to be instead of root."""
+    return 61184 + next(_users) % 4335
+
+
 def _frame(line: bytes) -> dict[str, Any] | None:
     """A JSON object, whatever the program wrote; half characters (lone surrogates) become "?"."""
     try:
@@ -258,7 +266,7 @@ class Worker:
         self._lock = threading.Lock()
         self._stack = ExitStack()
         as_root = os.geteuid() == 0
-        self.uid = 61184 + next(_users) % 4335 if as_root and plan.launcher != "none" else 0
+        self.uid = _user() if as_root and plan.launcher != "none" else 0
         self._line, theirs = wire.pair()
         self._stack.callback(self._line.close)
         self._log, log = os.pipe()
@@ -305,7 +313,7 @@ class Worker:
             box, temporary, shared = (f"{root}/{folder}" for folder in FOLDERS)
             message["environment"] = {**self.plan.config["environment"], "HOME": box, "TMPDIR": temporary}
             message["writable"] = [*self.plan.config["writable"], box, temporary, shared]
-            message["uid"] = 61184 + next(_users) % 4335 if self.uid else 0
+            message["uid"] = _user() if self.uid else 0
             if self.uid:
                 os.chmod(root, 0o711)  # noqa: S103 - the run's user must come through
         with self._lock:

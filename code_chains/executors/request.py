@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 from code_chains.errors import InputError
+from code_chains.executors.base import Closing
 from code_chains.executors.inside.wire import DESCRIPTORS
 from code_chains.executors.pool import Fork
 from code_chains.inputs import check_files, check_variables, table_kind
@@ -19,7 +19,7 @@ from code_chains.inputs import check_files, check_variables, table_kind
 __all__ = ["Request"]
 
 
-class Request:
+class Request(Closing):
     """A run's code, variables and files, checked and opened before anything starts.
 
     Args:
@@ -81,12 +81,8 @@ class Request:
             fork.say(sent, [self.files[name] for name in some])
         fork.say(message, [self._body, *self._tables])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Let go of the descriptors; what was sent has its own."""
         self._stack.close()
 
 

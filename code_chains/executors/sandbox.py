@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
@@ -235,7 +236,7 @@ class SandboxExecutor(Executor):
                     fork.close()
                     continue
                 if fork.ready and fork.failed is None:
-                    self._judge(fork)
+                    fork.isolation = self._judge(fork)
                     self._proven = True
                     self._open_gate(fork)
                     return fork
@@ -301,7 +302,7 @@ class SandboxExecutor(Executor):
             duration=float(told.get("seconds", seconds)),
             peak_memory=_whole(told.get("peak")) or _whole(fork.frames[-1].get("peak")),
             truncated=fork.flooded or haul.truncated,
-            isolation=self._judge(fork),
+            isolation=fork.isolation,
         )
 
     def _ending(self, fork: Fork, told: Mapping[str, Any]) -> Ending:
@@ -328,8 +329,7 @@ class SandboxExecutor(Executor):
         if "probe" not in frame:
             raise ExecutorError(f"The sandbox broke: {frame.get('broken', 'it said nonsense')}.", is_retryable=True)
         found, layers = frame["probe"], tuple(frame.get("layers", ()))
-        launcher = fork.worker.plan.launcher
-        isolation = Isolation("none", launcher, **found, layers=layers)
+        isolation = Isolation("none", fork.worker.plan.launcher, **found, layers=layers)
         if not isolation.network:
             self._canary.hang_up()
         fitting: list[Level] = ["kernel", "landlock"]
@@ -340,7 +340,7 @@ class SandboxExecutor(Executor):
         if order.index(level) < order.index(self.require):
             wanting = [*isolation.open, *(name for name in REQUIRED[self.require] if name not in layers)]
             raise IsolationError(f"Nothing was run: inside the sandbox {', '.join(wanting)} was found open.")
-        return Isolation(level, launcher, **found, layers=layers)
+        return replace(isolation, level=level)
 
     def _no_box(self, said: str) -> ExecutorError:
         said = said or "no reason was given"

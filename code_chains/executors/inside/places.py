@@ -88,7 +88,7 @@ def make_copies(root: int, config: Json) -> int:
         limits = config["limits"]
         options = f"mode=0700,size={11 * limits['disk']},nr_inodes={11 * limits['files']}"
         mount("tmpfs", f"/proc/self/fd/{root}/{HIDDEN}", "tmpfs", MS_NOSUID | MS_NODEV, options)
-    return os.open(HIDDEN, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
+    return os.open(HIDDEN, FOLDER, dir_fd=root)
 
 
 def make_private(disk: int, files: int, shown: Iterable[str]) -> int:
@@ -137,7 +137,7 @@ def grow(disk: int) -> None:
 
 def put(root: int, name: str, source: int, uid: int) -> None:
     """Copy a file from its descriptor into the working directory, read-only."""
-    folder = os.open("box", os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
+    folder = os.open("box", FOLDER, dir_fd=root)
     *above, last = name.split("/")
     for part in above:
         try:
@@ -146,7 +146,7 @@ def put(root: int, name: str, source: int, uid: int) -> None:
                 os.chown(part, uid, uid, dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
             pass
-        inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+        inner = os.open(part, FOLDER, dir_fd=folder)
         os.close(folder)
         folder = inner
     with contextlib.suppress(FileNotFoundError):

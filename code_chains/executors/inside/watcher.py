@@ -124,10 +124,10 @@ class Watch:
         self._save()
         self.begun = False
         unusable, self.unusable = self.unusable, None
-        fork = None if unusable else self._fork(descriptors, number)
         if unusable:
             self._mirror().restore()
             return {"unusable": unusable}
+        fork = self._fork(descriptors, number)
         if fork is None:
             return {"broken": "the process that held its state is gone"}
         ending = self._watch(fork)
@@ -247,7 +247,7 @@ class Watch:
     def _new_mirror(self) -> Mirror:
         name = str(time.monotonic_ns())
         os.mkdir(name, dir_fd=self._copies())
-        return Mirror(self.root, os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._copies()), name)
+        return Mirror(self.root, os.open(name, places.FOLDER, dir_fd=self._copies()), name)
 
     # -- while a program runs -----------------------------------------------------------------------------------------
 
