@@ -88,11 +88,13 @@ class Problem(Record):
         check: Name of the check, e.g. `parses`.
         message: What is wrong and what to do instead, as one sentence.
         line: Line in the program, from 1; None where it concerns the whole.
+        severity: An `error` keeps the program from running; `advice` is shown to whoever approves or repairs it.
     """
 
     check: str
     message: str
     line: int | None = None
+    severity: Literal["error", "advice"] = "error"
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""
