@@ -147,6 +147,45 @@ class Executor(Closing, ABC):
     ) -> Execution:
         """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
 
+    def examine(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Run tests against a program that can neither read nor patch them.
+
+        Both run in boxes of their own. The tests use the program's names as if they were theirs: functions are called in the
+        program's box, and only data comes back. An object of the program's own classes that a function gave is never equal
+        to a plain value, whatever it says itself.
+
+        Args:
+            code: The Python source of the program.
+            tests: The Python source of the tests, usually `assert` statements.
+            files: Given to the program.
+            variables: Given to both.
+
+        Returns:
+            How the program ended, and how the tests did. The program holds if both are ok.
+
+        Raises:
+            ConfigurationError: This place cannot keep them apart.
+        """
+        raise ConfigurationError("executor", self, "one that can run tests, such as SandboxExecutor")
+
+    async def aexamine(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Like `examine`, without blocking the event loop."""
+        return self.examine(code, tests, files=files, variables=variables)
+
     def session(self) -> Session:
         """A session, whose runs share a state.
 

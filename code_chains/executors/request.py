@@ -26,16 +26,26 @@ class Request(Closing):
         code: The source.
         files: `{name: path}`.
         variables: `{name: value}`.
+        line: Descriptors to read from and write to, for tests and the program that they call.
+        asks: Whether this is the tests' end of that line.
 
     Raises:
         InputError: Something of it cannot be used.
     """
 
-    def __init__(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> None:
-        if not isinstance(code, str):
-            raise InputError(f"Code must be text, not {type(code).__name__}.")
-        self._stack = ExitStack()
+    def __init__(
+        self,
+        code: str,
+        files: Mapping[str, Any] | None,
+        variables: Mapping[str, Any] | None,
+        *,
+        line: tuple[int, int] | None = None,
+        asks: bool = False,
+    ) -> None:
+        self._stack, self._line = ExitStack(), list(line or ())
         try:
+            if not isinstance(code, str):
+                raise InputError(f"Code must be text, not {type(code).__name__}.")
             values = check_variables(variables)
             tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
             if len(tables) > DESCRIPTORS // 2:
@@ -45,13 +55,14 @@ class Request(Closing):
             self._tables = [self._hold(partial(WRITERS[kind], values[name])) for name, kind in tables.items()]
             body = {
                 "code": code,
+                "asks": asks,
                 "variables": {name: value for name, value in values.items() if name not in tables},
                 "tables": {name: {"kind": kind} for name, kind in tables.items()},
             }
             self._body = self._hold(partial(_json, body))
             self.files = {name: self._open(name, path) for name, path in check_files(files).items()}
         except BaseException:
-            self._stack.close()
+            self.close()
             raise
 
     def _hold(self, write: Callable[[BinaryIO], object]) -> int:
@@ -79,10 +90,17 @@ class Request(Closing):
             some = names[start : start + DESCRIPTORS // 2]
             sent = {"op": "files", "names": some, "room": 0 if start else room, "cell": message["op"] == "cell"}
             fork.say(sent, [self.files[name] for name in some])
-        fork.say(message, [self._body, *self._tables])
+        fork.say(message, [self._body, *self._tables, *self._line])
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Leave the line to those it was given to: it ends when they do."""
+        while self._line:
+            os.close(self._line.pop())
 
     def close(self) -> None:
         """Let go of the descriptors; what was sent has its own."""
+        self._hang_up()
         self._stack.close()
 
 

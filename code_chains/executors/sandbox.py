@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -173,6 +177,35 @@ class SandboxExecutor(Executor):
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         return await adrive(self._run(code, files, variables))
 
+    def examine(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Run tests against a program that cannot reach them; see `Executor.examine`."""
+        program, asking = self._examination(code, tests, files, variables)
+        with ThreadPoolExecutor(1) as thread:
+            ran = thread.submit(drive, program)
+            asked = drive(asking)
+            return ran.result(), asked
+
+    async def aexamine(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Like `examine`, without blocking the event loop."""
+        program, asking = self._examination(code, tests, files, variables)
+        async with asyncio.TaskGroup() as both:
+            ran, asked = both.create_task(adrive(program)), both.create_task(adrive(asking))
+        return ran.result(), asked.result()
+
     def session(self) -> SandboxSession:
         """A session, which keeps variables, imports, files and the working directory between runs.
 
@@ -209,8 +242,22 @@ class SandboxExecutor(Executor):
 
     # -- a run --------------------------------------------------------------------------------------------------------
 
+    def _examination(
+        self, code: str, tests: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None
+    ) -> tuple[Steps[Execution], Steps[Execution]]:
+        """Two runs, of the program and of its tests, and a pipe each way between them, which carries bytes alone."""
+        (heard, ask), (told, answer) = os.pipe(), os.pipe()
+        with ExitStack() as undo:
+            program = undo.enter_context(Request(code, files, variables, line=(heard, answer)))
+            asking = undo.enter_context(Request(tests, None, variables, line=(told, ask), asks=True))
+            undo.pop_all()
+        return self._in_a_box(program), self._in_a_box(asking)
+
     def _run(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> Steps[Execution]:
-        with Request(code, files, variables) as request:
+        return (yield from self._in_a_box(Request(code, files, variables)))
+
+    def _in_a_box(self, request: Request) -> Steps[Execution]:
+        with request:
             fork = yield from self.take()
             try:
                 began = time.monotonic()

@@ -18,9 +18,9 @@ import socket
 import sys
 import tempfile
 from multiprocessing import spawn
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from . import cell, confine, first_steps, memory, tables, wire
+from . import cell, confine, first_steps, memory, remote, tables, wire
 from .kernel import NEWUSER, PR_CAPBSET_DROP, PR_SET_DUMPABLE, drop_capabilities, map_user, prctl, unshare
 from .wire import Json
 
@@ -171,7 +171,8 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
         request = request_from(descriptors)
         names |= request["variables"] | tables.read(request["tables"])
         source = f"<code-{message['number']}>" if keep else cell.SOURCE
-        ending = cell.run(request["code"], names, source=source, ends=not keep, room=room)
+        run = on_a_line if request["line"] else alone
+        ending = run(request, names, source=source, ends=not keep, room=room)
         if os.getpid() != me:
             os._exit(0)  # A process that the program forked, and that came out of it at its end.
         tell(result, ending)
@@ -182,14 +183,33 @@ def serve(line: socket.socket, result: int, config: Json) -> NoReturn:
         go_on(line, ok=ending["status"] == "ok")
 
 
+def alone(request: Json, names: Json, **options: Any) -> Json:
+    """Run a program."""
+    return cell.run(request["code"], names, **options)
+
+
+def on_a_line(request: Json, names: Json, *, source: str, ends: bool, room: int) -> Json:
+    """Run tests that call the program of another box, or a program that is then called by such tests."""
+    line = remote.Line(*request["line"])
+    if request["asks"]:
+        return cell.run(request["code"], remote.Names(names, line), source=source, room=room)
+    ending = cell.run(request["code"], names, source=source, ends=False, room=room)
+    if ending["status"] == "ok":
+        remote.answer(line, names)
+    cell.call_exit_handlers()
+    cell.flush()
+    return ending
+
+
 def request_from(descriptors: list[int]) -> Json:
     """The request, which is in a file, with the descriptors of its tables."""
     with os.fdopen(descriptors[0], encoding="utf-8") as file:
         file.seek(0)
         request: Json = json.load(file)
-    for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=True):
+    several = len(request["tables"])
+    for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=False):
         table["descriptor"] = descriptor
-    return request
+    return request | {"line": descriptors[1 + several :]}
 
 
 def go_on(line: socket.socket, *, ok: bool) -> None:

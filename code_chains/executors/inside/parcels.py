@@ -1,0 +1,150 @@
+"""Values as JSON that is rebuilt of exact types: numbers, text, collections, dates, arrays and frames."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import fractions
+from collections.abc import Callable
+from typing import Any
+
+from .wire import Json
+
+DEEPEST = 100
+PLAIN = (type(None), bool, int, float, str)
+Way = Callable[[Any], Any]
+
+
+def _listed(value: Any, pack: Way) -> Any:
+    return [pack(item) for item in value]
+
+
+def _table(value: Any, pack: Way) -> Any:
+    return [[pack(key), pack(item)] for key, item in value.items()]
+
+
+def _frame(value: Any, pack: Way) -> Any:
+    columns = [value.iloc[:, number].tolist() for number in range(value.shape[1])]
+    return [pack(value.index.tolist()), pack(value.columns.tolist()), pack(columns)]
+
+
+PACKERS: dict[str, Callable[[Any, Way], Any]] = {
+    **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _listed),
+    **dict.fromkeys(["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)),
+    **dict.fromkeys(
+        ["datetime.date", "datetime.time", "datetime.datetime", "pandas.Timestamp"],
+        lambda value, pack: value.isoformat(),
+    ),
+    "builtins.dict": _table,
+    "builtins.bytes": lambda value, pack: value.hex(),
+    "datetime.timedelta": lambda value, pack: [value.days, value.seconds, value.microseconds],
+    "namedtuple": lambda value, pack: [type(value).__name__, list(value._fields), [pack(item) for item in value]],
+    "numpy.ndarray": lambda value, pack: [pack(value.tolist()), str(value.dtype)],
+    "pandas.DataFrame": _frame,
+    "pandas.Series": lambda value, pack: [pack(value.index.tolist()), pack(value.tolist())],
+}
+
+
+def _named(content: Any, unpack: Way) -> Any:
+    name, fields, values = content
+    return collections.namedtuple(name, fields)(*map(unpack, values))
+
+
+def _array(content: Any, unpack: Way) -> Any:
+    import numpy
+
+    return numpy.array(unpack(content[0]), dtype=content[1])
+
+
+def _pandas(kind: str) -> Callable[[Any, Way], Any]:
+    def rebuild(content: Any, unpack: Way) -> Any:
+        import pandas
+
+        if kind == "Timestamp":
+            return pandas.Timestamp(content)
+        index, *names, values = map(unpack, content)
+        if not names:
+            return pandas.Series(values, index=index)
+        frame = pandas.DataFrame(dict(enumerate(values)), index=index)
+        frame.columns = names[0]
+        return frame
+
+    return rebuild
+
+
+def _each(kind: Way) -> Callable[[Any, Way], Any]:
+    return lambda content, unpack: kind(map(unpack, content))
+
+
+def _text(kind: Way) -> Callable[[Any, Way], Any]:
+    return lambda content, unpack: kind(content)
+
+
+REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
+    "builtins.tuple": _each(tuple),
+    "builtins.set": _each(set),
+    "builtins.frozenset": _each(frozenset),
+    "collections.deque": _each(collections.deque),
+    "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
+    "builtins.bytes": _text(bytes.fromhex),
+    "builtins.complex": _text(complex),
+    "decimal.Decimal": _text(decimal.Decimal),
+    "fractions.Fraction": _text(fractions.Fraction),
+    "datetime.date": _text(datetime.date.fromisoformat),
+    "datetime.time": _text(datetime.time.fromisoformat),
+    "datetime.datetime": _text(datetime.datetime.fromisoformat),
+    "datetime.timedelta": lambda content, unpack: datetime.timedelta(*content),
+    "namedtuple": _named,
+    "numpy.ndarray": _array,
+    **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
+}
+LIKE = {
+    **dict.fromkeys(["collections.OrderedDict", "collections.defaultdict", "collections.Counter"], "builtins.dict"),
+    "builtins.bytearray": "builtins.bytes",
+}
+
+
+def kind_of(value: Any) -> str:
+    """The name under which a value is packed; empty for an object that is none of these."""
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    name = f"{library}.{kind.__name__}"
+    if isinstance(value, tuple) and isinstance(getattr(value, "_fields", None), tuple):
+        return "namedtuple"
+    if name == "numpy.ndarray" and value.dtype.kind not in "biufcUM":
+        return ""
+    name = LIKE.get(name, name)
+    return name if name in PACKERS else ""
+
+
+def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
+    """A value as JSON; an object of no plain type, and what is too deep, is lent."""
+
+    def below(item: Any) -> Any:
+        return pack(item, lend, depth + 1)
+
+    if type(value) in PLAIN:
+        return value
+    if depth >= DEEPEST:
+        return lend(value)
+    if type(value) is list:
+        return _listed(value, below)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return pack(value.item(), lend, DEEPEST - 1)
+    kind = kind_of(value)
+    return {kind: PACKERS[kind](value, below)} if kind else lend(value)
+
+
+def unpack(packed: Any, borrow: Callable[[Json], Any]) -> Any:
+    """The value again, of exact types; an object that was lent is borrowed."""
+
+    def below(item: Any) -> Any:
+        return unpack(item, borrow)
+
+    if isinstance(packed, list):
+        return [below(item) for item in packed]
+    if not isinstance(packed, dict):
+        return packed
+    kind = next(iter(packed))
+    return REBUILDERS[kind](packed[kind], below) if kind in REBUILDERS else borrow(packed)

@@ -1,0 +1,339 @@
+"""Objects of one box as stand-ins in another: how tests call a program that can neither read nor patch them.
+
+The program's box `answer`s, the tests' box `ask`s. Only data crosses, as JSON, and is rebuilt of exact types, so that
+what the tests compare is their own. An object that is no plain data stays where it is: the tests hold a `Remote` of it.
+Such an object is never asked how it compares with a plain value: it could say yes to anything.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import os
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import parcels
+from .wire import Json, decode, encode
+
+HEAD = struct.Struct("!I")
+OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+    "and_",
+    "or_",
+    "xor",
+    "lshift",
+    "rshift",
+)
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "contains")
+ASKED: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(operator, name)
+        for name in (*OPERATORS, *COMPARISONS, "getitem", "setitem", "delitem", "neg", "pos", "abs")
+    },
+    **{name: getattr(builtins, name) for name in ("getattr", "setattr", "len", "iter", "next", "bool", "int", "float")},
+    **{name: getattr(builtins, name) for name in ("str", "repr", "hash", "round", "isinstance")},
+    "index": operator.index,
+    "format": format,
+    "invert": operator.invert,
+}
+
+
+class ProgramEndedError(Exception):
+    """The program ended while it was being tested."""
+
+    def __str__(self) -> str:
+        return "The program ended while it was being tested."
+
+
+class Line:
+    """Both directions of what two boxes say to each other, with the objects that each lent to the other."""
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self.incoming, self.outgoing = incoming, outgoing
+        self.lent: list[Any] = []
+        self.read, self.write = os.read, os.write  # Before any program can replace them.
+
+    # -- frames -------------------------------------------------------------------------------------------------------
+
+    def send(self, message: Json) -> None:
+        """Say something."""
+        data = encode(message).encode()
+        data = HEAD.pack(len(data)) + data
+        try:
+            while data:
+                data = data[self.write(self.outgoing, data) :]
+        except OSError:
+            raise ProgramEndedError from None
+
+    def receive(self) -> Json:
+        """What the other box says next."""
+        (size,) = HEAD.unpack(self.take(HEAD.size))
+        message = decode(self.take(size).decode())
+        if not isinstance(message, dict):
+            raise ProgramEndedError
+        return message
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        data = b""
+        while len(data) < size:
+            more = self.read(self.incoming, min(size - len(data), 1 << 20))
+            if not more:
+                raise ProgramEndedError
+            data += more
+        return data
+
+    # -- values -------------------------------------------------------------------------------------------------------
+
+    def pack(self, value: Any) -> Any:
+        """A value as JSON, or the number under which it is lent."""
+        return parcels.pack(value, self._lend)
+
+    def unpack(self, packed: Any) -> Any:
+        """The value again, or a stand-in for it."""
+        return parcels.unpack(packed, self._borrow)
+
+    def _lend(self, value: Any) -> Json:
+        if isinstance(value, Remote):
+            return {"yours": value._number}
+        self.lent.append(value)
+        return {"mine": len(self.lent) - 1, "type": type(value).__name__, "class": isinstance(value, type)}
+
+    def _borrow(self, packed: Json) -> Any:
+        if "yours" in packed:
+            return self.lent[packed["yours"]]
+        return Remote(self, packed["mine"], packed["type"], packed["class"])
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def ask(self, target: Any, *args: Any, **kwargs: Any) -> Any:
+        """Have the other box call `target`, a name of `ASKED` or an object of its own."""
+        self.send(
+            {
+                "call": target,
+                "args": [self.pack(a) for a in args],
+                "kwargs": {k: self.pack(v) for k, v in kwargs.items()},
+            }
+        )
+        while True:
+            message = self.receive()
+            if "call" in message:  # A function that was given to the program is called by it.
+                self.reply(message)
+                continue
+            for mine, theirs in zip(args, message.get("args", ()), strict=False):
+                refill(mine, self.unpack(theirs))
+            if "error" in message:
+                raise same_error(*message["error"])
+            return self.unpack(message["value"])
+
+    def reply(self, message: Json, names: Json | None = None) -> None:
+        """Do what the other box asks for, and say what came of it."""
+        args: list[Any] = []
+        try:
+            args = [self.unpack(arg) for arg in message["args"]]
+            kwargs = {key: self.unpack(value) for key, value in message["kwargs"].items()}
+            before = [encode(self.pack(arg)) if type(arg) in (list, dict, set) else None for arg in args]
+            answer: Json = {"value": self.pack(self.call(message["call"], args, kwargs, names))}
+        except BaseException as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            self.send({"error": [kinds, str(error)[:1000]]})
+            return
+        after = [self.pack(arg) if old is not None else None for arg, old in zip(args, before, strict=True)]
+        if any(old is not None and encode(new) != old for old, new in zip(before, after, strict=True)):
+            answer["args"] = after
+        self.send(answer)
+
+    def call(self, target: Any, args: list[Any], kwargs: Json, names: Json | None) -> Any:
+        """Do one thing. Only tests, who are given the program's `names`, may ask for more than a call of what was lent."""
+        if isinstance(target, int):
+            return self.lent[target](*args, **kwargs)
+        if names is None:
+            raise PermissionError("What tests give to a program can be called, and nothing else.")
+        if target == "names":
+            return [name for name in names if not name.startswith("__")]
+        if target == "name":
+            return names[args[0]]
+        return ASKED[target](*args, **kwargs)
+
+
+class Remote:
+    """A stand-in for an object of the other box."""
+
+    def __init__(self, line: Line, number: int, kind: str, is_class: bool) -> None:
+        for name, value in (("_line", line), ("_number", number), ("_kind", kind), ("_class", is_class)):
+            object.__setattr__(self, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it there."""
+        return self._line.ask(self._number, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in ("__name__", "__doc__", "__dict__", "__wrapped__"):
+            raise AttributeError(name)
+        return self._line.ask("getattr", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._line.ask("setattr", self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = self._line.ask("iter", self)
+        return iter(iterator) if not isinstance(iterator, Remote) else _each(self._line, iterator)
+
+    def __next__(self) -> Any:
+        return self._line.ask("next", self)
+
+    def __str__(self) -> str:
+        return str(self._line.ask("str", self))
+
+    def __repr__(self) -> str:
+        return str(self._line.ask("repr", self))
+
+    def __format__(self, spec: str) -> str:
+        return str(self._line.ask("format", self, spec))
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __enter__(self) -> Any:
+        return self._line.ask("getattr", self, "__enter__")()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> Any:
+        return self._line.ask("getattr", self, "__exit__")(None, None, None)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Remote) and bool(self._line.ask("isinstance", instance, self))
+
+
+def _each(line: Line, iterator: Remote) -> Iterator[Any]:
+    while True:
+        try:
+            yield line.ask("next", iterator)
+        except StopIteration:
+            return
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    def ask(self: Remote, *args: Any) -> Any:
+        return self._line.ask(name, self, *args)
+
+    return ask
+
+
+def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    def ask(self: Remote, other: Any) -> Any:
+        return self._line.ask(name, *((other, self) if reflected else (self, other)))
+
+    return ask
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    def ask(self: Remote, other: Any) -> Any:
+        if isinstance(other, Remote):
+            return self._line.ask(name, self, other)
+        if name in ("eq", "ne"):
+            return name == "ne"
+        raise TypeError(f"{self._kind} is an object of the program: take plain values out of it and compare those")
+
+    return ask
+
+
+for _name in OPERATORS:
+    setattr(Remote, f"__{_name.strip('_')}__", _binary(_name))
+    setattr(Remote, f"__r{_name.strip('_')}__", _binary(_name, reflected=True))
+for _name in COMPARISONS:
+    setattr(Remote, f"__{_name}__", _comparison(_name))
+for _name in (
+    "getitem",
+    "setitem",
+    "delitem",
+    "neg",
+    "pos",
+    "abs",
+    "len",
+    "bool",
+    "int",
+    "float",
+    "round",
+    "index",
+    "invert",
+):
+    setattr(Remote, f"__{_name}__", _unary(_name))
+
+
+def refill(mine: Any, theirs: Any) -> None:
+    """What the program changed in a list, dict or set that it was given, is changed in the tests' own, too."""
+    if type(mine) is not type(theirs) or mine == theirs:
+        return
+    if isinstance(mine, list):
+        mine[:] = theirs
+    elif isinstance(mine, dict | set):
+        mine.clear()
+        mine.update(theirs)
+
+
+_errors: dict[tuple[str, ...], type[Exception]] = {}
+
+
+def error_type(kinds: tuple[str, ...]) -> type[Exception]:
+    """An exception of this name: Python's own where there is one, else a class with the same ancestors."""
+    known = getattr(builtins, kinds[0], None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        return known
+    if kinds not in _errors:  # Also for SystemExit, which must not end the tests as if all were well.
+        base = error_type(kinds[1:]) if kinds[1] not in ("BaseException", "object") else Exception
+        _errors[kinds] = type(kinds[0], (base,), {})
+    return _errors[kinds]
+
+
+def same_error(kinds: list[str], message: str) -> Exception:
+    """What the program raised, to be raised here."""
+    kind = error_type(tuple(kinds))
+    try:
+        return kind(message)
+    except Exception:  # It wants more than a message.
+        return RuntimeError(f"{kinds[0]}: {message}")
+
+
+class Names(dict[str, Any]):
+    """The tests' names; those of the program are looked up in its box."""
+
+    def __init__(self, names: Json, line: Line) -> None:
+        super().__init__(names)
+        self._line = line
+        self._there: set[str] | None = None
+
+    def __missing__(self, name: str) -> Any:
+        if self._there is None:
+            self._there = set(self._line.ask("names"))
+        if name not in self._there:
+            raise KeyError(name)
+        value = self._line.ask("name", name)
+        if isinstance(value, Remote) and value._class and (error := self._as_error(value)):
+            value = error
+        return value
+
+    def _as_error(self, value: Remote) -> type[Exception] | None:
+        """An exception class of the program as one that can be caught here."""
+        names = tuple(
+            str(self._line.ask("getattr", kind, "__name__")) for kind in self._line.ask("getattr", value, "__mro__")
+        )
+        return error_type(names) if "Exception" in names else None
+
+
+def answer(line: Line, names: Json) -> None:
+    """Do what the tests ask for until they end."""
+    while True:
+        try:
+            message = line.receive()
+            line.reply(message, names)
+        except ProgramEndedError:
+            return

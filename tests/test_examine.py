@@ -1,0 +1,161 @@
+"""Tests that call a program which can neither read nor patch them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.testing import ScriptedExecutor
+
+from .conftest import at_rest, descendants, soon
+
+LIAR = "class Liar:\n    def __getattr__(s, n): return lambda *a: True\n"
+LIAR += "".join(
+    f"    def __{name}__(s, *a): return {what}\n"
+    for name, what in {
+        **dict.fromkeys(("eq", "lt", "le", "gt", "ge", "contains", "bool"), "True"),
+        **dict.fromkeys(("ne",), "False"),
+        **dict.fromkeys(("sub", "rsub", "abs", "add", "round", "getitem"), "s"),
+    }.items()
+)
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=4), preload=("numpy", "pandas"), standbys=2) as box:
+        yield box
+
+
+HOLDS = {
+    "a value": ("def f(x): return 2 * x", "assert f(2) == 4 and f('a') == 'aa'"),
+    "many calls": ("def f(x): return 2 * x", "assert [f(i) for i in range(500)] == [2 * i for i in range(500)]"),
+    "keywords": ("def f(a, b=1, *, c=2): return a + b + c", "assert f(1, c=3) == 5"),
+    "a variable": ("total = {'a': [1, (2, 3)]}", "assert total == {'a': [1, (2, 3)]}"),
+    "collections": (
+        "from collections import Counter, namedtuple, deque\nP = namedtuple('P', 'x y')\n"
+        "def f(): return {1, 2}, frozenset('a'), Counter('aab'), deque([1]), P(1, 2), b'x', 1j",
+        "s, z, c, d, p, b, j = f()\n"
+        "assert (s, z, c, list(d), b, j) == ({1, 2}, frozenset('a'), {'a': 2, 'b': 1}, [1], b'x', 1j)\n"
+        "assert p == (1, 2) and p.x == 1",
+    ),
+    "dates and fractions": (
+        "from datetime import date, datetime, timedelta\nfrom decimal import Decimal\nfrom fractions import Fraction\n"
+        "def f(x): return x, Decimal('1.5'), date(2024, 2, 29), datetime(2024, 1, 1, 12), timedelta(hours=1)",
+        "from datetime import *\nfrom decimal import Decimal\nfrom fractions import Fraction as F\n"
+        "assert f(F(1, 2)) == (F(1, 2), Decimal('1.5'), date(2024, 2, 29), datetime(2024, 1, 1, 12), timedelta(hours=1))",
+    ),
+    "arrays and frames": (
+        "import numpy as np, pandas as pd\n"
+        "def f(): return np.arange(3), np.int64(3), pd.DataFrame({'a': [1, 2]}, index=['x', 'y'])",
+        "a, n, d = f()\nassert a.sum() == 3 and n == 3 and d.loc['y', 'a'] == 2 and d['a'].tolist() == [1, 2]",
+    ),
+    "an object": (
+        "class Stack:\n    def __init__(self): self.items = []\n    def push(self, x): self.items.append(x)\n"
+        "    def pop(self): return self.items.pop()\n    def __len__(self): return len(self.items)",
+        "s = Stack(); s.push(1); s.push([2]); assert len(s) == 2 and s.pop() == [2] and s.items == [1]\n"
+        "s.name = 'x'; assert s.name == 'x'",
+    ),
+    "operators of a class": (
+        "class V:\n    def __init__(s, x): s.x = x\n    def __add__(s, o): return V(s.x + o.x)\n"
+        "    def __eq__(s, o): return s.x == o.x\n    def __repr__(s): return f'V({s.x})'",
+        "assert V(1) + V(2) == V(3) and V(1) != V(2) and repr(V(1)) == 'V(1)' and (V(1) + V(1)).x == 2",
+    ),
+    "an error": (
+        "class Empty(ValueError): pass\ndef f(): raise Empty('no')",
+        "try: f(); assert False\nexcept Empty as e: assert str(e) == 'no'\ntry: f()\nexcept ValueError: pass",
+    ),
+    "a change in place": ("def f(x): x.sort()", "xs = [3, 1]; f(xs); assert xs == [1, 3]"),
+    "a callback": ("def f(g, n): return [g(i) for i in range(n)]", "assert f(lambda x: x + 1, 3) == [1, 2, 3]"),
+    "a generator": ("def f(n):\n    for i in range(n): yield i", "assert list(f(3)) == [0, 1, 2] and sum(f(4)) == 6"),
+    "a context manager": (
+        "from contextlib import contextmanager\n@contextmanager\ndef f(): yield 3",
+        "with f() as n: assert n == 3",
+    ),
+}
+FAILS = {
+    "a wrong value": ("def f(x): return 5", "assert f(2) == 4", "AssertionError"),
+    "an unknown name": ("def g(x): return 4", "assert f(2) == 4", "name 'f' is not defined"),
+    "a liar": (LIAR + "def f(x): return Liar()", "assert f(2) == 4", "AssertionError"),
+    "a class that lies": (LIAR + "class f(Liar):\n    def __init__(s, x): pass", "assert f(2) == 4", "Assert"),
+    "a liar that is near": (LIAR + "def f(x): return Liar()", "assert abs(f(2) - 4) < 1e-9", "object of the program"),
+    "a liar that has it": (LIAR + "def f(x): return Liar()", "assert 4 in f(2)", "object of the program"),
+    "a patched library": (
+        "import math, builtins\nmath.isclose = lambda *a, **k: True\nbuiltins.abs = lambda x: 0\ndef f(x): return 5",
+        "import math\nassert math.isclose(f(2), 4) and abs(f(2) - 4) < 1",
+        "AssertionError",
+    ),
+    "a look at the tests": ("def f(g): return g.__globals__", "assert f(lambda: 4) == 4", "AttributeError"),
+    "an early end": ("import sys\ndef f(x): sys.exit(0)", "assert f(2) == 4", "SystemExit"),
+}  # fmt: skip
+ENDS = {
+    "an exit at once": ("import os; os._exit(0)", "assert f(2) == 4", "killed"),
+    "an exit that the tests catch": ("import os\ndef f(): os._exit(0)", "try: f()\nexcept Exception: pass", "killed"),
+    "an error of its own": ("1 / 0", "pass", "error"),
+    "no end": ("def f():\n    while True: pass", "try: f()\nexcept Exception: pass", "timeout"),
+    "a flood": ("def f():\n    while True: print('x' * 999)", "try: f()\nexcept Exception: pass", "output_limit"),
+}
+
+
+@pytest.mark.parametrize(("code", "tests"), HOLDS.values(), ids=HOLDS)
+def test_what_holds_passes(box: SandboxExecutor, code: str, tests: str) -> None:
+    program, asked = box.examine(code, tests)
+    assert (program.status, asked.status, asked.error) == ("ok", "ok", None)
+
+
+@pytest.mark.parametrize(("code", "tests", "says"), FAILS.values(), ids=FAILS)
+def test_what_does_not_hold_fails(box: SandboxExecutor, code: str, tests: str, says: str) -> None:
+    asked = box.examine(code, tests)[1]
+    assert (asked.status, says in str(asked.error)) == ("error", True)
+
+
+@pytest.mark.parametrize(("code", "tests", "status"), ENDS.values(), ids=ENDS)
+def test_a_program_that_ends_while_it_is_tested_is_seen(
+    box: SandboxExecutor, code: str, tests: str, status: str
+) -> None:
+    began = time.monotonic()
+    assert box.examine(code, tests)[0].status == status
+    assert time.monotonic() - began < 10
+
+
+def test_it_gets_the_same_files_and_variables(box: SandboxExecutor, sales: Path) -> None:
+    program, asked = box.examine(
+        "def f(): return open('sales.csv').readline(), n",
+        "assert f()[1] == n == 3",
+        files={"sales.csv": sales},
+        variables={"n": 3},
+    )
+    assert (program.ok, asked.ok) == (True, True)
+
+
+async def test_async_ends_like_sync(box: SandboxExecutor) -> None:
+    for code, tests in (HOLDS["a value"], FAILS["a wrong value"][:2]):
+        assert await box.aexamine(code, tests) == box.examine(code, tests)
+
+
+def test_nothing_is_left_behind(box: SandboxExecutor) -> None:
+    before = at_rest()
+    box.examine("def f(): return 1", "assert f() == 1")
+    assert soon(lambda: len(descendants()) <= before)
+
+
+@pytest.mark.parametrize("require", ["kernel", "landlock"])
+def test_each_level_can_examine(require: str) -> None:
+    with SandboxExecutor(preload=(), require=require, launcher="landlock" if require == "landlock" else None) as place:  # type: ignore[arg-type]
+        assert place.examine("def f(): return 1", "assert f() == 1")[1].ok
+
+
+def test_a_place_that_cannot_keep_them_apart_says_so() -> None:
+    with pytest.raises(ConfigurationError, match="SandboxExecutor"):
+        ScriptedExecutor(lambda code: "").examine("1", "1")
+
+
+def test_a_closed_place_refuses() -> None:
+    place = SandboxExecutor(preload=())
+    place.close()
+    with pytest.raises(ExecutorError, match="closed"):
+        place.examine("1", "1")
