@@ -6,6 +6,7 @@ CodeChainsError
 ├── ExecutorError          the place where code runs broke: the run can be repeated if `is_retryable`
 │   ├── IsolationError     the isolation that was asked for cannot be given here
 │   └── SessionError       a session has ended with its state, or cannot do what was asked
+├── BudgetError            a limit of a Budget is reached; chains of ours turn it into a `stop_reason` with the best so far
 ├── WeightsError           the embedded model cannot be fetched or loaded
 └── CodeFailedError        only from `Execution.raise_for_failure()`
 
@@ -18,9 +19,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from code_chains.state import Execution
+    from code_chains.state import Execution, StopReason
 
 __all__ = [
+    "BudgetError",
     "CodeChainsError",
     "CodeFailedError",
     "ConfigurationError",
@@ -78,6 +80,19 @@ class IsolationError(ExecutorError):
 
 class SessionError(ExecutorError):
     """A session cannot do what was asked: it has ended with its state, it is busy, or there is nothing to return to."""
+
+
+class BudgetError(CodeChainsError, RuntimeError):
+    """A limit of a budget is reached; what would have gone beyond it was not begun.
+
+    Args:
+        limit: Which one, e.g. `tokens`.
+        allowed: How much it allows.
+    """
+
+    def __init__(self, limit: StopReason, allowed: float) -> None:
+        self.limit, self.allowed = limit, allowed
+        super().__init__(f"The budget's limit of {allowed:g} {limit.replace('_', ' ')} is reached.")
 
 
 class WeightsError(CodeChainsError, RuntimeError):

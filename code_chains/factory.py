@@ -10,34 +10,46 @@ from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 
+from code_chains.budget import Budget
 from code_chains.chains import (
+    AttemptChain,
     EvaluateChain,
     ExecuteChain,
     GenerateChain,
     InterpretChain,
+    JudgeChain,
+    Piece,
+    PlanChain,
     RepairChain,
+    SampleChain,
     Sequence,
+    StepsChain,
     ValidateChain,
+    WriteTestsChain,
 )
-from code_chains.chains.base import Config, Do, Memory, Program, State
+from code_chains.chains.attempt import KEPT
+from code_chains.chains.base import Chain, Config, Do, Memory, Program, State
 from code_chains.chains.generate import GENERATE_PROMPTS
+from code_chains.chains.validate import Approve
 from code_chains.checks import Check
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.base import Closing
+from code_chains.expectations import expect
 from code_chains.models import for_code, resolve_model
 from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain", "create_code_chain"]
 
-_KEPT = ("code", "problems", "execution", "output", "verdict")
+Plan = bool | Literal["auto"]
 
 
 class CodeChain(Sequence, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the story of its answer out.
 
-    Reads `query` and, where given, `files`, `variables`, `context` and `history`. Adds `code`, `problems`, `execution`,
-    `output`, `verdict`, `attempts`, `answer` (unless it was made with `interpret=False`) and `usage`.
+    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `session`, `context` and `history`. Adds
+    `code`, `problems`, `execution`, `output`, `verdict`, `attempts`, `stop_reason`, `answer` (unless it was made with
+    `interpret=False`) and `usage`.
 
     It is a context manager: leaving it closes the executor that was made for it.
     """
@@ -45,6 +57,7 @@ class CodeChain(Sequence, Closing):
     name: str | None = "code_chain"
     place: Executor | None = None
     owned: Executor | None = None
+    budget: Budget | None = None
 
     @property
     def output_keys(self) -> list[str]:
@@ -52,11 +65,21 @@ class CodeChain(Sequence, Closing):
         return [*self.output_variables, "usage"]
 
     def _program(self, values: State, config: Config) -> Program:
-        meter = UsageMeter()
+        meter = UsageMeter(self.budget.prices.given if self.budget else None)
+        expect(values.get("tests"), values.get("examples"))  # What cannot be used is said before anything is spent.
         if self.place:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        yield from super()._program(values, {**config, "callbacks": _with(config.get("callbacks"), meter)})
+        yield from super()._program(
+            values, {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
+        )
         yield {"usage": meter.usage}
+
+    def _limits(self, config: Config) -> list[BaseCallbackHandler]:
+        """What listens for the budget, which is new for each question if it is each question's own."""
+        if self.budget is None:
+            return []
+        budget = self.budget.fresh() if self.budget.per == "question" else self.budget
+        return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
 
     def close(self) -> None:
         """Give back what the executor made for this chain holds; one that was passed in stays open."""
@@ -69,13 +92,14 @@ def _warm(place: Executor) -> None:
         place.warm()
 
 
-def _with(callbacks: Any, handler: BaseCallbackHandler) -> Any:
-    """Callbacks with one more handler, for this run and all below it."""
+def _with(callbacks: Any, handlers: Several[BaseCallbackHandler]) -> Any:
+    """Callbacks with some more handlers, for this run and all below it."""
     if isinstance(callbacks, CallbackManager | AsyncCallbackManager):
         callbacks = callbacks.copy()
-        callbacks.add_handler(handler, inherit=True)
+        for handler in handlers:
+            callbacks.add_handler(handler, inherit=True)
         return callbacks
-    return [*(callbacks or []), handler]
+    return [*(callbacks or []), *handlers]
 
 
 def create_code_chain(
@@ -84,7 +108,13 @@ def create_code_chain(
     executor: Literal["sandbox", "none"] | Executor = "sandbox",
     limits: Limits | None = None,
     checks: str | Check | Several[Check] = "standard",
+    approve: Approve | None = None,
     max_attempts: int = 3,
+    samples: int = 1,
+    judge: bool | Runnable[LanguageModelInput, Any] = False,
+    write_tests: bool = False,
+    plan: Plan = False,
+    budget: Budget | None = None,
     interpret: bool = True,
     memory: Memory | None = None,
     base_url: str | None = None,
@@ -96,14 +126,24 @@ def create_code_chain(
             (no key, fetched once), `"gguf:PATH"`, or any chat model.
         executor: Where code runs: `"sandbox"`, `"none"` (a plain process: protects nothing), or an `Executor`.
         limits: What one run may use; only for an executor given by name.
-        checks: What reads the code before it runs: `"standard"`, `"none"`, or functions from code to problems.
+        checks: What reads the code before it runs: `"standard"` rejects nothing legitimate, `"strict"` has the usual guard
+            rails, `"none"`, or functions from code to problems. They help the model; what protects is the executor.
+        approve: A function, plain or async, that sees each program before it runs (an `ApprovalRequest`). It returns True,
+            or False or the reason as text, which goes back to the model.
         max_attempts: How often a program is asked for at most.
+        samples: How many programs each attempt asks for at once, to keep the outcome that most agree on.
+        judge: Whether a model, this one or another, judges an outcome that no test verifies.
+        write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
+        plan: Whether a task is done in steps, in one session: `"auto"` where it says that one thing comes after another,
+            True where the model thinks so.
+        budget: Limits on what is spent, shared by all that this chain does.
         interpret: Whether a model tells the answer in words.
         memory: A classic LangChain memory; what it loads as `history` is shown to the model.
         base_url: Address of an OpenAI-compatible server that has the model.
 
     Returns:
-        A chain from `{"query": …}` to a dict with `code`, `output`, `verdict`, `answer` and more.
+        A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`, to a dict with
+        `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more.
 
     Raises:
         ConfigurationError: An argument is wrong; it says which and what would do.
@@ -117,28 +157,66 @@ def create_code_chain(
         ...     chain.invoke({"query": "What is the sum of the numbers from 1 to 5?"})["answer"]
         'It is 15.'
     """
-    if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
-        raise ConfigurationError("max_attempts", max_attempts, "a whole number, at least 1")
-    if memory is not None and not isinstance(memory, Memory):
-        raise ConfigurationError("memory", memory, "a LangChain memory, e.g. ConversationBufferMemory(...)")
-    place = _resolve_executor(executor, limits)
-    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks)
-    chat = resolve_model(model, base_url=base_url)
-    attempt = Sequence(
-        chains=[_generate(chat, place), validate, ExecuteChain(place), EvaluateChain()],
-        input_variables=["query"],
-        output_variables=list(_KEPT),
-        name="attempt",
+    _check_arguments(
+        max_attempts=max_attempts, samples=samples, memory=memory, budget=budget, plan=plan, approve=approve
     )
-    stages: list[Any] = [RepairChain(attempt=attempt, max_attempts=max_attempts)]
-    added = [*_KEPT, "attempts"]
+    place = _resolve_executor(executor, limits)
+    if plan and type(place).session is Executor.session:
+        raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
+    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
+    chat = resolve_model(model, base_url=base_url)
+    judging = None if judge is False else JudgeChain(model=chat if judge is True else judge)
+    attempt: Chain = AttemptChain(
+        chains=[
+            _generate(chat, place),
+            validate,
+            ExecuteChain(place),
+            EvaluateChain(executor=place, judge=judging if samples == 1 else None),
+        ],
+        input_variables=["query"],
+        output_variables=list(KEPT),
+        mend=place.language == "python",
+    )
+    if samples > 1:
+        attempt = SampleChain(attempt=attempt, samples=samples, judge=judging)
+    solve: Piece = RepairChain(attempt=attempt, max_attempts=max_attempts)
+    if plan:
+        solve = StepsChain(
+            solve=solve,
+            plan=PlanChain(model=chat),
+            open_session=place.session,
+            when="always" if plan is True else "auto",
+            evaluate=EvaluateChain(executor=place),
+        )
+    stages: list[Chain] = [*([WriteTestsChain(model=for_code(chat))] if write_tests else []), solve]
+    added = [key for stage in stages for key in stage.output_keys]
     if interpret:
         stages.append(InterpretChain(model=chat))
         added.append("answer")
     owned = None if place is executor else place
     return CodeChain(
-        chains=stages, input_variables=["query"], output_variables=added, place=place, owned=owned, memory=memory
+        chains=stages,
+        input_variables=["query"],
+        output_variables=added,
+        place=place,
+        owned=owned,
+        memory=memory,
+        budget=budget,
     )
+
+
+def _check_arguments(*, memory: object, budget: object, plan: object, approve: object, **counts: object) -> None:
+    for name, count in counts.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ConfigurationError(name, count, "a whole number, at least 1")
+    if memory is not None and not isinstance(memory, Memory):
+        raise ConfigurationError("memory", memory, "a LangChain memory, e.g. ConversationBufferMemory(...)")
+    if budget is not None and not isinstance(budget, Budget):
+        raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
+    if plan not in (True, False, "auto"):
+        raise ConfigurationError("plan", plan, 'True, False or "auto"')
+    if approve is not None and not callable(approve):
+        raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
 
 
 def _generate(model: Runnable[LanguageModelInput, Any], place: Executor) -> GenerateChain:

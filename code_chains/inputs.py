@@ -13,7 +13,16 @@ from typing import Any
 
 from code_chains.errors import InputError
 
-__all__ = ["MAX_QUERY", "check_files", "check_query", "check_variables", "describe", "fenced", "table_kind"]
+__all__ = [
+    "MAX_QUERY",
+    "check_files",
+    "check_query",
+    "check_variables",
+    "describe",
+    "fenced",
+    "shortened",
+    "table_kind",
+]
 
 MAX_QUERY = 100_000
 """Longest question, in characters. Longer texts belong into a file."""
@@ -185,3 +194,9 @@ def fenced(text: str, language: str = "text") -> str:
 
 def _short(text: str, length: int = 120) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def shortened(text: str, length: int) -> str:
+    """Text of at most about so many characters: its beginning and its end."""
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]}\n… (shortened) …\n{text[-half:]}"

@@ -23,6 +23,7 @@ __all__ = [
     "Level",
     "Problem",
     "Status",
+    "StopReason",
     "Usage",
     "Verdict",
 ]
@@ -40,6 +41,9 @@ Status = Literal[
     "refused",
 ]
 Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
+StopReason = Literal["answered", "attempts", "same_failure", "usd", "tokens", "model_calls", "seconds"]
+"""Why work on a question ended: with an answer, after all attempts, because the same failure came again and again, or at a
+limit of the budget."""
 
 
 PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace")
@@ -144,6 +148,7 @@ class ErrorReport(Record):
         line: Line of the program that failed, from 1; None where there is none.
         traceback: Frames of the program alone, as Python prints them.
         locals: Names in the failing frame with short reprs.
+        hint: What is there instead of what was missing: close names, columns, modules or files.
     """
 
     type: str
@@ -151,6 +156,7 @@ class ErrorReport(Record):
     line: int | None = None
     traceback: str = ""
     locals: dict[str, str] = field(default_factory=dict)
+    hint: str = ""
 
     def __str__(self) -> str:
         return f"{self.type}: {self.message}" if self.message else self.type
@@ -232,8 +238,8 @@ class Verdict(Record):
     """Whether an outcome is an answer, and who says so.
 
     Attributes:
-        status: `verified` (tests passed), `plausible` (a judge or a vote agrees), `unverified` (ran, nothing checked it)
-            or `failed`.
+        status: `verified` (tests that were given passed), `plausible` (a judge, a vote or tests that a model wrote agree),
+            `unverified` (ran, nothing checked it) or `failed`.
         by: Who decided.
         reason: Why, as one sentence.
     """
@@ -247,6 +253,11 @@ class Verdict(Record):
         """Whether the outcome may be told as an answer."""
         return self.status != "failed"
 
+    @property
+    def rank(self) -> int:
+        """How far it carries, from 0 for `failed` to 3 for `verified`."""
+        return ("failed", "unverified", "plausible", "verified").index(self.status)
+
 
 @dataclass(frozen=True)
 class Attempt(Record):
@@ -259,6 +270,12 @@ class Attempt(Record):
         status: How its run ended.
         summary: One line about that end.
         verdict: What was decided about it.
+        tack: How the program came about: the `first` one, a `repair` of the one before, or a `fresh` start after the same
+            failure had come twice.
+        steps: The steps that a task was split into.
+        generated_tests: Tests that a model wrote; passing them makes an outcome plausible at most.
+        mends: What was mended in it without asking a model.
+        step: The step of a plan that it belongs to, from 1; None without a plan.
     """
 
     number: int
@@ -267,6 +284,9 @@ class Attempt(Record):
     status: Status
     summary: str
     verdict: Verdict
+    tack: Literal["first", "repair", "fresh"] = "first"
+    mends: tuple[str, ...] = ()
+    step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -278,12 +298,16 @@ class Usage(Record):
         input_tokens: Tokens read, over all models that report them.
         output_tokens: Tokens written, over all models that report them.
         by_model: `{model name: {"input_tokens": …, "output_tokens": …}}`.
+        by_stage: `{stage: {"model_calls": …, "input_tokens": …, "output_tokens": …}}`, e.g. for `generate`.
+        usd: What that costs; None where a price is not known.
     """
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     by_model: dict[str, dict[str, int]] = field(default_factory=dict)
+    by_stage: dict[str, dict[str, int]] = field(default_factory=dict)
+    usd: float | None = None
 
 
 class CodeState(TypedDict, total=False):
@@ -293,17 +317,26 @@ class CodeState(TypedDict, total=False):
         query: The question, in any language.
         files: `{name in the working directory: path on this machine}`; read-only copies go into the box.
         variables: `{name: JSON value}` that exist when the program starts.
+        tests: Python source, usually `assert` statements, that a program must pass; it cannot reach them.
+        examples: Pairs of arguments and result that a function of the program must give.
+        session: An open session of the executor, in which programs run; those that fail leave no trace in it.
         context: Text that may help to write the program; untrusted.
         history: Earlier turns of the conversation, as text.
+        earlier: Programs and outputs of the steps of a plan that are done.
         feedback: What was wrong with the program in `failed_code`.
         failed_code: The program that `feedback` is about.
+        variation: Number of a fresh try; from 1 on, the model is asked at a higher temperature.
         code: The program.
         finish_reason: Why the model stopped writing: `stop`, `length` or `missing` (the reply was cut).
         problems: What the checks found; empty is good.
         execution: The record of the run.
         output: What a person would have seen.
         verdict: Whether this is an answer.
+        steps: The steps that a task was split into.
+        generated_tests: Tests that a model wrote; passing them makes an outcome plausible at most.
+        mends: What was mended in the program without asking a model.
         attempts: The story of all attempts.
+        stop_reason: Why work on the question ended.
         answer: The answer in words.
         usage: What was spent on models.
     """
@@ -311,17 +344,26 @@ class CodeState(TypedDict, total=False):
     query: str
     files: Mapping[str, Any]
     variables: Mapping[str, JsonValue]
+    tests: str
+    examples: Sequence[Any]
+    session: Any
     context: str
     history: str
+    earlier: str
     feedback: str
     failed_code: str
+    variation: int
     code: str
     finish_reason: str
     problems: list[Problem]
     execution: Execution
     output: str
     verdict: Verdict
+    steps: list[str]
+    generated_tests: str
+    mends: tuple[str, ...]
     attempts: list[Attempt]
+    stop_reason: StopReason
     answer: str
     usage: Usage
 

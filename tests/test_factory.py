@@ -119,7 +119,7 @@ HOPELESS = {
     "nothing": ("", "no Python program"),
     "the same broken code again": ("```python\n1 / 0\n```", "division by zero"),
     "an unknown name": ("```python\nprint(total)\n```", "undefined name 'total'"),
-    "code that prints nothing": ("```python\nx = 1\n```", "printed nothing"),
+    "code that prints nothing": ("```python\npass\n```", "printed nothing"),
     "code that never ends": ("```python\nwhile True: pass\n```", "did not end within 1 seconds"),
     "a flood": ("```python\nwhile True: print('x' * 9999)\n```", "bytes were printed"),
     "forks": ("```python\nimport os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n```", "processes"),
@@ -136,7 +136,7 @@ def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> No
     before = len(descendants())
     with create_code_chain(told, limits=Limits(seconds=1), max_attempts=3) as chain:
         result = chain.invoke({"query": QUESTION})
-    assert (result["verdict"].status, len(result["attempts"])) == ("failed", 2)
+    assert (result["verdict"].status, len(result["attempts"]), result["stop_reason"]) == ("failed", 3, "same_failure")
     assert reason in result["answer"]
     assert soon(lambda: len(descendants()) <= before)
 

@@ -23,8 +23,8 @@ from code_chains.chains import (
     ValidateChain,
 )
 from code_chains.chains.generate import finish_reason
-from code_chains.chains.repair import complaint
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.feedback import complaint
 from code_chains.executors import SandboxExecutor
 from code_chains.state import ErrorReport, Execution, Problem, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel
@@ -207,7 +207,8 @@ def test_repair_asks_no_more_than_it_may(most: int) -> None:
 
 def test_repair_stops_when_the_same_failure_comes_twice() -> None:
     result = repairing(saying("print('bad')"), ScriptedExecutor(outcome), 10).invoke("?")
-    assert (len(result["attempts"]), result["verdict"].status) == (2, "failed")
+    assert [attempt.tack for attempt in result["attempts"]] == ["first", "repair", "fresh"]
+    assert (result["stop_reason"], result["verdict"].status) == ("same_failure", "failed")
 
 
 def test_repair_streams_attempts_one_by_one() -> None:
@@ -216,7 +217,7 @@ def test_repair_streams_attempts_one_by_one() -> None:
         ["query"],
         ["attempts"],
         ["attempts"],
-        ["code", "execution", "output", "problems", "verdict"],
+        ["code", "execution", "output", "problems", "stop_reason", "verdict"],
     ]
 
 
@@ -226,9 +227,9 @@ def test_repair_draws_the_way_back() -> None:
 
 
 def test_a_complaint_shows_the_failing_line_and_its_values(sandbox: SandboxExecutor) -> None:
-    execution = sandbox.run("n = 0\nprint('half')\n1 / n")
-    text = complaint({"problems": [], "execution": execution, "verdict": FAILED})
-    assert all(part in text for part in ("ZeroDivisionError", "line 3", "n = 0", "half"))
+    code = "n = 0\nprint('half')\n1 / n"
+    text = complaint({"code": code, "problems": [], "execution": sandbox.run(code), "verdict": FAILED})
+    assert all(part in text for part in ("ZeroDivisionError", ">   3 | 1 / n", "n = 0", "half"))
 
 
 def test_a_complaint_about_silence_asks_to_print() -> None:

@@ -1,21 +1,34 @@
 """The pieces: each reads keys of one dict and adds keys to it."""
 
+from code_chains.chains.attempt import AttemptChain
 from code_chains.chains.base import Piece, Sequence, Transform
 from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
 from code_chains.chains.interpret import InterpretChain
+from code_chains.chains.judge import JudgeChain
+from code_chains.chains.plan import PlanChain
 from code_chains.chains.repair import RepairChain
-from code_chains.chains.validate import ValidateChain
+from code_chains.chains.sample import SampleChain
+from code_chains.chains.steps import StepsChain
+from code_chains.chains.validate import ApprovalRequest, ValidateChain
+from code_chains.chains.write_tests import WriteTestsChain
 
 __all__ = [
+    "ApprovalRequest",
+    "AttemptChain",
     "EvaluateChain",
     "ExecuteChain",
     "GenerateChain",
     "InterpretChain",
+    "JudgeChain",
     "Piece",
+    "PlanChain",
     "RepairChain",
+    "SampleChain",
     "Sequence",
+    "StepsChain",
     "Transform",
     "ValidateChain",
+    "WriteTestsChain",
 ]

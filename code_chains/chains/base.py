@@ -16,6 +16,7 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast, get_type_hints
 
 from langchain_classic.base_memory import BaseMemory as Memory
@@ -29,11 +30,13 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableSequence, ensure_config
+from langchain_core.runnables.base import RunnableEach
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from code_chains.budget import Budget, awithin, find_budget, within
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.state import CodeState
 
@@ -80,7 +83,7 @@ class Do:
 
 Step: TypeAlias = Call | Do | Mapping[str, Any]
 """What a program yields: a call, a function, or keys to emit."""
-Program: TypeAlias = Generator[Step, Any, None]
+Program: TypeAlias = Generator[Step, Any, Any]
 
 
 class Piece(Chain):
@@ -332,14 +335,17 @@ def _perform(step: Step, *, streaming: bool) -> Iterator[AddableDict | _Done]:
     elif isinstance(step, Do):
         yield _Done(_in_context(step))
     elif step.emit and streaming:
-        chunks = []
+        chunks, timed = [], _timed(step)
         for chunk in step.runnable.stream(step.value, step.config, **_only_outputs(step)):
+            if timed:
+                timed.check_time()
             chunks.append(chunk)
             if added := step.emit(chunk):
                 yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
-        result = step.runnable.invoke(step.value, step.config, **_only_outputs(step))
+        call, timed = partial(step.runnable.invoke, step.value, step.config, **_only_outputs(step)), _timed(step)
+        result = within(timed, call) if timed else call()
         if step.emit:
             yield AddableDict(step.emit(result))
         yield _Done(result)
@@ -376,19 +382,28 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
     elif isinstance(step, Do):
         yield _Done(await _ain_context(step))
     elif step.emit and streaming:
-        chunks = []
+        chunks, timed = [], _timed(step)
         stream = step.runnable.astream(step.value, step.config, **_only_outputs(step))
         async with aclosing(cast("AsyncGenerator[Any, None]", stream)) as opened:  # Left early, it ends its run now.
             async for chunk in opened:
+                if timed:
+                    timed.check_time()
                 chunks.append(chunk)
                 if added := step.emit(chunk):
                     yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
-        result = await step.runnable.ainvoke(step.value, step.config, **_only_outputs(step))
+        call, timed = step.runnable.ainvoke(step.value, step.config, **_only_outputs(step)), _timed(step)
+        result = await (awithin(timed, call) if timed else call)
         if step.emit:
             yield AddableDict(step.emit(result))
         yield _Done(result)
+
+
+def _timed(step: Call) -> Budget | None:
+    """The budget whose time a call may not outlast. Chains mind it themselves, and keep what they have."""
+    budget = None if isinstance(step.runnable, Chain | RunnableEach) else find_budget(step.config)
+    return budget if budget and "seconds" in budget.limits else None
 
 
 def _in_context(step: Do) -> Any:

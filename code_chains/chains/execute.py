@@ -1,19 +1,21 @@
-"""code, (problems, files, variables) -> execution, output."""
+"""code, (problems, files, variables, session) -> execution, output."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from code_chains.chains.base import Config, Do, Piece, Program, State
-from code_chains.errors import ConfigurationError
-from code_chains.executors.base import Executor
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.base import Executor, Session
 from code_chains.state import ErrorReport, Execution
 
-__all__ = ["ExecuteChain"]
+__all__ = ["ExecuteChain", "undo"]
 
 
 class ExecuteChain(Piece):
     """Runs a program, unless problems were found: then nothing runs and `execution.status` is `refused`.
+
+    With a `session` of the executor it runs in the state of that session, which a failure leaves as it was.
 
     Args:
         executor: The place where it runs.
@@ -40,7 +42,7 @@ class ExecuteChain(Piece):
     @property
     def optional_keys(self) -> list[str]:
         """What keeps a program from running, and what it finds there."""
-        return ["problems", "files", "variables"]
+        return ["problems", "files", "variables", "session"]
 
     @property
     def output_keys(self) -> list[str]:
@@ -52,10 +54,22 @@ class ExecuteChain(Piece):
         yield {"execution": execution, "output": execution.output}
 
     def _run_code(self, state: State) -> Execution:
-        return self.executor.run(state["code"], **_inputs(state))
+        return self._place(state).run(state["code"], **_inputs(state))
 
     async def _arun_code(self, state: State) -> Execution:
-        return await self.executor.arun(state["code"], **_inputs(state))
+        return await self._place(state).arun(state["code"], **_inputs(state))
+
+    def _place(self, state: State) -> Executor | Session:
+        session = state.get("session")
+        if session is not None and not isinstance(session, Session):
+            raise InputError(f"session must be an open session of an executor, not {type(session).__name__}.")
+        return session or self.executor
+
+
+def undo(values: State, outcome: State, config: Config) -> Program:
+    """Take back what a run did to its session, if it ran well and is still not accepted."""
+    if values.get("session") is not None and outcome["execution"].ok:
+        yield Do(lambda session: session.rollback(), values["session"], config)
 
 
 def _inputs(state: State) -> State:

@@ -1,4 +1,4 @@
-"""query, (files, variables, context, history, feedback, failed_code) -> code, finish_reason."""
+"""query, (files, variables, tests, examples, context, history, feedback, failed_code, variation) -> code, finish_reason."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, get_buffer_string
 from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Do, Piece, Program, State
 from code_chains.errors import InputError
+from code_chains.expectations import expect
 from code_chains.extraction import extract_code, extract_fenced
 from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+from code_chains.sampling import chat_model, varied
 
 __all__ = ["EXAMPLES", "GENERATE_PROMPT", "GENERATE_PROMPTS", "GenerateChain", "finish_reason", "reply_text"]
 
@@ -56,14 +58,16 @@ _CUT = {
     *("length", "max_tokens", "model_length", "incomplete", "max_output_tokens", "model_context_window_exceeded"),
     *("content_filter", "safety", "refusal", "recitation", "error", "tool_calls", "tool_use"),
 }
+_EARLIER = "These steps were done before; their variables, imports and files are still there:"
 _ALWAYS_SAY = ("openai-chat", "azure-openai-chat")
 
 
 class GenerateChain(Piece):
     r"""Asks a model for a program.
 
-    Reads `query` and, where given, `files`, `variables`, `context`, `history`, `feedback` and `failed_code`. Adds `code`,
-    the program (empty if the reply held none or was cut), and `finish_reason`: `stop`, `length` or `missing`.
+    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `context`, `history`, `feedback`,
+    `failed_code` and `variation`. Adds `code`, the program (empty if the reply held none or was cut), and `finish_reason`:
+    `stop`, `length` or `missing`. Of tests and examples the model sees the first alone.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -92,7 +96,18 @@ class GenerateChain(Piece):
     @property
     def optional_keys(self) -> list[str]:
         """It uses what else is known."""
-        return ["files", "variables", "context", "history", "feedback", "failed_code"]
+        return [
+            "files",
+            "variables",
+            "tests",
+            "examples",
+            "context",
+            "history",
+            "earlier",
+            "feedback",
+            "failed_code",
+            "variation",
+        ]
 
     @property
     def output_keys(self) -> list[str]:
@@ -101,7 +116,7 @@ class GenerateChain(Piece):
 
     def _program(self, values: State, config: Config) -> Program:
         messages = yield Do(self.messages, values, config)  # It reads files.
-        reply = yield Call(self.model, messages, config)
+        reply = yield Call(varied(self.model, values.get("variation") or 0), messages, config)
         reason = finish_reason(reply, self.model)
         code = (yield Do(self.extract, reply_text(reply), config)) if reason == "stop" else ""
         yield {"code": code, "finish_reason": reason}
@@ -126,11 +141,14 @@ class GenerateChain(Piece):
 def _question(values: Mapping[str, Any]) -> list[str]:
     query = check_query(values["query"])
     there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
+    expected = expect(values.get("tests"), values.get("examples"))
     return [
         *([f"The conversation so far:\n{fenced(_plain('history', values))}"] if values.get("history") else []),
         *([f"This may help:\n{fenced(_plain('context', values))}"] if values.get("context") else []),
+        *([f"{_EARLIER}\n{fenced(str(values['earlier']))}"] if values.get("earlier") else []),
         *([f"What is there:\n{fenced(there)}"] if there else []),
         query,
+        *([expected.told()] if expected else []),
     ]
 
 
@@ -164,21 +182,6 @@ def finish_reason(reply: object, model: object = None) -> str:
     names = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
     reason = next((str(metadata[name]).lower() for name in names if metadata.get(name)), None)
     if reason is None:
-        return "missing" if _inner(model)._llm_type in _ALWAYS_SAY else "stop"
+        inner = chat_model(model)
+        return "missing" if inner is not None and inner._llm_type in _ALWAYS_SAY else "stop"
     return "length" if reason in _CUT or reason.startswith("length") else "stop"
-
-
-class _Silent:
-    _llm_type = "unknown"
-
-
-def _inner(model: object) -> BaseChatModel | _Silent:
-    """The chat model inside whatever is wrapped around it: bindings, retries, fallbacks, options, a prompt before it."""
-    while not isinstance(model, BaseChatModel):
-        inner = next(
-            (getattr(model, name) for name in ("bound", "runnable", "default", "last") if hasattr(model, name)), None
-        )
-        if inner is None:
-            break
-        model = inner
-    return model if isinstance(model, BaseChatModel) else _Silent()

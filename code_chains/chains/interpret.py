@@ -11,7 +11,8 @@ from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
 from code_chains.chains.generate import finish_reason, reply_text
-from code_chains.inputs import fenced
+from code_chains.errors import BudgetError
+from code_chains.inputs import fenced, shortened
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
 
@@ -70,7 +71,11 @@ class InterpretChain(Piece):
         if verdict is not None and not verdict.ok:
             yield {"answer": _apology(values)}
             return
-        reply = yield Call(self.model, self.messages(values), config, _told)
+        try:
+            reply = yield Call(self.model, self.messages(values), config, _told)
+        except BudgetError as error:
+            yield {"answer": f"{values['output']}\n({error} The output is not told in words.)"}
+            return
         if not reply_text(reply).strip():
             yield {"answer": str(values["output"])}  # A model with nothing to say must not hide the result.
         elif finish_reason(reply, self.model) != "stop":
@@ -78,7 +83,7 @@ class InterpretChain(Piece):
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""
-        output = fenced(_shorten(str(values["output"])))
+        output = fenced(shortened(str(values["output"]), _MOST_OUTPUT))
         question = f"Question: {values['query']}\n\nOutput of the program:\n{output}"
         return [SystemMessage(self.prompt), HumanMessage(_EXAMPLE[0]), AIMessage(_EXAMPLE[1]), HumanMessage(question)]
 
@@ -93,8 +98,3 @@ def _apology(values: Mapping[str, Any]) -> str:
     reason = reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…"
     tries = "one attempt" if count == 1 else f"{count} attempts"
     return f"I could not answer this. After {tries} there was no program that worked: {reason}"
-
-
-def _shorten(text: str) -> str:
-    half = _MOST_OUTPUT // 2
-    return text if len(text) <= _MOST_OUTPUT else f"{text[:half]}\n… (shortened) …\n{text[-half:]}"

@@ -1,4 +1,4 @@
-"""query, (files, variables, context, history) -> code, problems, execution, output, verdict, attempts."""
+"""query, (files, variables, context, history) -> code, problems, execution, output, verdict, attempts, stop_reason."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ from typing import Any
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
+from code_chains.budget import count_attempt
+from code_chains.chains.attempt import KEPT
 from code_chains.chains.base import Call, Chain, Config, Piece, Program, State
-from code_chains.errors import ConfigurationError
-from code_chains.inputs import fenced
-from code_chains.state import Attempt, Execution
+from code_chains.chains.execute import undo
+from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.feedback import complaint, signature
+from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 
-__all__ = ["RepairChain", "complaint"]
-
-_KEPT = ("code", "problems", "execution", "output", "verdict")
+__all__ = ["RepairChain"]
 
 
 class RepairChain(Piece):
-    """Repeats an attempt until it holds, `max_attempts` are spent, or the same failure comes twice.
+    """Repeats an attempt until it holds, `max_attempts` are spent, or the same failure keeps coming back.
 
-    What went wrong goes back into the next attempt as `feedback`. Streams `attempts` one by one, then what was kept.
+    What went wrong goes back into the next attempt as `feedback`. The same program, or the same error, for the second time
+    shows that patching leads nowhere: then a fresh one is asked for, at a higher temperature and without the old one; if
+    that fails in a way that is known, too, it stops. In a `session` each attempt starts from the state before the first.
+    Streams `attempts` one by one, then the best of what came of them.
 
     Args:
-        attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, usually
-            `generate | validate | execute | evaluate` as a `Sequence`.
+        attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as `AttemptChain`.
         max_attempts: How often the attempt is made at most.
     """
 
@@ -33,7 +36,7 @@ class RepairChain(Piece):
     max_attempts: int = Field(default=3, ge=1)
 
     def __init__(self, *, attempt: Chain, **kwargs: Any) -> None:
-        if missing := [key for key in _KEPT if key not in attempt.output_keys]:
+        if missing := [key for key in KEPT if key not in attempt.output_keys]:
             raise ConfigurationError("attempt", attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
         super().__init__(**{"attempt": attempt, **kwargs})
 
@@ -45,24 +48,30 @@ class RepairChain(Piece):
     @property
     def optional_keys(self) -> list[str]:
         """What an attempt uses, but for what this chain itself puts in."""
-        return [key for key in getattr(self.attempt, "optional_keys", []) if key not in ("feedback", "failed_code")]
+        own = ("feedback", "failed_code", "variation")
+        return [key for key in getattr(self.attempt, "optional_keys", []) if key not in own]
 
     @property
     def output_keys(self) -> list[str]:
         """What was kept of the attempts, and their story."""
-        return [*_KEPT, "attempts"]
+        return [*KEPT, "attempts", "stop_reason"]
 
     def _program(self, values: State, config: Config) -> Program:
-        failures: list[tuple[Any, ...]] = []
-        outcome: State = {}
-        for number in range(1, self.max_attempts + 1):
-            outcome = yield Call(self.attempt, {**values, **_lesson(outcome)}, config)
-            yield {"attempts": [_record(number, outcome)]}
-            failure = _signature(outcome)
-            if outcome["verdict"].ok or failure in failures:
-                break
-            failures.append(failure)
-        yield {key: outcome[key] for key in _KEPT}
+        best: State = {}
+        story = _Story()
+        try:
+            while story.stop_reason is None:
+                count_attempt(config)
+                outcome = yield Call(self.attempt, {**values, **story.lesson()}, config)
+                yield {"attempts": [story.record(outcome)]}
+                if not outcome["verdict"].ok:
+                    yield from undo(values, outcome, config)
+                best = max((best, outcome), key=_merit) if best else outcome
+                story.go_on(outcome, self.max_attempts)
+        except BudgetError as error:
+            story.stop_reason = error.limit
+            best = best or _nothing(error)
+        yield {**{key: best[key] for key in KEPT}, "stop_reason": story.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
         """The stages of an attempt, with the way back."""
@@ -75,49 +84,71 @@ class RepairChain(Piece):
         return graph
 
 
-def _lesson(outcome: State) -> State:
-    return {"failed_code": outcome["code"], "feedback": complaint(outcome)} if outcome else {}
+class _Story:
+    """What was tried so far, and what to try next."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.fresh = 0
+        self.tack: Any = "first"
+        self.stop_reason: StopReason | None = None
+        self.failed: State = {}
+        self.seen: set[tuple[int, str]] = set()
+
+    def lesson(self) -> State:
+        """What the next attempt is told."""
+        if self.tack == "fresh":
+            return {"variation": self.fresh}
+        if self.tack == "repair":
+            told = {"failed_code": self.failed["code"], "feedback": complaint(self.failed)}
+            return {**told, "variation": self.fresh} if self.fresh else told
+        return {}
+
+    def record(self, outcome: State) -> Attempt:
+        """The attempt that was just made."""
+        self.number += 1
+        execution: Execution = outcome["execution"]
+        return Attempt(
+            self.number,
+            outcome["code"],
+            tuple(outcome["problems"]),
+            execution.status,
+            execution.summary,
+            outcome["verdict"],
+            self.tack,
+            tuple(outcome.get("mends") or ()),
+        )
+
+    def go_on(self, outcome: State, most: int) -> None:
+        """Decide what comes next."""
+        ways = set(enumerate(signature(outcome)))
+        known = bool(ways & self.seen)
+        self.seen |= ways
+        self.failed = outcome
+        if outcome["verdict"].ok:
+            self.stop_reason = "answered"
+        elif known and self.tack == "fresh":
+            self.stop_reason = "same_failure"
+        elif self.number >= most:
+            self.stop_reason = "attempts"
+        else:
+            self.tack = "fresh" if known else "repair"
+            self.fresh += known
 
 
-def _record(number: int, outcome: State) -> Attempt:
+def _merit(outcome: State) -> tuple[int, bool, bool]:
+    """What makes one outcome better than another; of equals the earlier is kept."""
     execution: Execution = outcome["execution"]
-    problems = tuple(outcome["problems"])
-    return Attempt(number, outcome["code"], problems, execution.status, execution.summary, outcome["verdict"])
+    return outcome["verdict"].rank, execution.ok, execution.status != "refused"
 
 
-def _signature(outcome: State) -> tuple[Any, ...]:
-    """What makes two failures the same: the same program, which fails in the same way."""
-    error = outcome["execution"].error
-    return outcome["code"].strip(), outcome["verdict"].reason, error.type if error else None
-
-
-def _quoted(lines: list[str], number: int | None) -> str:
-    return f", in: {lines[number - 1].strip()[:200]}" if number and 0 < number <= len(lines) else ""
-
-
-def complaint(outcome: State) -> str:
-    """Tell a model in words what was wrong with its program.
-
-    Args:
-        outcome: What an attempt added: `problems`, `execution` and `verdict`.
-
-    Returns:
-        The reason, the failing line with the values of that moment, and what was printed; all of it fenced as data.
-    """
-    execution: Execution = outcome["execution"]
-    if outcome["problems"]:
-        lines = outcome["code"].splitlines()
-        found = [f"- {problem}{_quoted(lines, problem.line)}" for problem in outcome["problems"]]
-        return "\n".join(["The program was not run:", *found])
-    parts = [outcome["verdict"].reason]
-    error = execution.error
-    if error is None:
-        parts.append("Print the answer at the end of the program.")
-    elif error.traceback:
-        parts = ["The program failed:", fenced(error.traceback[-3000:])]
-        if error.locals:
-            values = "\n".join(f"{name} = {value}" for name, value in error.locals.items())
-            parts.append(f"Values at that moment:\n{fenced(values)}")
-    if execution.output.strip():
-        parts.append(f"It had printed:\n{fenced(execution.output[-1000:])}")
-    return "\n".join(parts)
+def _nothing(error: BudgetError) -> State:
+    """What there is when the budget does not even allow a first attempt."""
+    report = ErrorReport("BudgetError", str(error))
+    return {
+        "code": "",
+        "problems": [],
+        "execution": Execution("refused", error=report),
+        "output": "",
+        "verdict": Verdict("failed", "none", str(error)),
+    }

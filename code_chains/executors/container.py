@@ -25,7 +25,9 @@ __all__ = ["ContainerExecutor"]
 HERE = Path(__file__).parent
 INSIDE = {
     "contained.py": HERE / "contained.py",
-    **{f"inside/{name}.py": HERE / "inside" / f"{name}.py" for name in ("__init__", "cell", "display", "wire")},
+    **{
+        f"inside/{name}.py": HERE / "inside" / f"{name}.py" for name in ("__init__", "cell", "display", "hints", "wire")
+    },
 }
 """What is copied into the container: the program that watches, and the modules that run one."""
 TOOLS = "/tmp/code_chains"  # noqa: S108 - the container's own

@@ -19,7 +19,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from . import display
+from . import display, hints
 from .wire import Json
 
 REASONABLE_REPR = 100_000
@@ -163,8 +163,9 @@ def describe(error: BaseException) -> Json:
     names = frames[own[-1]].tb_frame.f_locals if own else {}
     with contextlib.suppress(Exception):
         text = "".join(traceback.format_exception(type(shown), shown, shown.__traceback__, limit=-8))
-        return pack(error, line, text, names)
-    return {"type": type(error).__name__, "message": "", "line": line, "traceback": "", "locals": {}}
+        everything = {**frames[own[-1]].tb_frame.f_globals, **names} if own else {}
+        return pack(error, line, text, names) | {"hint": hints.hint(error, everything)[:1000]}
+    return {"type": type(error).__name__, "message": "", "line": line, "traceback": "", "locals": {}, "hint": ""}
 
 
 def pack(error: BaseException, line: int | None, text: str, names: Json) -> Json:

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import parcels
+from . import cell, parcels
 from .wire import Json, decode, encode
 
 HEAD = struct.Struct("!I")
@@ -145,7 +145,7 @@ class Line:
             answer: Json = {"value": self.pack(self.call(message["call"], args, kwargs, names))}
         except BaseException as error:
             kinds = [kind.__name__ for kind in type(error).__mro__]
-            self.send({"error": [kinds, str(error)[:1000]]})
+            self.send({"error": [kinds, str(error)[:1000], where(error)]})
             return
         after = [self.pack(arg) if old is not None else None for arg, old in zip(args, before, strict=True)]
         if any(old is not None and encode(new) != old for old, new in zip(before, after, strict=True)):
@@ -294,13 +294,23 @@ def error_type(kinds: tuple[str, ...]) -> type[Exception]:
     return _errors[kinds]
 
 
-def same_error(kinds: list[str], message: str) -> Exception:
-    """What the program raised, to be raised here."""
+def same_error(kinds: list[str], message: str, note: str) -> Exception:
+    """What the program raised, to be raised here, with a note of where."""
     kind = error_type(tuple(kinds))
     try:
-        return kind(message)
+        error = kind(message)
     except Exception:  # It wants more than a message.
-        return RuntimeError(f"{kinds[0]}: {message}")
+        error = RuntimeError(f"{kinds[0]}: {message}")
+    if note:
+        error.add_note(note)
+    return error
+
+
+def where(error: BaseException) -> str:
+    """The line of the program that failed, with the values of that moment."""
+    told = cell.describe(error)
+    values = ", ".join(f"{name} = {value}" for name, value in told["locals"].items())
+    return f"in line {told['line']} of the program" + (f", with {values}" if values else "") if told["line"] else ""
 
 
 class Names(dict[str, Any]):

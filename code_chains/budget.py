@@ -1,0 +1,361 @@
+"""One budget over everything: reserved before it is spent, shared by whatever it is passed to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import queue
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+from uuid import UUID
+
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables import RunnableConfig
+
+from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.state import StopReason, Usage
+from code_chains.usage import Asked, UsageMeter
+
+__all__ = ["Budget", "awithin", "count_attempt", "find_budget", "within"]
+
+T = TypeVar("T")
+_LIMITS: tuple[StopReason | Literal["code_lines"], ...] = (
+    "usd",
+    "tokens",
+    "model_calls",
+    "seconds",
+    "attempts",
+    "code_lines",
+)
+_WHOLE = ("tokens", "model_calls", "attempts", "code_lines")
+_PAUSE = 0.02
+
+
+class Budget(UsageMeter):
+    """Limits on what may be spent, and the account of what was. It may be used from many threads and tasks at once.
+
+    Pass it once to `create_code_chain(budget=…)`; there the limit that is reached becomes the `stop_reason`, with the best
+    result so far. On any other LangChain chain it is a callback handler, `chain.invoke(…, {"callbacks": [budget]})`, and the
+    call that would go beyond a limit raises `BudgetError` instead of being made.
+
+    Before a call its messages and the longest reply are reserved. A call that does not fit beside others that are under way
+    waits until they have settled. So limits of tokens and money are overshot by the reply of one call at most.
+
+    Args:
+        usd: Dollars. Each model needs a known price: from `prices`, or the public list (`code-chains[prices]`); the embedded
+            ones are free.
+        tokens: Tokens, read and written.
+        model_calls: Calls of models, those that fail included.
+        seconds: Wall-clock seconds from the first call on. A call under way is given up; a program under way ends by the
+            `Limits` of its executor.
+        attempts: Programs that are asked for, over all questions that share the budget.
+        code_lines: Lines of one program.
+        per: What shares the budget: `"all"` questions together, or each `"question"` has it for itself.
+        prices: `{model name: (dollars for a million tokens read, dollars for a million written)}`.
+        reply_tokens: What is reserved for a reply whose length is not limited by `max_tokens`.
+
+    Raises:
+        ConfigurationError: A limit is none.
+
+    Example:
+        >>> from code_chains.testing import ScriptedModel
+        >>> budget, model = Budget(model_calls=1), ScriptedModel(lambda messages: "Hello.")
+        >>> model.invoke("Hi", {"callbacks": [budget]}).text
+        'Hello.'
+        >>> model.invoke("Hi again", {"callbacks": [budget]})
+        Traceback (most recent call last):
+        ...
+        code_chains.errors.BudgetError: The budget's limit of 1 model calls is reached.
+    """
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(
+        self,
+        *,
+        usd: float | None = None,
+        tokens: int | None = None,
+        model_calls: int | None = None,
+        seconds: float | None = None,
+        attempts: int | None = None,
+        code_lines: int | None = None,
+        per: Literal["all", "question"] = "all",
+        prices: Mapping[str, tuple[float, float]] | None = None,
+        reply_tokens: int = 2048,
+    ) -> None:
+        super().__init__(prices)
+        given = (usd, tokens, model_calls, seconds, attempts, code_lines)
+        self.limits: dict[str, float] = {
+            name: _number(name, value) for name, value in zip(_LIMITS, given, strict=True) if value is not None
+        }
+        if per not in ("all", "question"):
+            raise ConfigurationError("per", per, '"all" or "question"')
+        self.per, self.reply_tokens = per, int(_number("reply_tokens", reply_tokens))
+        self._began: float | None = None
+        self._begun_calls = self._begun_attempts = 0
+        self._estimated = 0.0
+        self._held: dict[UUID, dict[str, float]] = {}
+        self._settled = threading.Condition(self._lock)
+        _hush()
+
+    @property
+    def spent(self) -> Usage:
+        """What was spent so far."""
+        return self.usage
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit of time; None without one. The clock starts with the first call."""
+        if "seconds" not in self.limits:
+            return None
+        with self._lock:
+            self._began = self._began or time.monotonic()
+            return self._began + self.limits["seconds"] - time.monotonic()
+
+    def fresh(self) -> Budget:
+        """The same limits with nothing spent."""
+        named: dict[str, Any] = dict(self.limits)
+        whole = {name: int(value) if name in _WHOLE else value for name, value in named.items()}
+        return Budget(**whole, per=self.per, prices=self.prices.given, reply_tokens=self.reply_tokens)
+
+    def handler(self, *, is_async: bool) -> UsageMeter | AsyncCallbackHandler:
+        """What listens for it: in event loops a twin that waits without blocking them."""
+        return _OnTheLoop(self) if is_async else self
+
+    def begin_attempt(self) -> None:
+        """Count an attempt that is about to be made.
+
+        Raises:
+            BudgetError: There were as many as are allowed.
+        """
+        with self._lock:
+            self._begun_attempts += 1
+            if self._begun_attempts > self.limits.get("attempts", float("inf")):
+                raise BudgetError("attempts", self.limits["attempts"])
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Insist that time is left.
+
+        Raises:
+            BudgetError: There is none.
+        """
+        if (left := self.seconds_left) is not None and left <= 0:
+            raise BudgetError("seconds", self.limits["seconds"])
+
+    # -- accounts ---------------------------------------------------------------------------------------------------------
+
+    def _begin(self, run_id: UUID, parent: UUID | None, asked: Asked, messages: Sequence[BaseMessage | str]) -> None:
+        while not self.reserve(run_id, parent, asked, messages):
+            if _in_a_loop():  # Waiting would block what is waited for.
+                raise BudgetError(*self._tightest())
+            with self._settled:
+                self._settled.wait(_PAUSE)
+
+    def reserve(self, run_id: UUID, parent: UUID | None, asked: Asked, messages: Sequence[BaseMessage | str]) -> bool:
+        """Reserve what a call may take; False where it must wait for others to settle.
+
+        Raises:
+            BudgetError: It does not fit.
+            ConfigurationError: There is a limit of money, and the price of the model is not known.
+        """
+        if "usd" in self.limits:
+            self.prices.demand(asked.model, asked.provider)
+        self.check_time()
+        read, most = _tokens(messages), asked.most or self.reply_tokens
+        with self._lock:
+            if self._begun_calls >= self.limits.get("model_calls", float("inf")):
+                raise BudgetError("model_calls", self.limits["model_calls"])
+            for name, needs in (("tokens", float(read)), ("usd", self._cost(asked, read, 0))):
+                limit = self.limits.get(name, float("inf"))
+                if self._used(name) + needs > limit or self._used(name) >= limit:
+                    raise BudgetError(name, limit)  # type: ignore[arg-type]
+                held = sum(call[name] for call in self._held.values())
+                if self._held and self._used(name) + held + needs > limit:
+                    return False
+            self._held[run_id] = {"tokens": read + most, "usd": self._cost(asked, read, most), "read": read}
+            self._begun_calls += 1
+            super()._begin(run_id, parent, asked, messages)
+        return True
+
+    def _used(self, name: str) -> float:
+        if name == "usd":
+            return self._usd or 0.0
+        return sum(sum(tokens.values()) for tokens in self._models.values()) + self._estimated
+
+    def _cost(self, asked: Asked, read: int, written: int) -> float:
+        return (self.prices.cost(asked.model, asked.provider, read, written) or 0.0) if "usd" in self.limits else 0.0
+
+    def _tightest(self) -> tuple[StopReason, float]:
+        name: StopReason = "tokens" if "tokens" in self.limits else "usd"
+        return name, self.limits[name]
+
+    def _settle(self, run_id: UUID, asked: Asked, message: AIMessage | None, counts: dict[str, int]) -> None:
+        held = self._held.pop(run_id, None)
+        if held and message is not None and not message.usage_metadata:  # It keeps no account: it is estimated.
+            written = count_tokens_approximately([message])
+            self._estimated += held["read"] + written
+            known = self._usd
+            super()._settle(run_id, asked, message, counts)
+            if "usd" in self.limits:
+                self._usd = (known or 0.0) + self._cost(asked, int(held["read"]), written)
+        else:
+            super()._settle(run_id, asked, message, counts)
+        self._settled.notify_all()
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """A call came to nothing; what was read of it is counted where it began to reply."""
+        super().on_llm_error(error, run_id=run_id, **kwargs)
+        with self._settled:
+            held = self._held.pop(run_id, None)
+            response = kwargs.get("response")
+            if held and isinstance(response, LLMResult) and response.generations and response.generations[0]:
+                self._estimated += held["read"]
+            self._settled.notify_all()
+
+
+class _OnTheLoop(AsyncCallbackHandler):
+    """A budget as event loops hear it."""
+
+    raise_error = True
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+
+    async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
+        asked = Asked.read(kwargs)
+        while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), asked, messages):  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)  # What it waits for may settle in any thread.
+
+    async def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """A chat model is called."""
+        await self._begin(kwargs, messages[0] if messages else [])
+
+    async def on_llm_start(self, serialized: dict[str, Any], prompts: list[str], **kwargs: Any) -> None:
+        """A model that completes text is called."""
+        await self._begin(kwargs, prompts)
+
+    async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """A call has ended."""
+        self.budget.on_llm_end(response, **kwargs)
+
+    async def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+        """A call came to nothing."""
+        self.budget.on_llm_error(error, **kwargs)
+
+    async def on_chain_start(self, serialized: dict[str, Any], inputs: dict[str, Any], **kwargs: Any) -> None:
+        """A stage begins."""
+        self.budget.on_chain_start(serialized, inputs, **kwargs)
+
+    async def on_chain_end(self, outputs: dict[str, Any], **kwargs: Any) -> None:
+        """A stage has ended."""
+        self.budget.on_chain_end(outputs, **kwargs)
+
+    async def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
+        """A stage has failed."""
+        self.budget.on_chain_error(error, **kwargs)
+
+
+def find_budget(config: RunnableConfig) -> Budget | None:
+    """The budget that listens to a run, if there is one."""
+    callbacks = config.get("callbacks") or []
+    for handler in callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks:
+        if isinstance(handler, Budget):
+            return handler
+        if isinstance(handler, _OnTheLoop):
+            return handler.budget
+    return None
+
+
+def count_attempt(config: RunnableConfig) -> None:
+    """Count an attempt on the budget that listens to a run, if there is one.
+
+    Raises:
+        BudgetError: There were as many as are allowed, or no time is left.
+    """
+    if budget := find_budget(config):
+        budget.begin_attempt()
+
+
+def within(budget: Budget, function: Callable[[], T]) -> T:
+    """Call a function in a thread and wait for it no longer than the budget has time.
+
+    Raises:
+        BudgetError: It took longer. It goes on by itself, and nobody hears of it.
+    """
+    done: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            done.put((context.run(function), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    budget.check_time()
+    threading.Thread(target=run, daemon=True, name="within a budget").start()
+    try:
+        result, error = done.get(timeout=max(0.0, budget.seconds_left or 0.0))
+    except queue.Empty:
+        raise BudgetError("seconds", budget.limits["seconds"]) from None
+    if error is not None:
+        raise error
+    return result  # type: ignore[return-value]
+
+
+async def awithin(budget: Budget, call: Awaitable[T]) -> T:
+    """Await something no longer than the budget has time; then it is cancelled.
+
+    Raises:
+        BudgetError: It took longer.
+    """
+    try:
+        async with asyncio.timeout(max(0.0, budget.seconds_left or 0.0)) as clock:
+            return await call
+    except TimeoutError:
+        if clock.expired():
+            raise BudgetError("seconds", budget.limits["seconds"]) from None
+        raise
+
+
+def _number(name: str, value: object) -> float:
+    whole = name in (*_WHOLE, "reply_tokens")
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not 0 < value < float("inf"):
+        raise ConfigurationError(
+            name, value, f"a{' whole' if whole else ''} number greater than 0, or None for no limit"
+        )
+    return value
+
+
+def _tokens(messages: Sequence[BaseMessage | str]) -> int:
+    return count_tokens_approximately(
+        [message if isinstance(message, BaseMessage) else ("user", message) for message in messages]
+    )
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _hush() -> None:
+    """A limit that is reached is told by its exception; LangChain would log it as a broken callback as well."""
+    logger = logging.getLogger("langchain_core.callbacks.manager")
+    if _not_ours not in logger.filters:
+        logger.addFilter(_not_ours)
+
+
+def _not_ours(record: logging.LogRecord) -> bool:
+    return not record.args or next(iter(record.args)) not in (Budget.__name__, _OnTheLoop.__name__)

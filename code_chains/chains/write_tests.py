@@ -1,0 +1,88 @@
+"""query, (files, variables) -> generated_tests."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
+
+from code_chains.chains.base import Call, Config, Do, Piece, Program, State
+from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.extraction import extract_code
+from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+
+__all__ = ["TESTS_PROMPT", "WriteTestsChain"]
+
+TESTS_PROMPT = """\
+You write tests for a program that somebody else writes to answer a question.
+- Reply with one fenced Python block of assert statements and nothing else.
+- `output` is all that the program printed, as text. Functions that the question names can be called.
+- Test what must hold of any right answer. Work results out in the test; never write down one you have not computed."""
+
+_EXAMPLE = (
+    "How many days are there between 1 March 2024 and 25 December 2024?",
+    "from datetime import date\nimport re\n\n"
+    "days = (date(2024, 12, 25) - date(2024, 3, 1)).days\n"
+    'assert str(days) in re.findall(r"\\d+", output)',
+)
+
+
+class WriteTestsChain(Piece):
+    """Asks a model for tests of an answer, before there is one. Adds `generated_tests`; empty where there are none.
+
+    They come from the question alone, so that they do not repeat what the program says. Still the same model may misread
+    the question twice: passing them makes an outcome `plausible`, never `verified`. The idea is that of CodeT (Chen et al.,
+    2022).
+
+    Args:
+        model: Any chat model, or a Runnable around one.
+        prompt: The system message.
+    """
+
+    name: str | None = "write_tests"
+    model: Runnable[LanguageModelInput, Any]
+    prompt: str = TESTS_PROMPT
+
+    @property
+    def input_keys(self) -> list[str]:
+        """It needs the question."""
+        return ["query"]
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """It sees what is there, and writes none where some are given."""
+        return ["files", "variables", "tests", "examples"]
+
+    @property
+    def output_keys(self) -> list[str]:
+        """It adds the tests."""
+        return ["generated_tests"]
+
+    def _program(self, values: State, config: Config) -> Program:
+        tests = ""
+        if not values.get("tests") and not values.get("examples"):
+            messages = yield Do(self.messages, values, config)
+            reply = yield Call(self.model, messages, config)
+            tests = extract_code(reply_text(reply)) if finish_reason(reply, self.model) == "stop" else ""
+        yield {"generated_tests": tests if _asserts(tests) else ""}
+
+    def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
+        """The messages that are sent: rules, one example, the question with what is there."""
+        there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
+        question = "\n\n".join([*([f"What is there:\n{fenced(there)}"] if there else []), check_query(values["query"])])
+        example = [HumanMessage(_EXAMPLE[0]), AIMessage(fenced(_EXAMPLE[1], "python"))]
+        return [SystemMessage(self.prompt), *example, HumanMessage(question)]
+
+
+def _asserts(tests: str) -> bool:
+    """Whether these are tests at all: an assertion that depends on something."""
+    try:
+        tree = ast.parse(tests)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    found = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return any(isinstance(node, ast.Name) for test in found for node in ast.walk(test))

@@ -1,0 +1,151 @@
+"""Mends that need no model: small models repeat themselves even when they are shown what was wrong."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from code_chains.state import Execution
+
+__all__ = ["Mended", "mend"]
+
+_ALIASES = {
+    "np": "import numpy as np",
+    "pd": "import pandas as pd",
+    "plt": "import matplotlib.pyplot as plt",
+    "dt": "import datetime as dt",
+    "ET": "import xml.etree.ElementTree as ET",
+    "pl": "import polars as pl",
+    "sp": "import sympy as sp",
+}
+_MEMBERS = {
+    "collections": "Counter OrderedDict defaultdict deque namedtuple",
+    "dataclasses": "dataclass field asdict",
+    "datetime": "date timedelta timezone",
+    "decimal": "Decimal",
+    "enum": "Enum",
+    "fractions": "Fraction",
+    "functools": "cache lru_cache partial reduce",
+    "itertools": "accumulate chain combinations count cycle groupby islice pairwise permutations product takewhile",
+    "math": "ceil comb cos exp factorial floor gcd isqrt lcm log pi prod sin sqrt tan",
+    "pathlib": "Path",
+    "random": "choice randint shuffle",
+    "statistics": "mean median mode pstdev stdev variance",
+    "string": "ascii_letters ascii_lowercase digits punctuation",
+    "typing": "Any Callable Dict Iterable Iterator List Optional Set Tuple Union",
+    "zoneinfo": "ZoneInfo",
+}
+_FROM = {name: f"from {module} import {name}" for module, names in _MEMBERS.items() for name in names.split()}
+
+
+class Mended(NamedTuple):
+    """A program that was mended, and what was done, as a few words for the story of the attempts."""
+
+    code: str
+    mends: tuple[str, ...]
+
+
+def mend(outcome: Mapping[str, Any]) -> Mended | None:
+    """Mend a program that failed, where what is missing is certain.
+
+    A well-known import that is missing is added. Where nothing was shown, what the last statement made is: a name that it
+    bound, or the value of the expression in its last branch.
+
+    Args:
+        outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
+
+    Returns:
+        The mended program, or None where nothing is known to help.
+    """
+    tree = _tree(outcome["code"])
+    if tree is None or not tree.body:
+        return None
+    execution: Execution = outcome["execution"]
+    if imports := [_import(name, tree) for name in _undefined(outcome)]:
+        added = tuple(dict.fromkeys(line for line in imports if line))
+        code = "\n".join([*_future(tree, outcome["code"], added)])
+        return Mended(code, tuple(f"added `{line}`" for line in added)) if added else None
+    if execution.ok and outcome["verdict"].by == "none" and not execution.output.strip() and not execution.artifacts:
+        return _shown(outcome["code"], tree)
+    return None
+
+
+def _tree(code: str) -> ast.Module | None:
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+# -- a missing import ----------------------------------------------------------------------------------------------------
+
+
+def _undefined(outcome: Mapping[str, Any]) -> list[str]:
+    """Names that a check or the run itself found to be undefined."""
+    said = [problem.message for problem in outcome["problems"] if problem.message.startswith("undefined name '")]
+    error = outcome["execution"].error
+    if error is not None and error.type in ("NameError", "UnboundLocalError"):
+        said.append(error.message.replace("name '", "undefined name '", 1))
+    return list(dict.fromkeys(message.split("'")[1] for message in said if message.count("'") >= 2))
+
+
+def _import(name: str, tree: ast.Module) -> str:
+    """The import that defines a name, as the program uses it; empty where that is not certain."""
+    used = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, name)]
+    called = any(isinstance(node, ast.Call) and _is_name(node.func, name) for node in ast.walk(tree))
+    if name == "datetime":
+        whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
+        return "import datetime" if whole else "from datetime import datetime"
+    if name in _ALIASES and used:
+        return _ALIASES[name]
+    if name in _FROM:
+        return _FROM[name]
+    return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _future(tree: ast.Module, code: str, added: tuple[str, ...]) -> list[str]:
+    """The lines with imports before them, but after a docstring and `from __future__`."""
+    lines = code.splitlines()
+    head = [
+        node.end_lineno or 0 for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    return [*lines[: max(head, default=0)], *added, *lines[max(head, default=0) :]]
+
+
+# -- an outcome that nobody sees -----------------------------------------------------------------------------------------
+
+
+def _shown(code: str, tree: ast.Module) -> Mended | None:
+    last = tree.body[-1]
+    if isinstance(last, ast.FunctionDef) and not _needs_arguments(last):
+        return Mended(f"{code.rstrip()}\n\n{last.name}()\n", (f"called `{last.name}()` at the end",))
+    while isinstance(last, ast.If | ast.With | ast.Try):
+        last = (last.body if not isinstance(last, ast.Try) else last.orelse or last.body)[-1]
+    if name := _bound(last):
+        return Mended(f"{code.rstrip()}\nprint({name})\n", (f"printed `{name}` at the end",))
+    if isinstance(last, ast.Expr) and last is not tree.body[-1]:
+        last.value = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
+        return Mended(ast.unparse(ast.fix_missing_locations(tree)), ("printed the last expression",))
+    return None
+
+
+def _needs_arguments(function: ast.FunctionDef) -> bool:
+    given = function.args
+    return len(given.posonlyargs) + len(given.args) > len(given.defaults) or None in given.kw_defaults
+
+
+def _bound(statement: ast.stmt) -> str:
+    """The name to which a statement gives a value."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.expr = statement.targets[0]
+    elif isinstance(statement, ast.AugAssign | ast.AnnAssign) and getattr(statement, "value", None):
+        target = statement.target
+    else:
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""
