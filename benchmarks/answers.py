@@ -195,13 +195,15 @@ def replay(given: Literal["examples", "tests"], only: str, seconds: float) -> No
             for number, case in enumerate(cases, start=1):
                 outcomes.append(play(case, box, given, stubborn=stubborn))
                 print(f"{number}/{len(cases)} {case.bug}{' stubborn' * stubborn}", end="\r", file=sys.stderr)
-    everything = [*runs[False], *runs[True]]
-    table(REPLAY_HEAD, replay_rows(runs[False], runs[True]))
-    print(f"\n{len(everything)} questions in {time.monotonic() - began:.0f} s; a run may take {seconds:g} s.\n")
-    for one in everything:
-        if one.passed_wrongly or one.status == "error":
-            print(f"- **{one.group}, {one.status}**: {one.task} {' '.join(one.output.split())[:200]}")
-    sys.exit(any(one.passed_wrongly for one in everything))
+    helped, stubbornly = runs[False], runs[True]
+    table(REPLAY_HEAD, replay_rows(helped, stubbornly))
+    took = time.monotonic() - began
+    print(f"\n{len(helped) + len(stubbornly)} questions in {took:.0f} s; a run may take {seconds:g} s.\n")
+    for mode, outcomes in (("told", helped), ("stubborn", stubbornly)):
+        for one in outcomes:
+            if one.passed_wrongly or one.status == "error" or (mode == "told" and not one.right):
+                print(f"- {one.group}, {mode}, **{one.status}**: {one.task} {' '.join(one.output.split())[:200]}")
+    sys.exit(any(one.passed_wrongly for one in (*helped, *stubbornly)))
 
 
 def live_rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:

@@ -105,7 +105,7 @@ from fractions import Fraction
 
 total = Fraction(3, 8) + Fraction(5, 12)
 print("Sum:", total)
-output: 19\s*/\s*24
+output: 19\s*[/,]\s*24
 ---
 Which word of the variable line comes last in the alphabet?
 given: {"line": "the wind blew over quiet fields"}
