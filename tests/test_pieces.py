@@ -24,8 +24,8 @@ from code_chains.chains import (
 )
 from code_chains.chains.generate import finish_reason
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.feedback import complaint
 from code_chains.executors import SandboxExecutor
+from code_chains.feedback import complaint
 from code_chains.state import ErrorReport, Execution, Problem, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 

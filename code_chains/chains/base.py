@@ -30,7 +30,6 @@ from langchain_core.callbacks import (
     CallbackManagerForChainRun,
 )
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableSequence, ensure_config
-from langchain_core.runnables.base import RunnableEach
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
@@ -402,7 +401,7 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
 
 def _timed(step: Call) -> Budget | None:
     """The budget whose time a call may not outlast. Chains mind it themselves, and keep what they have."""
-    budget = None if isinstance(step.runnable, Chain | RunnableEach) else find_budget(step.config)
+    budget = None if isinstance(step.runnable, Chain) else find_budget(step.config)
     return budget if budget and "seconds" in budget.limits else None
 
 

@@ -12,7 +12,7 @@ from code_chains.chains.judge import JudgeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
 from code_chains.expectations import Expectations, NoFunctionError, expect
-from code_chains.state import Execution, Verdict
+from code_chains.state import ErrorReport, Execution, Verdict
 
 __all__ = ["EvaluateChain"]
 
@@ -127,14 +127,20 @@ def _tested(ran: Execution, tested: Execution, expected: Expectations) -> Verdic
     if not ran.ok:
         return Verdict("failed", "tests", f"While it was tested: {ran.summary}")
     if not tested.ok:
-        notes = tested.error.traceback.rpartition(tested.error.message)[2].strip() if tested.error else ""
-        said = tested.summary if tested.error is None or tested.error.type != "AssertionError" else tested.error.message
-        return Verdict("failed", "tests", f"A test failed: {said}{f' ({notes})' if notes else ''}")
+        return Verdict("failed", "tests", _complaint(tested.error) if tested.error else tested.summary)
     what = "tests" if expected.tests.body else "examples"
     several = f"{expected.count} {what}" if expected.count > 1 else f"the {what[:-1]}"
     return Verdict(
         "verified", "tests", f"The program gives what {several} {'expect' if expected.count > 1 else 'expects'}."
     )
+
+
+def _complaint(error: ErrorReport) -> str:
+    """What failed, with the place in the program where that is known."""
+    if error.type == "AssertionError":
+        return f"{error.message or 'An assertion does not hold'}."
+    where = error.traceback.rpartition(error.message)[2].strip()
+    return f"A test ended with {error}{f', {where}' if where else ''}."
 
 
 def _shown(execution: Execution) -> str:

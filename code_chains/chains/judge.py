@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
 from code_chains.chains.generate import finish_reason, reply_text
-from code_chains.errors import BudgetError
+from code_chains.errors import CodeChainsError
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
@@ -49,7 +49,7 @@ _TALKS = re.compile(
 _COMMANDS = re.compile(
     r"""\b(?:answer|reply|respond|say|output)\s+(?:with\s+)?["'`]?(?:yes|no)\b|\bverdict\s*[:=]""", re.IGNORECASE
 )
-_SEPARATORS = " .,:;*_`\"-\u2013\u2014\t"
+_SEPARATORS = ' .,:;*_`"-\u2013\u2014\t'
 _LONGEST_REASON = 300
 
 
@@ -87,9 +87,7 @@ class JudgeChain(Piece):
     def _program(self, values: State, config: Config) -> Program:
         try:
             reply = yield Call(self.model, self.messages(values), config)
-        except BudgetError:
-            raise
-        except (LangChainException, OSError, ValueError, RuntimeError) as error:
+        except (CodeChainsError, LangChainException, OSError, ValueError, RuntimeError) as error:
             said = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
             yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({said}).")}
             return

@@ -70,7 +70,9 @@ class RepairChain(Piece):
                 story.go_on(outcome, self.max_attempts)
         except BudgetError as error:
             story.stop_reason = error.limit
-            best = best or _nothing(error)
+            if not best:
+                best = _nothing(error)
+                yield {"attempts": []}
         yield {**{key: best[key] for key in KEPT}, "stop_reason": story.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:

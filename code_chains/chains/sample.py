@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -59,8 +60,9 @@ class SampleChain(Piece):
         if values.get("session") is not None:
             outcomes = yield from self._one_by_one(asked, config)
         else:
-            each = self.attempt.map().bind(return_exceptions=True)
-            outcomes = _usable((yield Call(each, asked, {**config, "run_name": "samples"})))
+            batch = partial(self.attempt.batch, config=config, return_exceptions=True)
+            abatch = partial(self.attempt.abatch, config=config, return_exceptions=True)
+            outcomes = _usable((yield Do(batch, asked, config, abatch)))
         kept = self._choose(outcomes, str(values.get("query") or ""))
         if self.judge is not None and kept["verdict"].ok and kept["verdict"].by != "tests":
             state = {"query": values["query"], "code": kept["code"], "output": kept["output"]}
