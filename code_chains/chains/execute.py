@@ -13,7 +13,7 @@ __all__ = ["ExecuteChain", "undo"]
 
 
 class ExecuteChain(Piece):
-    """Runs a program, unless problems were found: then nothing runs and `execution.status` is `refused`.
+    """Runs a program, unless a problem is an error: then nothing runs and `execution.status` is `refused`.
 
     With a `session` of the executor it runs in the state of that session, which a failure leaves as it was.
 
@@ -77,7 +77,7 @@ def _inputs(state: State) -> State:
 
 
 def _refused(state: State) -> Execution | None:
-    problems = state.get("problems")
-    if not problems:
+    errors = [problem for problem in state.get("problems") or () if problem.severity == "error"]
+    if not errors:
         return None
-    return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, problems)), problems[0].line))
+    return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))
