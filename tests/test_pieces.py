@@ -146,6 +146,16 @@ def test_execute_runs_nothing_where_problems_were_found() -> None:
     assert (execution.status, execution.error.message, ran) == ("refused", "line 1: bad (c)", [])
 
 
+def test_execute_runs_a_program_on_which_there_is_only_advice() -> None:
+    place = ScriptedExecutor(counting([], Execution("ok", stdout="15")))
+    found = [Problem("c", "better so", 1, "advice")]
+    assert ExecuteChain(executor=place).invoke({"code": "x", "problems": found})["output"] == "15"
+    mixed = ExecuteChain(executor=place).invoke({"code": "x", "problems": [*found, Problem("c", "bad", 2)]})[
+        "execution"
+    ]
+    assert (mixed.status, mixed.error.message, mixed.error.line) == ("refused", "line 2: bad (c)", 2)
+
+
 def test_execute_wants_an_executor() -> None:
     with pytest.raises(ConfigurationError, match="executor='docker'"):
         ExecuteChain(executor="docker")  # type: ignore[arg-type]
@@ -235,6 +245,13 @@ def test_a_complaint_shows_the_failing_line_and_its_values(sandbox: SandboxExecu
 def test_a_complaint_about_silence_asks_to_print() -> None:
     silent = {"problems": [], "execution": Execution("ok"), "verdict": Verdict("failed", "none", "printed nothing")}
     assert "Print the answer" in complaint(silent)
+
+
+def test_a_complaint_about_a_run_adds_advice_after_what_went_wrong(sandbox: SandboxExecutor) -> None:
+    advice = Problem("c", "better so", 1, "advice")
+    text = complaint({"code": "1 / 0", "problems": [advice], "execution": sandbox.run("1 / 0"), "verdict": FAILED})
+    assert "not run" not in text
+    assert text.index("ZeroDivisionError") < text.index("- line 1: better so (c), in: 1 / 0")
 
 
 # -- interpret -----------------------------------------------------------------------------------------------------------
