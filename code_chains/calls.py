@@ -20,7 +20,7 @@ UNKNOWN = frozenset({"?"})
 _NAMESPACE = "<globals>"
 _GETTER = "<getter>"
 _DEPTH = 60
-_MOST = 100
+_MOST = 50
 _LONGEST_TEXT = 1000
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
@@ -35,6 +35,7 @@ class Use:
     Attributes:
         name: The full dotted name, e.g. `os.system` or `builtins.eval`. `?` stands for what cannot be known: `?.unlink` is
             an attribute of something, `os.?` is something of `os`. `os[]` is a collection that holds `os`.
+            `?:name` is a name that the program does not define.
         line: The line, from 1.
         call: The call, where what is named is called on the spot.
     """
@@ -128,6 +129,11 @@ def _member(base: str, attribute: str | None) -> str:
     if attribute and attribute.lstrip("_") in _LEAKED and base != "builtins":
         return canonical(attribute.lstrip("_"))  # Modules carry the modules they import: random._os is os.
     return f"{base}.{attribute or '?'}"
+
+
+def _holding(name: str) -> str:
+    """A collection that holds something; how deep is of no interest beyond the third level."""
+    return name if name.endswith("[][][]") else f"{name}[]"
 
 
 class _Scope:
@@ -357,7 +363,7 @@ class Reading:
             case ast.BoolOp(values=values):
                 return self._union(map(self.names, values))
             case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values) | ast.Dict(values=values):
-                return {f"{name}[]" for name in self._union(map(self.names, values)) if name != "?"}
+                return {_holding(name) for name in self._union(map(self.names, values)) if name != "?"}
         return UNKNOWN
 
     @staticmethod
@@ -371,7 +377,7 @@ class Reading:
             return outside | ({"builtins"} if name == "__builtins__" else _builtin(name))
         found = self._union(
             [value] if isinstance(value, str) else self.names(value) if value else UNKNOWN
-            for _, value in owner.bound[name]
+            for _, value in owner.bound[name][-_MOST:]
         )
         is_early = scope is owner and (owner.is_class or not owner.parent) and line < owner.bound[name][0][0]
         return found | _builtin(name) if is_early else found
@@ -397,7 +403,9 @@ class Reading:
         if name in ("builtins.globals", "builtins.locals", "builtins.vars") and not first:
             return {_NAMESPACE}
         if not first:
-            return {"items": {f"{base}[]"}, "values": {base}}.get(method, UNKNOWN) if base.endswith("[]") else UNKNOWN
+            return (
+                {"items": {_holding(base)}, "values": {base}}.get(method, UNKNOWN) if base.endswith("[]") else UNKNOWN
+            )
         if name == "builtins.vars":
             return {f"{owner}.__dict__" for owner in self.names(first)}
         if name in _IMPORTERS:
@@ -434,8 +442,8 @@ class Reading:
                 return self.text(value)
             case ast.Name(id=name):
                 owner = self._scopes.get(id(node), self._module).find(name)
-                values = [value for _, value in owner.bound[name]] if owner else []
-                return self.text(values[0]) if len(values) == 1 and isinstance(values[0], ast.expr) else None
+                only = owner.bound[name][0][1] if owner and len(owner.bound[name]) == 1 else None
+                return self.text(only) if isinstance(only, ast.expr) else None
             case ast.Subscript(value=value, slice=ast.Slice(None, None, ast.UnaryOp(ast.USub(), ast.Constant(1)))):
                 return forward[::-1] if (forward := self.text(value)) else None
             case ast.Call(ast.Attribute(glue, "join"), [ast.List(elts=parts) | ast.Tuple(elts=parts)]):
@@ -473,4 +481,4 @@ def _module(name: str) -> str:
 
 
 def _builtin(name: str) -> frozenset[str]:
-    return frozenset({f"builtins.{name}"}) if hasattr(builtins, name) else UNKNOWN
+    return frozenset({f"builtins.{name}" if hasattr(builtins, name) else f"?:{name}"})

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Literal, cast
+from typing import cast
 
 from code_chains.calls import Import, Reading, canonical, match, parse, read, words
 from code_chains.errors import ConfigurationError
@@ -104,12 +104,13 @@ def names_defined(code: str) -> list[Problem]:
         found = checker.Checker(tree, filename="<code>").messages
     except RecursionError:
         return []
+    unseen = any(isinstance(message, messages.UndefinedName) for message in found) and _defines_unseen(code)
+    hints = _hints({message.message_args[0] for message in found if isinstance(message, messages.UndefinedName)}, tree)
     problems = []
     for message in (message for message in found if isinstance(message, fatal)):
         is_name = isinstance(message, messages.UndefinedName)
-        text = message.message % message.message_args + (_hint(message.message_args[0], tree) if is_name else "")
-        severity: Literal["error", "advice"] = "advice" if is_name and _defines_unseen(code) else "error"
-        problems.append(Problem("names_defined", text, message.lineno, severity))
+        text = message.message % message.message_args + (hints.get(message.message_args[0], "") if is_name else "")
+        problems.append(Problem("names_defined", text, message.lineno, "advice" if is_name and unseen else "error"))
     return problems
 
 
@@ -120,14 +121,20 @@ def _defines_unseen(code: str) -> bool:
     return any(use.name == "builtins" or match(use.name, _DEFINING) for use in uses)
 
 
-def _hint(name: str, tree: ast.Module) -> str:
+def _hints(names: Collection[str], tree: ast.Module) -> dict[str, str]:
+    """What may be missing for names that are undefined; for the first few, since comparing takes its time."""
+    known = {*_bound(tree), *dir(builtins)} if names else set()
+    return {name: _hint(name, known) for name in sorted(names)[:20]}
+
+
+def _hint(name: str, known: Collection[str]) -> str:
     if name in _ALIASES:
         return f"; add `import {_ALIASES[name]} as {name}`"
     if name in _FROM:
         return f"; add `from {_FROM[name]} import {name}`"
     if name in sys.stdlib_module_names:
         return f"; add `import {name}`"
-    return _meant(name, {*_bound(tree), *dir(builtins)})
+    return _meant(name, known)
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:

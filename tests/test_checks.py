@@ -140,7 +140,7 @@ from statistics import mean as eval; print(eval([1, 2]))
 code = 'x = 1'\nprint(len(code))
 socket = 3\nprint(socket + 1)
 import ast; print(ast.literal_eval('[1]'))
-class A:\n    def __init__(self): self.__dict__['x'] = 1\n    def __add__(self, o): return self\nprint(A().__class__.__name__)
+class A:\n    def __init__(self): self.__dict__['x'] = 1\n    def __add__(self, o): pass\nprint(A().__class__.__name__)
 class B(dict):\n    def __init__(self): super().__init__(a=1)\nprint(B())
 class C:\n    def __repr__(self): return type(self).__name__\nprint(C())
 print('{:.2f} {0.real} {name}'.format(1.0, name='x') if False else '{:.2f}'.format(1))
@@ -439,6 +439,9 @@ def test_a_name_that_is_none_is_refused(make: object, name: object) -> None:
         "import functools\nfunctools.partial(print, 1)()\nx = 1",
         "with open('x', 'w') as f:\n    f.write('1')",
         "assert 1 == 1",
+        "display(3)\nx = 1",
+        "x = list(map(display, [1]))",
+        "from mine import *\nx = f(3)",
         "if __name__ == '__main__':\n    exec('print(1)')",
         "y = [result := 3]",
         "import matplotlib.pyplot as plt\nplt.plot([1])\nx = 1",
@@ -496,7 +499,7 @@ def test_checks_never_raise_for_what_looks_like_python(pieces: list[str], chance
     assert isinstance(find_problems("\n".join(pieces), EVERY), list)
 
 
-@pytest.mark.parametrize("depth", [50, 90, 500, 900, 2500, 20000])
+@pytest.mark.parametrize("depth", [50, 90, 500, 2500])
 @pytest.mark.parametrize(
     ("before", "repeated", "middle", "closing"),
     [
