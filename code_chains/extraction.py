@@ -24,6 +24,7 @@ _OPENING = re.compile(r"(import|from|def|class|for|while|if|with|try|print|async
 _LONGEST_REPLY = 200_000
 _LONGEST_PROSE = 2000
 _MOST_PARSES = 60
+_LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
 _MAGIC = re.compile(r"^\s*[%!]\w")
 
 
@@ -176,10 +177,10 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _clean(code: str) -> str:
-    """Take away a shared indentation; and where it is no Python yet, doctest prompts with outputs, or notebook magics."""
+    """Take away a shared indentation and what is left of a fence; where it is no Python yet, also prompts and magics."""
     import textwrap
 
-    code = textwrap.dedent(code)
+    code = _LEFTOVER.sub("", textwrap.dedent(code))
     if _tree(code):
         return code
     lines = code.split("\n")

@@ -27,12 +27,12 @@ def complaint(outcome: Mapping[str, Any]) -> str:
     execution: Execution = outcome["execution"]
     code = outcome.get("code") or ""
     if execution.status == "refused":
-        return "\n".join(["The program was not run:", *_found(outcome, code)])
+        return "\n".join(["The program was not run:", *_listed(outcome, "error", code), *_advice(outcome, code)])
     error = execution.error
     parts = _error(error, code) if error else _judged(outcome["verdict"], execution)
     if execution.output.strip():
         parts.append(f"It had printed:\n{fenced(execution.output[-_LONGEST_OUTPUT:])}")
-    return "\n".join([*parts, *_advice(outcome)])
+    return "\n".join([*parts, *_advice(outcome, code)])
 
 
 def signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
@@ -47,16 +47,17 @@ def signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
     return code, f"{error or ''} {where} {outcome['verdict'].reason}"
 
 
-def _found(outcome: Mapping[str, Any], code: str) -> list[str]:
+def _listed(outcome: Mapping[str, Any], severity: str, code: str) -> list[str]:
     found = []
     for problem in outcome["problems"]:
-        line = _line(code, problem.line)
-        found.append(f"- {problem}" + (f", in: {line[:200]}" if line else ""))
+        if problem.severity == severity:
+            line = _line(code, problem.line)
+            found.append(f"- {problem}" + (f", in: {line[:200]}" if line else ""))
     return found
 
 
-def _advice(outcome: Mapping[str, Any]) -> list[str]:
-    found = [f"- {problem}" for problem in outcome["problems"] if problem.severity == "advice"]
+def _advice(outcome: Mapping[str, Any], code: str) -> list[str]:
+    found = _listed(outcome, "advice", code)
     return ["Besides:", *found] if found else []
 
 

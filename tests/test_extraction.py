@@ -42,6 +42,8 @@ REPLIES = {
     "a word": ("Hello", ""),
     "a number": ("15", ""),
     "nothing": ("", ""),
+    "a fence that is opened twice": ("```python\n```python\nprint(1)\n```", "print(1)"),
+    "a word that is left of a fence": ("python\nprint(1)", "print(1)"),
     "a broken program": ("```python\nprint(1\n```", "print(1"),
 }
 

@@ -44,7 +44,7 @@ def saying(*words: str) -> ScriptedModel:
     return ScriptedModel(script)
 
 
-def counting(calls: list[str], reply: str) -> Callable[[Any], str]:
+def counting(calls: list[str], reply: Any) -> Callable[[Any], Any]:
     """A script or executor that notes that it was called."""
 
     def script(_: Any) -> str:
