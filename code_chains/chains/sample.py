@@ -116,4 +116,6 @@ def _usable(outcomes: Several[Any]) -> list[State]:
 
 
 def _said(execution: Execution) -> str:
-    return execution.output or " ".join(sorted(artifact.name for artifact in execution.artifacts))
+    """What a run says: what it printed, without the value of a last line that comes on top."""
+    names = " ".join(sorted(artifact.name for artifact in execution.artifacts))
+    return execution.stdout.strip() or execution.output or names
