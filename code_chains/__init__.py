@@ -6,18 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from code_chains.budget import Budget
     from code_chains.chains import (
+        ApprovalRequest,
+        AttemptChain,
         EvaluateChain,
         ExecuteChain,
         GenerateChain,
         InterpretChain,
+        JudgeChain,
         Piece,
+        PlanChain,
         RepairChain,
+        SampleChain,
         Sequence,
+        StepsChain,
         Transform,
         ValidateChain,
+        WriteTestsChain,
     )
     from code_chains.errors import (
+        BudgetError,
         CodeChainsError,
         CodeFailedError,
         ConfigurationError,
@@ -34,6 +43,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ApprovalRequest": "chains",
+    "AttemptChain": "chains",
+    "Budget": "budget",
+    "BudgetError": "errors",
+    "JudgeChain": "chains",
+    "PlanChain": "chains",
+    "SampleChain": "chains",
+    "StepsChain": "chains",
+    "WriteTestsChain": "chains",
     "create_code_chain": "factory",
     "CodeChain": "factory",
     "GenerateChain": "chains",
@@ -61,6 +79,10 @@ _HOMES = {
 }
 
 __all__ = [
+    "ApprovalRequest",
+    "AttemptChain",
+    "Budget",
+    "BudgetError",
     "CodeChain",
     "CodeChainsError",
     "CodeFailedError",
@@ -73,16 +95,21 @@ __all__ = [
     "InputError",
     "InterpretChain",
     "IsolationError",
+    "JudgeChain",
     "Limits",
     "Piece",
+    "PlanChain",
     "Problem",
     "RepairChain",
+    "SampleChain",
     "SandboxExecutor",
     "Sequence",
+    "StepsChain",
     "Transform",
     "ValidateChain",
     "Verdict",
     "WeightsError",
+    "WriteTestsChain",
     "create_code_chain",
     "extract_code",
 ]

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from code_chains.budget import Budget
     from code_chains.factory import CodeChain
+    from code_chains.progress import Progress
 
+LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
 SHOWN = ("code", "output", "verdict", "attempts", "usage")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -72,21 +75,31 @@ def guarded(command: _Command) -> _Command:
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the answer.")
 @click.option("--show", default="code,output", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}.")
 @click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing).")
+@click.option("--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none.")
+@click.option("--approve", is_flag=True, help="Show each program and ask before it runs.")
 @click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most.")
+@click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins.")
+@click.option("--judge", is_flag=True, help="Have the model judge the outcome.")
+@click.option("--plan", is_flag=True, help="Let the model split the task into steps.")
+@click.option(
+    "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
+)
+@click.option("--budget", "budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60.")
 @click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run.")
 @click.option("--memory", default="512M", show_default=True, help="Memory of one run.")
 @guarded
 def ask(
     question: str,
     model: str | None,
-    base_url: str | None,
     files: tuple[str, ...],
     as_json: bool,
     show: str,
-    executor: str,
-    max_attempts: int,
+    approve: bool,
+    tests: str | None,
+    budget: tuple[str, ...],
     seconds: float,
     memory: str,
+    **options: Any,
 ) -> None:
     """Ask a QUESTION and get an answer that code has worked out.
 
@@ -95,20 +108,40 @@ def ask(
     from code_chains.inputs import check_files, check_query
 
     shown = _shown(show)
-    state = {"query": check_query(question), "files": check_files(_by_name(files))}
+    state: dict[str, Any] = {"query": check_query(question), "files": check_files(_by_name(files))}
+    if tests:
+        state["tests"] = Path(tests).read_text(encoding="utf-8")
     from code_chains.executors import Limits
     from code_chains.factory import create_code_chain
     from code_chains.models import default_model
+    from code_chains.progress import Progress
 
+    progress = Progress(shown)
     with create_code_chain(
         model or default_model(),
-        base_url=base_url,
-        executor=executor,  # type: ignore[arg-type]  # The factory says what would do.
-        max_attempts=max_attempts,
+        approve=progress.approve if approve else None,
+        budget=_budget(budget),
         limits=Limits(seconds=seconds, memory=memory),
+        **options,
     ) as chain:
-        result = _answer(chain, state, shown, as_json=as_json)
+        result = _answer(chain, state, progress, as_json=as_json)
     sys.exit(0 if result["verdict"].ok else 1)
+
+
+def _budget(given: tuple[str, ...]) -> Budget | None:
+    """The budget of `LIMIT=N` words."""
+    from code_chains.budget import Budget
+
+    limits: dict[str, Any] = {}
+    for word in given:
+        name, _, number = word.partition("=")
+        if name not in LIMITS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(LIMITS)}", param_hint="--budget")
+        try:
+            limits[name] = float(number) if name in ("usd", "seconds") else int(number)
+        except ValueError:
+            raise click.BadParameter(f"{word!r} has no number, as in {name}=5", param_hint="--budget") from None
+    return Budget(**limits) if limits else None
 
 
 def _shown(show: str) -> tuple[str, ...]:
@@ -125,20 +158,19 @@ def _by_name(files: tuple[str, ...]) -> dict[str, str]:
     return by_name
 
 
-def _answer(chain: CodeChain, state: dict[str, Any], shown: tuple[str, ...], *, as_json: bool) -> dict[str, Any]:
+def _answer(chain: CodeChain, state: dict[str, Any], progress: Progress, *, as_json: bool) -> dict[str, Any]:
     from langchain_core.exceptions import LangChainException
 
     from code_chains.errors import CodeChainsError
-    from code_chains.progress import Progress
     from code_chains.state import as_json as plain
 
     result: Any = None
     try:
-        with Progress(shown) as progress:
+        with progress:
             for chunk in chain.stream(state, {"callbacks": [progress]}):
                 result = chunk if result is None else result + chunk
                 progress.show(chunk, answer=not as_json)
-    except (CodeChainsError, BrokenPipeError):
+    except (CodeChainsError, BrokenPipeError, click.Abort):
         raise
     except Exception as error:
         kind = "The model" if isinstance(error, LangChainException) else type(error).__name__

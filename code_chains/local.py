@@ -7,11 +7,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 
 from code_chains.errors import ConfigurationError, WeightsError
+from code_chains.prices import EMBEDDED
 from code_chains.weights import CATALOGUE
 
 __all__ = ["ChatLocal", "load_local"]
@@ -27,6 +28,9 @@ _servers: dict[Path, Any] = {}
 
 class ChatLocal(ChatOpenAI):
     """The embedded model as a chat model; made by `load_local`."""
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED}
 
     def for_code(self) -> Runnable[LanguageModelInput, Any]:
         """The same model, held by a grammar to reply with one fenced program."""

@@ -18,6 +18,8 @@ _TOLD = re.compile(r"^.*\b(?:is|are|was|were|equals|ist|sind|es|son|est|sont)\b\
 _FILLER = frozenset(
     _WORD.findall("a an and are as at by for from has have in is it its of on that the there to was were with")
 )
+_ITEM = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
+_COMMAS = str.maketrans(",.", ".,")
 _MOST = 10_000
 
 
@@ -108,7 +110,12 @@ def ungrounded(answer: str, *sources: str) -> list[str]:
         ['3']
     """
     known = [number for source in sources for number in _numbers(source)]
-    return [text for text in _NUMBER.findall(answer)[:_MOST] if not _stands(_Number.read(text), known)]
+    answer = _ITEM.sub("", answer)
+    readings = (answer, answer.translate(_COMMAS))  # In half of the world a comma is what a point is in the other.
+    return min(
+        ([text for text in _NUMBER.findall(one)[:_MOST] if not _stands(_Number.read(text), known)] for one in readings),
+        key=len,
+    )
 
 
 def _stands(number: _Number, known: Sequence[_Number]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Mapping
 from types import TracebackType
@@ -16,12 +17,15 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
+from code_chains.chains.validate import ApprovalRequest
+
 __all__ = ["Progress", "harmless"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 DOING = {
     "retrieve": "Looking for examples",
     "plan": "Planning",
+    "write_tests": "Writing tests",
     "generate": "Writing a program",
     "validate": "Checking it",
     "execute": "Running it in the sandbox",
@@ -44,6 +48,7 @@ class Progress(BaseCallbackHandler):
         self._status = self.console.status("Starting …")
         self._running: dict[UUID, tuple[str, float]] = {}
         self._answering = False
+        self._asking = threading.Lock()
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -75,6 +80,21 @@ class Progress(BaseCallbackHandler):
                 f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(harmless(note), "yellow")
             )
 
+    def approve(self, request: ApprovalRequest) -> bool:
+        """Show a program that is about to run, with what the checks say of it, and ask for a yes."""
+        with self._asking:  # Several may be asked for at once.
+            self._status.stop()
+            self.console.print("[bold]This program is about to run:[/bold]")
+            self._show("code", request.code)
+            for problem in request.problems:
+                self.console.print(Text(f"  ! {harmless(str(problem))}", "yellow"))
+            for name, path in request.files.items():
+                self.console.print(Text(harmless(f"  it may read {name}, a copy of {path}"), "dim"))
+            said = click.confirm("Run it?", default=False, err=True)
+            if self.console.is_terminal:
+                self._status.start()
+            return said
+
     def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
         """Show what a chunk of the stream adds; the answer goes to standard output as it comes."""
         for key in self.shown:
@@ -102,10 +122,13 @@ class Progress(BaseCallbackHandler):
             self.console.print(Text.assemble((value.status, "bold"), f" (by {value.by}): {harmless(value.reason)}"))
         elif key == "attempts":
             for attempt in value:
-                self.console.print(Text(f"attempt {attempt.number}: {attempt.status}, {harmless(attempt.summary)}"))
+                mended = f" ({', '.join(attempt.mends)})" if attempt.mends else ""
+                said = f"attempt {attempt.number}, {attempt.tack}{mended}: {attempt.status}, {attempt.verdict.reason}"
+                self.console.print(Text(harmless(" ".join(said.split()))))
         elif key == "usage":
             tokens = f"{value.input_tokens} tokens read, {value.output_tokens} written"
-            self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}[/dim]")
+            cost = f", {value.usd:.4f} dollars" if value.usd else ""
+            self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}{cost}[/dim]")
 
 
 def harmless(text: str) -> str:

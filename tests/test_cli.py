@@ -46,7 +46,7 @@ def test_json_is_the_whole_result(openai_server: OpenAI) -> None:
 
 def test_what_is_shown_can_be_chosen(openai_server: OpenAI) -> None:
     shown = ask(openai_server, QUESTION, "--show", "verdict,attempts,usage").stderr
-    assert all(part in shown for part in ("unverified (by none)", "attempt 1: ok", "2 model calls"))
+    assert all(part in shown for part in ("unverified (by none)", "attempt 1, first: ok", "2 model calls"))
     assert SUM_CODE not in shown
 
 

@@ -44,10 +44,10 @@ def saying(*words: str) -> ScriptedModel:
     return ScriptedModel(script)
 
 
-def counting(calls: list[str], reply: Any) -> Callable[[Any], Any]:
+def counting(calls: list[Any], reply: Any) -> Callable[[Any], Any]:
     """A script or executor that notes that it was called."""
 
-    def script(_: Any) -> str:
+    def script(_: Any) -> Any:
         calls.append(reply)
         return reply
 
