@@ -63,8 +63,10 @@ class Outcome:
         lines = [_TOLD.sub("", _LABEL.sub("", line)) for line in output.strip().splitlines()]
         text = "\n".join(lines)
         known = {word.casefold() for word in _WORD.findall(query)} | _FILLER
+        numbers = tuple(_numbers(text))
         words = [word.casefold() for word in _WORD.findall(text)[:_MOST]]
-        return cls(tuple(_numbers(text)), tuple(word for word in words if word not in known) or tuple(words))
+        telling = tuple(word for word in words if word not in known)
+        return cls(numbers, telling if telling or numbers else tuple(words))
 
     def agrees(self, other: Outcome, *, ordered: bool = True) -> bool:
         """Whether both say the same; one may use more words than the other."""

@@ -1,4 +1,4 @@
-"""code, (finish_reason, variables, files, query) -> problems."""
+"""code, (finish_reason, variables, files, query, session) -> problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from langchain_core.runnables.config import run_in_executor
 
 from code_chains.budget import find_budget
 from code_chains.chains.base import Config, Do, Piece, Program, State
-from code_chains.checks import STANDARD, Check, find_problems, resolve_checks, shorter_than
+from code_chains.checks import STANDARD, Check, find_problems, names_defined, resolve_checks, shorter_than
 from code_chains.state import Problem
 
 __all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
@@ -77,7 +77,7 @@ class ValidateChain(Piece):
     @property
     def optional_keys(self) -> list[str]:
         """It says why there is no program, knows names that are given, and shows all of it to whoever approves."""
-        return ["finish_reason", "variables", "files", "query"]
+        return ["finish_reason", "variables", "files", "query", "session"]
 
     @property
     def output_keys(self) -> list[str]:
@@ -124,6 +124,8 @@ class ValidateChain(Piece):
         budget = find_budget(ensure_config())
         lines = budget.limits.get("code_lines") if budget else None
         checks = [*self.checks, *([shorter_than(int(lines))] if lines else [])]
+        if state.get("session") is not None:  # It has names of its own; the run will tell.
+            checks = [check for check in checks if check is not names_defined]
         return find_problems(code, checks, given=state.get("variables") or ())
 
 

@@ -1,0 +1,253 @@
+"""Limits on what is spent: reserved before, so that they hold for many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_openai import ChatOpenAI
+
+from code_chains import create_code_chain
+from code_chains.budget import Budget
+from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.executors import SandboxExecutor
+from code_chains.prices import Prices
+from code_chains.testing import ScriptedModel, asks_for_code
+from code_chains.usage import UsageMeter
+
+from .conftest import QUESTION, OpenAI
+
+REPLY = 100
+
+
+def talking(delay: float = 0.0, words: int = REPLY, **usage: int) -> ScriptedModel:
+    """A model whose replies cost as many tokens as they have words, or what is said here."""
+
+    def script(messages: list[BaseMessage]) -> AIMessage:
+        told = {"input_tokens": 10, "output_tokens": words, **usage}
+        metadata = {"finish_reason": "stop", "model_name": "scripted"}
+        return AIMessage(
+            "word " * words,
+            usage_metadata={**told, "total_tokens": sum(told.values())},
+            response_metadata=metadata,
+        )
+
+    return ScriptedModel(script, delay=delay)
+
+
+def writing(code: str, delay: float = 0.0) -> ScriptedModel:
+    return ScriptedModel(
+        lambda messages: f"```python\n{code}\n```" if asks_for_code(messages) else "Told.", delay=delay
+    )
+
+
+def ask(model: Any, budget: Budget, times: int) -> tuple[int, list[str]]:
+    """How many calls were answered one after the other, and which limits stopped the others."""
+    stopped: list[str] = []
+    for _ in range(times):
+        try:
+            model.invoke("Hi", {"callbacks": [budget]})
+        except BudgetError as error:
+            stopped.append(error.limit)
+    return times - len(stopped), stopped
+
+
+# -- limits --------------------------------------------------------------------------------------------------------------
+
+
+def test_calls_are_limited_on_any_langchain_chain() -> None:
+    chain = ChatPromptTemplate.from_messages([("human", "{x}")]) | FakeListChatModel(responses=["Hello."])
+    budget = Budget(model_calls=2)
+    answered = [chain.invoke({"x": "Hi"}, {"callbacks": [budget]}).text for _ in range(2)]
+    assert answered == ["Hello."] * 2
+    with pytest.raises(BudgetError, match="limit of 2 model calls"):
+        chain.invoke({"x": "Hi"}, {"callbacks": [budget]})
+
+
+def test_tokens_are_overshot_by_one_reply_at_most() -> None:
+    budget = Budget(tokens=250)
+    assert ask(talking(), budget, 5) == (3, ["tokens"] * 2)
+    assert budget.spent.input_tokens + budget.spent.output_tokens <= 250 + REPLY
+
+
+def test_money_is_limited() -> None:
+    budget = Budget(usd=0.0015, prices={"scripted": (0, 10)})
+    model = ChatScripted(talking())
+    assert ask(model, budget, 4) == (2, ["usd"] * 2)
+    assert budget.spent.usd == pytest.approx(0.002)
+
+
+class ChatScripted(ScriptedModel):
+    """A scripted model that says its name."""
+
+    model: str = "scripted"
+
+    def __init__(self, inner: ScriptedModel, **kwargs: Any) -> None:
+        super().__init__(inner.script, delay=inner.delay, **kwargs)
+
+
+def test_a_model_of_unknown_price_is_an_error_where_money_is_limited() -> None:
+    with pytest.raises(ConfigurationError, match="prices="):
+        ChatScripted(talking()).invoke("Hi", {"callbacks": [Budget(usd=1)]})
+
+
+def test_a_model_that_keeps_no_account_is_estimated() -> None:
+    budget = Budget(tokens=60)
+    assert ask(FakeListChatModel(responses=["word " * 40]), budget, 5)[1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"usd": 0}, {"tokens": 1.5}, {"model_calls": True}, {"seconds": "5"}, {"per": "day"}, {"prices": {"x": 1}}],
+)
+def test_a_limit_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        Budget(**wrong)
+
+
+# -- many at once --------------------------------------------------------------------------------------------------------
+
+
+def test_threads_together_overshoot_by_one_reply_at_most() -> None:
+    budget, model = Budget(tokens=1000, reply_tokens=REPLY), talking(delay=0.01)
+    with ThreadPoolExecutor(16) as pool:
+        answered = sum(pool.map(lambda _: ask(model, budget, 1)[0], range(40)))
+    assert 9 <= answered <= 10
+    assert budget.spent.input_tokens + budget.spent.output_tokens <= 1000 + REPLY
+
+
+async def test_tasks_together_overshoot_by_one_reply_at_most() -> None:
+    budget, model = Budget(tokens=1000, reply_tokens=REPLY), talking(delay=0.01)
+    handler = budget.handler(is_async=True)
+    outcomes = await asyncio.gather(
+        *(model.ainvoke("Hi", {"callbacks": [handler]}) for _ in range(40)), return_exceptions=True
+    )
+    assert 9 <= sum(not isinstance(outcome, BudgetError) for outcome in outcomes) <= 10
+
+
+def test_what_could_not_be_at_once_waits_instead_of_failing() -> None:
+    budget, model = Budget(tokens=2000, reply_tokens=1500), talking(delay=0.05)
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(lambda _: ask(model, budget, 1)[0], range(4))) == 4
+
+
+def test_calls_are_never_one_too_many() -> None:
+    budget, model = Budget(model_calls=7), talking(delay=0.005)
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(lambda _: ask(model, budget, 1)[0], range(30))) == 7
+
+
+def test_a_call_that_fails_gives_back_what_it_held() -> None:
+    def script(messages: list[BaseMessage]) -> str:
+        raise OSError("The line is dead.")
+
+    budget = Budget(tokens=3000)
+    for _ in range(5):
+        with pytest.raises(OSError, match="dead"):
+            ScriptedModel(script).invoke("Hi", {"callbacks": [budget]})
+    assert ask(talking(), budget, 1)[0] == 1
+
+
+# -- in a chain ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_chain_stops_with_the_limit_as_its_reason(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=1), max_attempts=5)
+    result = chain.invoke(QUESTION)
+    assert (result["stop_reason"], len(result["attempts"]), result["verdict"].status) == ("model_calls", 1, "failed")
+
+
+def test_the_best_so_far_is_kept(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("print(15)"), executor=sandbox, budget=Budget(model_calls=1))
+    result = chain.invoke(QUESTION)
+    assert (result["output"], result["stop_reason"]) == ("15", "answered")
+    assert result["answer"].startswith("15\n(The budget's limit of 1 model calls is reached.")
+
+
+def test_nothing_left_at_all_is_said(sandbox: SandboxExecutor) -> None:
+    budget = Budget(model_calls=1)
+    ask(talking(), budget, 1)
+    result = create_code_chain(writing("print(15)"), executor=sandbox, budget=budget).invoke(QUESTION)
+    assert (result["attempts"], result["stop_reason"]) == ([], "model_calls")
+    assert "limit of 1 model calls" in result["answer"]
+
+
+@pytest.mark.parametrize(("per", "answered"), [("all", 2), ("question", 4)])
+def test_a_budget_is_for_all_or_for_each(sandbox: SandboxExecutor, per: Any, answered: int) -> None:
+    chain = create_code_chain(
+        writing("print(1)"), executor=sandbox, interpret=False, budget=Budget(attempts=2, per=per)
+    )
+    results = chain.batch([{"query": QUESTION}] * 4)
+    assert sum(result["stop_reason"] == "answered" for result in results) == answered
+
+
+def test_lines_of_code_are_limited(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(
+        writing("x = 1\nprint(x)"), executor=sandbox, interpret=False, budget=Budget(code_lines=1)
+    )
+    assert "at most 1 are allowed" in chain.invoke(QUESTION)["attempts"][0].summary
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_clock_stops_a_model_that_is_slow(sandbox: SandboxExecutor, streamed: bool) -> None:
+    chain = create_code_chain(writing("print(1)", delay=20), executor=sandbox, budget=Budget(seconds=0.5))
+    began = time.monotonic()
+    result = reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION)
+    assert (result["stop_reason"], time.monotonic() - began < 5) == ("seconds", True)
+
+
+async def test_the_clock_stops_it_on_an_event_loop_too(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("print(1)", delay=3), executor=sandbox, budget=Budget(seconds=0.5))
+    began = time.monotonic()
+    result = await chain.ainvoke(QUESTION)
+    assert (result["stop_reason"], time.monotonic() - began < 2.5) == ("seconds", True)
+
+
+async def test_async_is_limited_like_sync(sandbox: SandboxExecutor) -> None:
+    chains = [create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=2)) for _ in range(2)]
+    assert await chains[0].ainvoke(QUESTION) == chains[1].invoke(QUESTION)
+
+
+def test_a_limit_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    ask(talking(), Budget(model_calls=1), 2)
+    assert "Error in" not in caplog.text
+
+
+# -- usage and prices ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_usage_is_told_by_model_and_by_stage(openai_server: OpenAI, sandbox: SandboxExecutor, streamed: bool) -> None:
+    chain = create_code_chain("gpt-4o-mini", base_url=openai_server.base_url, executor=sandbox)
+    usage = (reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION))["usage"]
+    assert usage.by_stage["generate"] == {"model_calls": 1, "input_tokens": 11, "output_tokens": 7}
+    assert (set(usage.by_stage), usage.input_tokens) == ({"generate", "interpret"}, 22)
+
+
+def test_a_known_model_has_its_price() -> None:
+    assert Prices().cost("gpt-4o-mini", "openai", 1_000_000, 1_000_000) == pytest.approx(0.75)
+
+
+def test_the_embedded_models_are_free() -> None:
+    assert Prices().free("local", "code_chains")
+
+
+def test_an_unknown_price_is_none_and_not_zero() -> None:
+    meter = UsageMeter()
+    talking().invoke("Hi", {"callbacks": [meter]})
+    assert (Prices().cost("nobody-knows", "", 1, 1), meter.usage.usd) == (None, None)
+
+
+def test_a_price_that_is_given_counts(openai_server: OpenAI) -> None:
+    meter = UsageMeter({"mine": (1.0, 2.0)})
+    model = ChatOpenAI(model="mine", base_url=openai_server.base_url, api_key="none")
+    model.invoke("Hi", {"callbacks": [meter]})
+    assert meter.usage.usd == pytest.approx((11 * 1 + 7 * 2) / 1e6)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.errors import InputError
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.expectations import NoFunctionError, expect
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=5), preload=("numpy",), standbys=2) as box:
+        yield box
+
+
+def said(box: SandboxExecutor, code: str, tests: str | None = None, examples: Any = None, **given: str) -> str:
+    """What tests and examples say about a program; nothing if it holds."""
+    error = box.examine(code, expect(tests, examples).program(code, **given))[1].error
+    return error.message if error else ""
+
+
+def test_a_failed_assertion_says_what_it_got(box: SandboxExecutor) -> None:
+    assert said(box, "def f(x): return x + 3", "assert f(2) == 4") == "f(2) gave 5, expected 4"
+
+
+def test_a_comparison_says_what_it_found(box: SandboxExecutor) -> None:
+    assert said(box, "def f(x): return x", "assert f(2) > 4") == "f(2) > 4 does not hold: it is 2"
+
+
+def test_a_message_of_its_own_stays(box: SandboxExecutor) -> None:
+    assert said(box, "def f(x): return x", "assert f(2) == 4, 'not doubled'") == "not doubled"
+
+
+def test_tests_see_what_was_printed(box: SandboxExecutor) -> None:
+    assert said(box, "print(15)", "assert '15' in output", output="15") == ""
+
+
+def test_examples_are_tried_on_the_function_that_the_question_names(box: SandboxExecutor) -> None:
+    code = "def double(x): return 2 * x\ndef helper(x): return x"
+    assert said(box, code, examples=[(2, 4)], query="Write double(x).") == ""
+    assert "helper(2) gave 2, expected 4" in said(box, code, examples=[(2, 4)])
+
+
+FORMS: dict[str, tuple[Any, str]] = {
+    "several arguments": ([((2, 3), 5)], "def f(a, b): return a + b"),
+    "a list is one argument": ([([2, 3], 5)], "def f(numbers): return sum(numbers)"),
+    "JSON": ([{"args": [2], "kwargs": {"b": 3}, "expected": 5}], "def f(a, b): return a + b"),
+    "an error": ([(0, ZeroDivisionError)], "def f(x): return 1 / x"),
+    "a float": ([(3, 0.3)], "def f(x): return 0.1 * x"),
+    "a tuple for a list": ([(3, [3, 4])], "def f(x): return x, x + 1"),
+    "a set": ([("aab", {"a", "b"})], "def f(x): return set(x)"),
+    "an array": ([(3, [0, 1, 2])], "import numpy\ndef f(x): return numpy.arange(x)"),
+    "nothing": ([(3, None)], "def f(x): pass"),
+}
+
+
+@pytest.mark.parametrize(("examples", "code"), FORMS.values(), ids=FORMS)
+def test_examples_come_in_many_forms(box: SandboxExecutor, examples: Any, code: str) -> None:
+    assert said(box, code, examples=examples) == ""
+
+
+def test_an_error_in_the_program_says_where(box: SandboxExecutor) -> None:
+    assert "in line 2 of the program, with n = 0" in said(box, "def f(n):\n    return 1 / n", examples=[(0, 1)])
+
+
+def test_text_is_no_number(box: SandboxExecutor) -> None:
+    assert "gave '4', expected 4" in said(box, "def f(x): return str(2 * x)", examples=[(2, 4)])
+
+
+def test_a_program_without_a_function_cannot_be_tried() -> None:
+    with pytest.raises(NoFunctionError):
+        expect(examples=[(1, 1)]).program("print(1)")
+
+
+@given(VALUES, VALUES)
+def test_any_plain_value_can_be_an_example(argument: Any, result: Any) -> None:
+    compile(expect(examples=[(argument, result)]).program("def f(x): pass"), "<tests>", "exec")
+
+
+@pytest.mark.parametrize("examples", ["f(2) == 4", 5, [5], [(1, 2, 3)], [(object(), 1)], [(1, float("inf"))], {"f": 1}])
+def test_what_is_no_example_is_refused(examples: Any) -> None:
+    with pytest.raises(InputError):
+        expect(examples=examples)
+
+
+@pytest.mark.parametrize("tests", ["assert (", 5, "x = '\0'"])
+def test_what_is_no_test_is_refused(tests: Any) -> None:
+    with pytest.raises(InputError, match="tests"):
+        expect(tests)
+
+
+def test_a_model_is_told_of_the_first_ones_alone() -> None:
+    told = expect(examples=[(1, 10), (2, 20), (3, 30)]).told()
+    assert ("f(2) == 20" in told, "30" in told) == (True, False)
+    told = expect("from math import pi\nx = area(1)\nassert x == pi\nassert area(2) == 4 * pi").told()
+    assert ("`area`" in told, "assert x == pi" in told, "area(2)" in told) == (True, True, False)

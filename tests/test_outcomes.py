@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.outcomes import Outcome, group, ungrounded
+
+SAME = [
+    ("Sum: 15", "15"),
+    ("The sum is 15.", "15.0"),
+    ("1,628.89", "1628.89"),
+    ("Mean: 2.67", "2.6666666666"),
+    ("It was Sunday.", "Sunday"),
+    ("north: 10\nsouth: 36", "north 10\nsouth 36"),
+    ("[1, 2, 3]", "1 2 3"),
+    ("Result = 3e2", "300"),
+]
+OTHER = [
+    ("15", "14"),
+    ("Sunday", "Monday"),
+    ("south 36", "north 36"),
+    ("[1, 2, 3]", "[3, 2, 1]"),
+    ("3", "2.67"),
+    ("15", "nothing"),
+    ("1 1 2", "1 2"),
+    ("-5", "5"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_the_same_said_otherwise_agrees(one: str, other: str) -> None:
+    assert Outcome.of(one).agrees(Outcome.of(other))
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER)
+def test_something_else_does_not(one: str, other: str) -> None:
+    assert not Outcome.of(one).agrees(Outcome.of(other))
+
+
+def test_order_does_not_matter_where_it_is_asked() -> None:
+    assert Outcome.of("[1, 2, 3]").agrees(Outcome.of("[3, 2, 1]"), ordered=False)
+
+
+def test_words_of_the_question_do_not_matter() -> None:
+    assert group(["total amount 5", "5 in total", "6"], "What is the total amount?") == [[0, 1], [2]]
+
+
+def test_the_largest_group_comes_first() -> None:
+    assert group(["1", "2", "two: 2", "3"]) == [[1, 2], [0], [3]]
+
+
+@given(st.text(), st.text())
+def test_agreeing_is_reflexive_and_symmetric(one: str, other: str) -> None:
+    mine, theirs = Outcome.of(one), Outcome.of(other)
+    assert mine.agrees(mine)
+    assert mine.agrees(theirs) == theirs.agrees(mine)
+
+
+@given(st.lists(st.text(), max_size=6))
+def test_every_output_is_in_one_group(outputs: list[str]) -> None:
+    assert sorted(position for one in group(outputs) for position in one) == list(range(len(outputs)))
+
+
+GROUNDED = [
+    ("It is 2.67.", "2.6666"),
+    ("It is 25%.", "0.25"),
+    ("1. The sum is 15.\n2. That is all.", "15"),
+    ("Es sind 1.628,89 Euro.", "1628.89"),
+    ("It fell by 5.", "-5"),
+]
+
+
+@pytest.mark.parametrize(("answer", "output"), GROUNDED)
+def test_a_number_of_the_output_is_grounded(answer: str, output: str) -> None:
+    assert ungrounded(answer, output) == []
+
+
+def test_a_number_from_nowhere_is_not() -> None:
+    assert ungrounded("It is 16, from 1 to 5.", "15", "sum from 1 to 5?") == ["16"]

@@ -1,0 +1,226 @@
+"""Attempts that learn, change tack, stop, leave no trace, and are asked for before they run."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import Field
+
+from code_chains import create_code_chain
+from code_chains.chains import ApprovalRequest
+from code_chains.errors import ConfigurationError, InputError, SessionError
+from code_chains.executors import SandboxExecutor
+from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import QUESTION
+from .test_verdicts import fenced, writing
+
+
+class Asked(ScriptedModel):
+    """Remembers the messages and temperatures it was asked with, and writes one program after the other."""
+
+    codes: tuple[str, ...]
+    temperature: float = 0.0
+    seen: list[str] = Field(default_factory=list)
+    heat: list[float] = Field(default_factory=list)
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        self.seen.append("\n".join(str(message.text) for message in messages))
+        self.heat.append(kwargs.get("temperature", self.temperature))
+        return super()._generate(messages, stop, run_manager)
+
+    def _reply(self, messages: list[BaseMessage]) -> AIMessage:
+        return AIMessage(fenced(self.codes[min(len(self.seen), len(self.codes)) - 1]))
+
+
+def numbered(*codes: str) -> Asked:
+    """A model that writes the first program, then the second, and so on."""
+    return Asked(script=lambda messages: "", codes=codes)
+
+
+# -- attempts ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_mend_costs_no_call_and_is_told(sandbox: SandboxExecutor) -> None:
+    result = create_code_chain(writing("print(math.factorial(5))"), executor=sandbox, interpret=False).invoke(QUESTION)
+    assert (result["output"], result["usage"].model_calls) == ("120", 1)
+    assert result["attempts"][0].mends == ("added `import math`",)
+
+
+def test_mends_follow_one_another(sandbox: SandboxExecutor) -> None:
+    result = create_code_chain(writing("x = math.factorial(5)"), executor=sandbox, interpret=False).invoke(QUESTION)
+    assert result["attempts"][0].mends == ("added `import math`", "printed `x` at the end")
+
+
+def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sandbox: SandboxExecutor) -> None:
+    model = numbered("1 / 0", "1 / 0", "print(15)")
+    result = create_code_chain(model, executor=sandbox, max_attempts=5, interpret=False).invoke(QUESTION)
+    assert [attempt.tack for attempt in result["attempts"]] == ["first", "repair", "fresh"]
+    assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.7], False)
+
+
+def test_the_same_error_in_other_code_is_the_same_failure(sandbox: SandboxExecutor) -> None:
+    model = numbered("x = 1\nx / 0", "y = 2\nx = 1\nx / 0", "print(15)")
+    result = create_code_chain(model, executor=sandbox, interpret=False).invoke(QUESTION)
+    assert result["attempts"][2].tack == "fresh"
+
+
+def test_other_failures_are_patched_until_the_end(sandbox: SandboxExecutor) -> None:
+    model = numbered("1 / 0", "[][1]", "{}[1]", "int('x')")
+    result = create_code_chain(model, executor=sandbox, max_attempts=4, interpret=False).invoke(QUESTION)
+    assert [attempt.tack for attempt in result["attempts"]] == ["first", "repair", "repair", "repair"]
+    assert result["stop_reason"] == "attempts"
+
+
+def test_the_best_attempt_is_kept_and_not_the_last(sandbox: SandboxExecutor) -> None:
+    model = numbered("def double(x): return 3 * x", "1 / 0", "import nothing_of_that_name")
+    state = {"query": "Write double(x).", "examples": [(2, 4)]}
+    assert "3 * x" in create_code_chain(model, executor=sandbox, interpret=False).invoke(state)["code"]
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_never_more_programs_are_asked_for_than_allowed(sandbox: SandboxExecutor, most: int) -> None:
+    model = numbered(*(f"x = {number}\n1 / 0 + {number}" for number in range(9)))
+    create_code_chain(model, executor=sandbox, max_attempts=most, interpret=False).invoke(QUESTION)
+    assert len(model.seen) == most
+
+
+# -- sessions ------------------------------------------------------------------------------------------------------------
+
+LEAVES = "import os\nopen('left', 'w').write('x')\nleft = 1\n"
+LOOKS = "import os\nprint('left' in globals(), os.path.exists('left'))"
+
+
+@pytest.mark.parametrize("failure", [LEAVES + "1 / 0", "left = 1\npass"])
+def test_an_attempt_starts_from_the_state_before_the_first(sandbox: SandboxExecutor, failure: str) -> None:
+    with sandbox.session() as session:
+        result = create_code_chain(numbered(failure, LOOKS), executor=sandbox, interpret=False).invoke(
+            {"query": "?", "session": session}
+        )
+    assert result["output"] == "False False"
+
+
+def test_an_outcome_that_is_not_accepted_leaves_no_trace(sandbox: SandboxExecutor) -> None:
+    judge = ScriptedModel(lambda messages: "NO: not that.")
+    with sandbox.session() as session:
+        chain = create_code_chain(writing(LEAVES + "print(1)"), executor=sandbox, judge=judge, interpret=False)
+        chain.invoke({"query": "?", "session": session})
+        assert session.run(LOOKS).output == "False False"
+
+
+def test_an_answer_stays_in_the_session(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(numbered("x = 3\nprint(x)", "print(x * 2)"), executor=sandbox, interpret=False)
+    with sandbox.session() as session:
+        chain.invoke({"query": "?", "session": session})
+        assert chain.invoke({"query": "?", "session": session})["output"] == "6"
+
+
+def test_samples_in_a_session_leave_what_the_winner_did_once(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("x = x + 1\nprint(x)"), executor=sandbox, samples=3, interpret=False)
+    with sandbox.session() as session:
+        session.run("x = 0")
+        chain.invoke({"query": "?", "session": session, "variables": {}})
+        assert session.run("x").result == "1"
+
+
+def test_a_session_that_has_ended_is_an_error(sandbox: SandboxExecutor) -> None:
+    session = sandbox.session()
+    session.close()
+    with pytest.raises(SessionError):
+        create_code_chain(writing("print(1)"), executor=sandbox).invoke({"query": "?", "session": session})
+
+
+def test_what_is_no_session_is_refused(sandbox: SandboxExecutor) -> None:
+    with pytest.raises(InputError, match="session"):
+        create_code_chain(writing("print(1)"), executor=sandbox).invoke({"query": "?", "session": "ann"})
+
+
+# -- approval ------------------------------------------------------------------------------------------------------------
+
+
+def test_who_approves_sees_code_advice_and_inputs(sandbox: SandboxExecutor, sales: Any) -> None:
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        return True
+
+    chain = create_code_chain(
+        writing("import os\nos.remove('x') if 0 else print(n)"), executor=sandbox, approve=approve
+    )
+    chain.invoke({"query": QUESTION, "files": {"sales.csv": sales}, "variables": {"n": 1}})
+    (request,) = asked
+    assert (request.query, request.files, request.variables) == (QUESTION, {"sales.csv": sales}, {"n": 1})
+    assert any("remove" in problem.message for problem in request.problems)
+
+
+@pytest.mark.parametrize("said", [False, "Not on a Sunday.", None, 1])
+def test_nothing_runs_without_a_clear_yes(sandbox: SandboxExecutor, said: Any) -> None:
+    result = create_code_chain(writing("print(1)"), executor=sandbox, approve=lambda request: said).invoke(QUESTION)
+    assert {attempt.status for attempt in result["attempts"]} == {"refused"}
+
+
+def test_a_reason_goes_back_to_the_model(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(
+        writing("print(16)", "print(15)"),
+        executor=sandbox,
+        approve=lambda request: "16" not in request.code or "Not 16.",
+    )
+    result = chain.invoke(QUESTION)
+    assert (result["output"], "Not 16." in result["attempts"][0].summary) == ("15", True)
+
+
+def test_a_mended_program_is_shown_as_it_will_run(sandbox: SandboxExecutor) -> None:
+    seen: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        seen.append(request.code)
+        return True
+
+    create_code_chain(writing("print(math.pi)"), executor=sandbox, approve=approve).invoke(QUESTION)
+    assert [code.splitlines()[0] for code in seen] == ["import math"]
+
+
+async def test_approval_may_be_async_and_never_blocks_the_loop(sandbox: SandboxExecutor) -> None:
+    async def approve(request: ApprovalRequest) -> bool:
+        await asyncio.sleep(0.2)
+        return True
+
+    def slow(request: ApprovalRequest) -> bool:
+        time.sleep(0.3)
+        return threading.current_thread() is not threading.main_thread()
+
+    for one in (approve, slow):
+        chain = create_code_chain(writing("print(1)"), executor=sandbox, approve=one)
+        task, gap = asyncio.create_task(chain.ainvoke(QUESTION)), 0.0
+        while not task.done():
+            before = time.monotonic()
+            await asyncio.sleep(0.005)
+            gap = max(gap, time.monotonic() - before)
+        assert (task.result()["output"], gap < 0.25) == ("1", True)
+
+
+def test_async_approval_works_in_a_plain_call(sandbox: SandboxExecutor) -> None:
+    async def approve(request: ApprovalRequest) -> bool:
+        return True
+
+    assert create_code_chain(writing("print(1)"), executor=sandbox, approve=approve).invoke(QUESTION)["output"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"samples": 0}, "samples=0"),
+        ({"approve": "yes"}, "approve='yes'"),
+        ({"budget": 5}, "budget=5"),
+        ({"plan": "often"}, "plan='often'"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        create_code_chain(ScriptedModel(lambda messages: str(asks_for_code(messages))), **arguments)
