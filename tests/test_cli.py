@@ -55,6 +55,35 @@ def test_a_file_is_given_to_the_program(openai_server: OpenAI, sales: Path) -> N
     assert "region,amount" in ask(openai_server, "Which columns?", "--file", str(sales)).stderr
 
 
+@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n" * 9, 1)])
+def test_nothing_runs_before_it_is_approved(openai_server: OpenAI, said: str, code: int) -> None:
+    arguments = ["ask", "--model", "test", "--base-url", openai_server.base_url, QUESTION, "--approve"]
+    done = CliRunner().invoke(cli, arguments, input=said)
+    assert (done.exit_code, "Run it?" in done.stderr, SUM_CODE in done.stderr) == (code, True, True)
+
+
+def test_samples_and_a_judge_give_a_verdict(openai_server: OpenAI) -> None:
+    shown = ask(openai_server, QUESTION, "--samples", "3", "--show", "verdict").stderr
+    assert "plausible (by vote): 3 of 3 programs" in shown
+
+
+def test_tests_in_a_file_verify(openai_server: OpenAI, tmp_path: Path) -> None:
+    (tmp_path / "tests.py").write_text("assert '15' in output")
+    shown = ask(openai_server, QUESTION, "--tests", str(tmp_path / "tests.py"), "--show", "verdict").stderr
+    assert "verified (by tests)" in shown
+
+
+def test_a_budget_stops_it(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "```python\n1 / 0\n```"
+    done = ask(openai_server, QUESTION, "--budget", "model_calls=1", "--json")
+    assert (done.exit_code, json.loads(done.stdout)["stop_reason"]) == (1, "model_calls")
+
+
+@pytest.mark.parametrize("word", ["apples=5", "tokens=many", "tokens"])
+def test_a_budget_that_is_none_is_refused(openai_server: OpenAI, word: str) -> None:
+    assert ask(openai_server, QUESTION, "--budget", word).exit_code == 2
+
+
 def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\n1 / 0\n```"
     done = ask(openai_server, QUESTION)

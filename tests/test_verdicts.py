@@ -221,7 +221,7 @@ def voting(*outputs: str, **options: Any) -> SampleChain:
     """A vote over programs that print these."""
 
     def script(state: dict[str, Any]) -> dict[str, Any]:
-        output = outputs[(state["variation"] - 1) % len(outputs)]
+        output = outputs[state["variation"] % len(outputs)]
         execution = Execution("error") if output == "fails" else Execution("ok", stdout=output)
         verdict = EvaluateChain().invoke({"execution": execution})["verdict"]
         return {

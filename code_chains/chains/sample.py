@@ -20,11 +20,12 @@ __all__ = ["SampleChain"]
 
 
 class SampleChain(Piece):
-    """Makes several attempts at once, at a raised temperature, and keeps one whose outcome most of them share.
+    """Makes several attempts at once, and keeps one whose outcome most of them share.
 
-    A program that passes tests that were given is kept at once. Otherwise outcomes are grouped, numbers by tolerance: if
-    more than half of all agree, the outcome is `plausible` by vote; a tie or a smaller group leaves it `unverified`. The
-    idea is self-consistency (Wang et al., 2022), applied to what programs print.
+    The first is asked for as ever, the others at a raised temperature; among groups of equal size the earlier wins. A
+    program that passes tests that were given is kept at once. Otherwise outcomes are grouped, numbers by tolerance: if more
+    than half of all agree, the outcome is `plausible` by vote; a tie or a smaller group leaves it `unverified`. The idea is
+    self-consistency (Wang et al., 2022), applied to what programs print.
 
     Args:
         attempt: One attempt, e.g. an `AttemptChain`; it is run as a batch.
@@ -56,7 +57,7 @@ class SampleChain(Piece):
 
     def _program(self, values: State, config: Config) -> Program:
         first = int(values.get("variation") or 0) * self.samples
-        asked = [{**values, "variation": first + number} for number in range(1, self.samples + 1)]
+        asked = [{**values, "variation": first + number} for number in range(self.samples)]
         if values.get("session") is not None:
             outcomes = yield from self._one_by_one(asked, config)
         else:
