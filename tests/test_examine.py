@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedExecutor
 
@@ -72,6 +73,41 @@ HOLDS = {
     "a change in place": ("def f(x): x.sort()", "xs = [3, 1]; f(xs); assert xs == [1, 3]"),
     "a callback": ("def f(g, n): return [g(i) for i in range(n)]", "assert f(lambda x: x + 1, 3) == [1, 2, 3]"),
     "a generator": ("def f(n):\n    for i in range(n): yield i", "assert list(f(3)) == [0, 1, 2] and sum(f(4)) == 6"),
+    "a name of a builtin": (
+        "sum = sum(range(6))\nlist = [1]\ndef f(): return sum",
+        "assert f() == 15 and list((1,)) == [1]",
+    ),
+    "any keyword": ("def f(target, self): return target - self", "assert f(target=5, self=2) == 3"),
+    "a huge number": (
+        "import math\ndef f(n): return math.factorial(n)",
+        "import math\nassert f(2000) == math.factorial(2000)",
+    ),
+    "an error of a library": (
+        "import json, statistics\ndef f(): json.loads('{')\ndef g(): statistics.mean([])\ndef h(): b'\\xff'.decode()\n"
+        "def k(): {}['x']",
+        "import json, statistics\n"
+        "for call, kind in ((f, json.JSONDecodeError), (g, statistics.StatisticsError), (h, UnicodeDecodeError)):\n"
+        "    try: call(); assert False\n    except kind: pass\n"
+        "try: k()\nexcept KeyError as error: assert error.args == ('x',)",
+    ),
+    "the same object again": ("x = object()\ndef f(): return x", "assert f() is f() and len({f(), f()}) == 1"),
+    "a keyword that is changed": ("def f(xs): xs.append(1)", "xs = []; f(xs=xs); assert xs == [1]"),
+    "a callback from threads": (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def f(g):\n    with ThreadPoolExecutor(4) as pool: return list(pool.map(g, range(20)))",
+        "assert f(lambda n: n + 1) == list(range(1, 21))",
+    ),
+    "a counter, a range, an enum": (
+        "from collections import Counter\nfrom enum import IntEnum\nclass C(IntEnum):\n    RED = 1\n"
+        "def f(): return Counter('aab'), range(3), C.RED",
+        "c, r, red = f(); assert c.most_common(1) == [('a', 2)] and r == range(3) and red == C.RED == 1",
+    ),
+    "a coroutine": ("async def f(x): return x + 1", "assert f(1) == 2"),
+    "a vector times a number": (
+        "class V:\n    def __init__(s, x): s.x = x\n    def __mul__(s, n): return V(s.x * n)\n"
+        "    def __eq__(s, o): return s.x == o.x",
+        "assert V(1) * 2 == V(2) and (V(1) * 3).x == 3",
+    ),
     "a context manager": (
         "from contextlib import contextmanager\n@contextmanager\ndef f(): yield 3",
         "with f() as n: assert n == 3",
@@ -84,6 +120,21 @@ FAILS = {
     "a class that lies": (LIAR + "class f(Liar):\n    def __init__(s, x): pass", "assert f(2) == 4", "Assert"),
     "a liar that is near": (LIAR + "def f(x): return Liar()", "assert abs(f(2) - 4) < 1e-9", "object of the program"),
     "a liar that has it": (LIAR + "def f(x): return Liar()", "assert 4 in f(2)", "object of the program"),
+    "a liar that subtracts": (
+        "class L:\n    def __sub__(s, o): return 0\n    __rsub__ = __sub__\ndef f(x): return L()",
+        "assert abs(f(2) - 4) < 1e-9",
+        "object of the program",
+    ),
+    "a liar that is subtracted": (
+        "class L:\n    def __rsub__(s, o): return s\n    def __abs__(s): return 0\ndef f(x): return L()",
+        "assert abs(4 - f(2)) < 1e-9",
+        "plain value",
+    ),
+    "builtins of its own": (
+        "def abs(x): return 0\ndef all(x): return True\ndef sorted(x): return [4]\ndef f(x): return 99",
+        "assert all([abs(f(2) - 4) < 1e-9, sorted([f(2)]) == [4]])",
+        "AssertionError",
+    ),
     "a patched library": (
         "import math, builtins\nmath.isclose = lambda *a, **k: True\nbuiltins.abs = lambda x: 0\ndef f(x): return 5",
         "import math\nassert math.isclose(f(2), 4) and abs(f(2) - 4) < 1",
@@ -152,6 +203,21 @@ def test_each_level_can_examine(require: str) -> None:
 def test_a_place_that_cannot_keep_them_apart_says_so() -> None:
     with pytest.raises(ConfigurationError, match="SandboxExecutor"):
         ScriptedExecutor(lambda code: "").examine("1", "1")
+
+
+async def test_async_raises_what_sync_raises() -> None:
+    place = SandboxExecutor(preload=())
+    place.close()
+    with pytest.raises(ExecutorError, match="closed"):
+        await place.aexamine("1", "1")
+
+
+def test_a_wrong_file_leaves_nothing_open(box: SandboxExecutor) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        with pytest.raises(InputError):
+            box.examine("1", "1", files={"a": "/nonexistent"})
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_closed_place_refuses() -> None:

@@ -26,8 +26,7 @@ class Request(Closing):
         code: The source.
         files: `{name: path}`.
         variables: `{name: value}`.
-        line: Descriptors to read from and write to, for tests and the program that they call.
-        asks: Whether this is the tests' end of that line.
+        asks: Whether these are tests, which call the program at the other end of their line.
 
     Raises:
         InputError: Something of it cannot be used.
@@ -39,10 +38,9 @@ class Request(Closing):
         files: Mapping[str, Any] | None,
         variables: Mapping[str, Any] | None,
         *,
-        line: tuple[int, int] | None = None,
         asks: bool = False,
     ) -> None:
-        self._stack, self._line = ExitStack(), list(line or ())
+        self._stack, self._line = ExitStack(), list[int]()
         try:
             if not isinstance(code, str):
                 raise InputError(f"Code must be text, not {type(code).__name__}.")
@@ -64,6 +62,10 @@ class Request(Closing):
         except BaseException:
             self.close()
             raise
+
+    def connect(self, incoming: int, outgoing: int) -> None:
+        """Give the program a line to another one: descriptors to read from and write to, which are closed once sent."""
+        self._line = [incoming, outgoing]
 
     def _hold(self, write: Callable[[BinaryIO], object]) -> int:
         """A file without a name with what is written into it."""

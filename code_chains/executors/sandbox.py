@@ -202,8 +202,11 @@ class SandboxExecutor(Executor):
     ) -> tuple[Execution, Execution]:
         """Like `examine`, without blocking the event loop."""
         program, asking = self._examination(code, tests, files, variables)
-        async with asyncio.TaskGroup() as both:
-            ran, asked = both.create_task(adrive(program)), both.create_task(adrive(asking))
+        try:
+            async with asyncio.TaskGroup() as both:
+                ran, asked = both.create_task(adrive(program)), both.create_task(adrive(asking))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return ran.result(), asked.result()
 
     def session(self) -> SandboxSession:
@@ -246,11 +249,13 @@ class SandboxExecutor(Executor):
         self, code: str, tests: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None
     ) -> tuple[Steps[Execution], Steps[Execution]]:
         """Two runs, of the program and of its tests, and a pipe each way between them, which carries bytes alone."""
-        (heard, ask), (told, answer) = os.pipe(), os.pipe()
         with ExitStack() as undo:
-            program = undo.enter_context(Request(code, files, variables, line=(heard, answer)))
-            asking = undo.enter_context(Request(tests, None, variables, line=(told, ask), asks=True))
+            program = undo.enter_context(Request(code, files, variables))
+            asking = undo.enter_context(Request(tests, None, variables, asks=True))
             undo.pop_all()
+        (heard, ask), (told, answer) = os.pipe(), os.pipe()
+        program.connect(heard, answer)
+        asking.connect(told, ask)
         return self._in_a_box(program), self._in_a_box(asking)
 
     def _run(self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None) -> Steps[Execution]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import decimal
+import enum
 import fractions
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 from .wire import Json
 
 DEEPEST = 100
+LONGEST = 1000
+"""Bits of a whole number that JSON may hold; it is slow with more, and refuses with many more."""
 PLAIN = (type(None), bool, int, float, str)
 Way = Callable[[Any], Any]
 
@@ -30,6 +33,9 @@ def _frame(value: Any, pack: Way) -> Any:
 
 
 PACKERS: dict[str, Callable[[Any, Way], Any]] = {
+    "builtins.int": lambda value, pack: format(value, "x"),
+    "builtins.range": lambda value, pack: [value.start, value.stop, value.step],
+    "collections.Counter": _table,
     **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _listed),
     **dict.fromkeys(["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)),
     **dict.fromkeys(
@@ -86,6 +92,9 @@ REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
     "builtins.set": _each(set),
     "builtins.frozenset": _each(frozenset),
     "collections.deque": _each(collections.deque),
+    "builtins.int": lambda content, unpack: int(content, 16),
+    "builtins.range": lambda content, unpack: range(*content),
+    "collections.Counter": lambda content, unpack: collections.Counter({unpack(key): unpack(n) for key, n in content}),
     "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
     "builtins.bytes": _text(bytes.fromhex),
     "builtins.complex": _text(complex),
@@ -100,7 +109,7 @@ REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
     **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
 }
 LIKE = {
-    **dict.fromkeys(["collections.OrderedDict", "collections.defaultdict", "collections.Counter"], "builtins.dict"),
+    **dict.fromkeys(["collections.OrderedDict", "collections.defaultdict"], "builtins.dict"),
     "builtins.bytearray": "builtins.bytes",
 }
 
@@ -124,7 +133,9 @@ def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
     def below(item: Any) -> Any:
         return pack(item, lend, depth + 1)
 
-    if type(value) in PLAIN:
+    if isinstance(value, enum.Enum) and isinstance(value, int | str):
+        return pack(value.value, lend, depth + 1)
+    if type(value) in PLAIN and not (type(value) is int and abs(value) >> LONGEST):
         return value
     if depth >= DEEPEST:
         return lend(value)

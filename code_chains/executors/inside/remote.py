@@ -7,16 +7,24 @@ Such an object is never asked how it compares with a plain value: it could say y
 
 from __future__ import annotations
 
+import asyncio
 import builtins
+import contextlib
+import importlib
+import inspect
 import operator
 import os
 import struct
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import cell, parcels
 from .wire import Json, decode, encode
 
+CHANGING = (list, dict, set)
+"""What a program may change for whoever gave it."""
 HEAD = struct.Struct("!I")
 OPERATORS = (
     "add",
@@ -60,6 +68,9 @@ class Line:
     def __init__(self, incoming: int, outgoing: int) -> None:
         self.incoming, self.outgoing = incoming, outgoing
         self.lent: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.borrowed: dict[int, Remote] = {}
+        self.alone = threading.RLock()
         self.read, self.write = os.read, os.write  # Before any program can replace them.
 
     # -- frames -------------------------------------------------------------------------------------------------------
@@ -105,57 +116,86 @@ class Line:
     def _lend(self, value: Any) -> Json:
         if isinstance(value, Remote):
             return {"yours": value._number}
-        self.lent.append(value)
-        return {"mine": len(self.lent) - 1, "type": type(value).__name__, "class": isinstance(value, type)}
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = len(self.lent)
+            self.lent.append(value)  # It lives as long as its number.
+        return {"mine": self.numbers[id(value)], "type": type(value).__name__, "class": isinstance(value, type)}
 
     def _borrow(self, packed: Json) -> Any:
         if "yours" in packed:
             return self.lent[packed["yours"]]
-        return Remote(self, packed["mine"], packed["type"], packed["class"])
+        number = packed["mine"]
+        if number not in self.borrowed:
+            self.borrowed[number] = Remote(self, number, packed["type"], packed["class"])
+        return self.borrowed[number]
 
     # -- calls --------------------------------------------------------------------------------------------------------
 
-    def ask(self, target: Any, *args: Any, **kwargs: Any) -> Any:
+    def ask(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Have the other box call `target`, a name of `ASKED` or an object of its own."""
-        self.send(
-            {
-                "call": target,
-                "args": [self.pack(a) for a in args],
-                "kwargs": {k: self.pack(v) for k, v in kwargs.items()},
-            }
-        )
-        while True:
-            message = self.receive()
-            if "call" in message:  # A function that was given to the program is called by it.
+        asked = {
+            "args": [self.pack(arg) for arg in args],
+            "kwargs": {key: self.pack(arg) for key, arg in kwargs.items()},
+        }
+        with self.alone:  # The program may call what it was given from threads of its own.
+            self.send({"call": target, **asked})
+            while "call" in (message := self.receive()):
                 self.reply(message)
-                continue
-            for mine, theirs in zip(args, message.get("args", ()), strict=False):
-                refill(mine, self.unpack(theirs))
-            if "error" in message:
-                raise same_error(*message["error"])
-            return self.unpack(message["value"])
+        for mine, theirs in zip([*args, *kwargs.values()], message.get("args", ()), strict=False):
+            refill(mine, self.unpack(theirs))
+        if "error" in message:
+            raise self.same_error(*message["error"])
+        return self.unpack(message["value"])
 
     def reply(self, message: Json, names: Json | None = None) -> None:
         """Do what the other box asks for, and say what came of it."""
-        args: list[Any] = []
         try:
-            args = [self.unpack(arg) for arg in message["args"]]
-            kwargs = {key: self.unpack(value) for key, value in message["kwargs"].items()}
-            before = [encode(self.pack(arg)) if type(arg) in (list, dict, set) else None for arg in args]
-            answer: Json = {"value": self.pack(self.call(message["call"], args, kwargs, names))}
+            answer = self.answer(message, names)
+            encode(answer)
         except BaseException as error:
-            kinds = [kind.__name__ for kind in type(error).__mro__]
-            self.send({"error": [kinds, str(error)[:1000], where(error)]})
-            return
-        after = [self.pack(arg) if old is not None else None for arg, old in zip(args, before, strict=True)]
+            answer = {"error": self.told(error)}
+        self.send(answer)
+
+    def answer(self, message: Json, names: Json | None) -> Json:
+        """The value of a call, with the arguments it changed."""
+        args = [self.unpack(arg) for arg in message["args"]]
+        kwargs = {key: self.unpack(value) for key, value in message["kwargs"].items()}
+        given = [*args, *kwargs.values()]
+        before = [encode(self.pack(arg)) if type(arg) in CHANGING else None for arg in given]
+        value = self.call(message["call"], args, kwargs, names)
+        answer: Json = {"value": self.pack(value)}
+        after = [self.pack(arg) if old is not None else None for arg, old in zip(given, before, strict=True)]
         if any(old is not None and encode(new) != old for old, new in zip(before, after, strict=True)):
             answer["args"] = after
-        self.send(answer)
+        return answer
+
+    def told(self, error: BaseException) -> list[Any]:
+        """An exception as JSON: its type with its ancestors, its arguments and where it was raised."""
+        kinds = [[kind.__module__, kind.__name__] for kind in type(error).__mro__]
+        try:
+            args = self.pack(tuple(error.args))
+            encode(args)
+        except Exception:
+            args = self.pack(())
+        return [kinds, args, where(error)]
+
+    def same_error(self, kinds: list[list[str]], args: Any, note: str) -> Exception:
+        """What the program raised, to be raised here, with a note of where."""
+        kind, args = error_type(tuple(map(tuple, kinds))), self.unpack(args)
+        try:
+            error = kind(*args)
+        except Exception:  # It wants other arguments than it keeps.
+            error = kind.__new__(kind)
+            error.args = args
+        if note:
+            error.add_note(note)
+        return error
 
     def call(self, target: Any, args: list[Any], kwargs: Json, names: Json | None) -> Any:
         """Do one thing. Only tests, who are given the program's `names`, may ask for more than a call of what was lent."""
         if isinstance(target, int):
-            return self.lent[target](*args, **kwargs)
+            value = self.lent[target](*args, **kwargs)
+            return asyncio.run(value) if inspect.iscoroutine(value) else value
         if names is None:
             raise PermissionError("What tests give to a program can be called, and nothing else.")
         if target == "names":
@@ -168,11 +208,12 @@ class Line:
 class Remote:
     """A stand-in for an object of the other box."""
 
-    def __init__(self, line: Line, number: int, kind: str, is_class: bool) -> None:
-        for name, value in (("_line", line), ("_number", number), ("_kind", kind), ("_class", is_class)):
+    def __init__(self, line: Line, number: int, kind: str, is_class: bool, *, mixed: bool = False) -> None:
+        own = {"_line": line, "_number": number, "_kind": kind, "_class": is_class, "_mixed": mixed}
+        for name, value in own.items():
             object.__setattr__(self, name, value)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it there."""
         return self._line.ask(self._number, *args, **kwargs)
 
@@ -223,14 +264,24 @@ def _each(line: Line, iterator: Remote) -> Iterator[Any]:
 
 def _unary(name: str) -> Callable[..., Any]:
     def ask(self: Remote, *args: Any) -> Any:
-        return self._line.ask(name, self, *args)
+        value = self._line.ask(name, self, *args)
+        if self._mixed and not isinstance(value, Remote):
+            raise TypeError(f"{self._kind} has met a plain value: what it makes of that is not to be believed")
+        return value
 
     return ask
 
 
 def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     def ask(self: Remote, other: Any) -> Any:
-        return self._line.ask(name, *((other, self) if reflected else (self, other)))
+        value = self._line.ask(name, *((other, self) if reflected else (self, other)))
+        if isinstance(other, Remote):
+            return value
+        if not isinstance(value, Remote):
+            raise TypeError(
+                f"{self._kind} is an object of the program: take plain values out of it and calculate with those"
+            )
+        return Remote(self._line, value._number, value._kind, value._class, mixed=True)
 
     return ask
 
@@ -280,30 +331,21 @@ def refill(mine: Any, theirs: Any) -> None:
         mine.update(theirs)
 
 
-_errors: dict[tuple[str, ...], type[Exception]] = {}
+_errors: dict[tuple[Any, ...], type[Exception]] = {}
 
 
-def error_type(kinds: tuple[str, ...]) -> type[Exception]:
-    """An exception of this name: Python's own where there is one, else a class with the same ancestors."""
-    known = getattr(builtins, kinds[0], None)
-    if isinstance(known, type) and issubclass(known, Exception):
-        return known
+def error_type(kinds: tuple[Any, ...]) -> type[Exception]:
+    """An exception of this name: that of the standard library where there is one, else a class with the same ancestors."""
+    module, name = kinds[0]
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        with contextlib.suppress(Exception):
+            known = getattr(importlib.import_module(module), name)
+            if isinstance(known, type) and issubclass(known, Exception):
+                return known
     if kinds not in _errors:  # Also for SystemExit, which must not end the tests as if all were well.
-        base = error_type(kinds[1:]) if kinds[1] not in ("BaseException", "object") else Exception
-        _errors[kinds] = type(kinds[0], (base,), {})
+        base = error_type(kinds[1:]) if kinds[1][1] not in ("BaseException", "object") else Exception
+        _errors[kinds] = type(name, (base,), {})
     return _errors[kinds]
-
-
-def same_error(kinds: list[str], message: str, note: str) -> Exception:
-    """What the program raised, to be raised here, with a note of where."""
-    kind = error_type(tuple(kinds))
-    try:
-        error = kind(message)
-    except Exception:  # It wants more than a message.
-        error = RuntimeError(f"{kinds[0]}: {message}")
-    if note:
-        error.add_note(note)
-    return error
 
 
 def where(error: BaseException) -> str:
@@ -320,8 +362,15 @@ class Names(dict[str, Any]):
         super().__init__(names)
         self._line = line
         self._there: set[str] | None = None
+        self["_program"] = self.of_the_program
 
     def __missing__(self, name: str) -> Any:
+        if name in vars(builtins):  # Or a program could give `abs` and `all` a meaning under which all holds.
+            raise KeyError(name)
+        return self.of_the_program(name)
+
+    def of_the_program(self, name: str) -> Any:
+        """What has this name in the program."""
         if self._there is None:
             self._there = set(self._line.ask("names"))
         if name not in self._there:
@@ -333,10 +382,11 @@ class Names(dict[str, Any]):
 
     def _as_error(self, value: Remote) -> type[Exception] | None:
         """An exception class of the program as one that can be caught here."""
-        names = tuple(
-            str(self._line.ask("getattr", kind, "__name__")) for kind in self._line.ask("getattr", value, "__mro__")
+        kinds = tuple(
+            (str(self._line.ask("getattr", kind, "__module__")), str(self._line.ask("getattr", kind, "__name__")))
+            for kind in self._line.ask("getattr", value, "__mro__")
         )
-        return error_type(names) if "Exception" in names else None
+        return error_type(kinds) if ("builtins", "Exception") in kinds else None
 
 
 def answer(line: Line, names: Json) -> None:
