@@ -11,32 +11,33 @@ from dataclasses import dataclass, field
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
 
-__all__ = ["Expectations", "NoFunctionError", "expect"]
+__all__ = ["Expectations", "UntestableError", "expect"]
 
 _PRELUDE = """
+import builtins as _b
 import math as _math
 import reprlib as _reprlib
 
 _brief = _reprlib.Repr()
 _brief.maxstring = _brief.maxother = 200
 _brief.maxlist = _brief.maxdict = _brief.maxset = _brief.maxtuple = 20
-_failures = []
+_failures, _ran = [], []
 
 
 def _plain(value):
-    return value.tolist() if type(value).__module__ == "numpy" else value
+    return value.tolist() if _b.type(value).__module__ == "numpy" else value
 
 
 def _same(got, expected):
     got = _plain(got)
-    numbers = isinstance(got, (int, float)) and isinstance(expected, (int, float))
-    if numbers and (isinstance(got, float) or isinstance(expected, float)):
+    numbers = _b.isinstance(got, (_b.int, _b.float)) and _b.isinstance(expected, (_b.int, _b.float))
+    if numbers and (_b.isinstance(got, _b.float) or _b.isinstance(expected, _b.float)):
         return _math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-12) or (got != got and expected != expected)
-    if isinstance(got, (list, tuple)) and isinstance(expected, (list, tuple)):
-        return len(got) == len(expected) and all(map(_same, got, expected))
-    if isinstance(got, dict) and isinstance(expected, dict):
-        return got.keys() == expected.keys() and all(_same(got[key], expected[key]) for key in expected)
-    return type(got).__eq__(got, expected) is True
+    if _b.isinstance(got, (_b.list, _b.tuple)) and _b.isinstance(expected, (_b.list, _b.tuple)):
+        return _b.len(got) == _b.len(expected) and _b.all(_b.map(_same, got, expected))
+    if _b.isinstance(got, _b.dict) and _b.isinstance(expected, _b.dict):
+        return got.keys() == expected.keys() and _b.all([_same(got[key], expected[key]) for key in expected])
+    return _b.type(got).__eq__(got, expected) is True
 
 
 def _explain(source, left, operator, right):
@@ -46,23 +47,35 @@ def _explain(source, left, operator, right):
 
 
 def _noted(error):
-    return "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+    return "; ".join([f"{_b.type(error).__name__}: {error}", *_b.getattr(error, "__notes__", ())])
 
 
 def _example(source, call, expected):
     try:
         got = call()
-    except Exception as error:
-        if not (isinstance(expected, type) and isinstance(error, expected)):
+    except _b.Exception as error:
+        if not (_b.isinstance(expected, _b.type) and _b.isinstance(error, expected)):
             _failures.append(f"{source} raised {_noted(error)}, expected {_brief.repr(expected)}")
         return
-    if isinstance(expected, type) or not _same(got, expected):
+    if _b.isinstance(expected, _b.type) or not _same(got, expected):
         _failures.append(_explain(source, got, "==", expected))
 
 
 def _report(count):
-    assert not _failures, f"{len(_failures)} of {count} examples failed: " + "; ".join(_failures[:3])
+    assert not _failures, f"{_b.len(_failures)} of {count} examples failed: " + "; ".join(_failures[:3])
+
+
+def _cases(kind):
+    import unittest
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
+    _ran.extend(_b.range(result.testsRun))
+    failed = [text.strip().splitlines()[-1] for _, text in [*result.failures, *result.errors]]
+    assert not failed, "; ".join(failed[:3])
 """
+
+_NOTHING = "The tests ran to their end without asserting anything"
 
 
 _ERRORS = {
@@ -70,8 +83,8 @@ _ERRORS = {
 }
 
 
-class NoFunctionError(ValueError):
-    """A program defines no function that examples could be tried on."""
+class UntestableError(ValueError):
+    """A program cannot be tested as it is: it lacks the function, or hides one of Python's own that the tests use."""
 
 
 @dataclass(frozen=True)
@@ -99,30 +112,34 @@ class Expectations:
     def program(self, code: str, *, query: str = "", output: str = "") -> str:
         """The source of a program that runs the tests and tries the examples.
 
+        Functions of the tests whose names begin with `test` are called, and `unittest.TestCase` classes are run. Tests that
+        end without having asserted anything fail.
+
         Args:
             code: The program that is tested.
             query: The question; a function that it names is the one that examples are tried on, else the last one is.
             output: What the program printed; tests see it as `output`.
 
         Raises:
-            NoFunctionError: There are examples, but no function in the program.
+            UntestableError: There are examples, but no function in the program; or the program gives a name of Python's own
+                a meaning that the tests may or may not mean.
         """
-        parts = [
-            _PRELUDE,
-            f"output = {output!r}",
-            ast.unparse(ast.fix_missing_locations(_Explained().visit(_copy(self.tests)))),
-        ]
+        parts = [_PRELUDE, f"output = {output!r}"]
+        if self.tests.body:
+            parts += [*_meant(self.tests, code, query), *_run_by(self.tests), f"assert _ran, {_NOTHING!r}"]
         if self.examples:
             name = _function(code, query)
+            parts.append(f"_tried = _program({name!r})")
             for args, expected in self.examples:
-                parts.append(f"_example({f'{name}({args})'!r}, lambda: {name}({args}), {expected})")
+                parts.append(f"_example({f'{name}({args})'!r}, lambda: _tried({args}), {expected})")
             parts.append(f"_report({len(self.examples)})")
         return "\n".join(parts)
 
     def told(self) -> str:
-        """What a model is told: the first of each. The others stay unknown, so that they cannot be answered by rote."""
+        """What a model is told before it writes: the first test, or one or two examples; never all, if there are several."""
         if self.examples:
-            shown = "\n".join(f"f({args}) == {expected}" for args, expected in self.examples[:2])
+            few = self.examples[: max(1, min(2, len(self.examples) - 1))]
+            shown = "\n".join(f"f({args}) == {expected}" for args, expected in few)
             told = "Define a function; it will be tried on examples. Where it is called f, these are:"
             return f"{told}\n{fenced(shown, 'python')}"
         first = next((node for node in self.tests.body if isinstance(node, ast.Assert)), None)
@@ -152,27 +169,42 @@ def _parsed(tests: object) -> ast.Module:
     if not isinstance(tests, str | None):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
     try:
-        return ast.parse(tests or "")
+        tree = ast.parse(tests or "")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"The tests are no Python: {error}.") from error
+    if tree.body and not any(_asserts(node) for node in ast.walk(tree)):
+        raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
+    return tree
+
+
+def _asserts(node: ast.AST) -> bool:
+    """Whether this is an assertion: a statement, or a call such as `self.assertEqual` or `pytest.raises`."""
+    name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+    return isinstance(node, ast.Assert) or name.startswith("assert") or name == "raises"
 
 
 def _several(examples: object) -> Iterable[object]:
     if examples is None:
         return ()
-    if isinstance(examples, str | bytes | Mapping) or not isinstance(examples, Iterable):
-        raise InputError("examples must be pairs of arguments and result, e.g. [((2, 3), 5)].")
+    if isinstance(examples, str | bytes) or not isinstance(examples, Sequence):
+        raise InputError("examples must be a list of pairs of arguments and result, e.g. [((2, 3), 5)].")
     return examples
 
 
 def _pair(example: object) -> tuple[str, str]:
+    args: object = ()
+    kwargs: object = {}
     if isinstance(example, Mapping) and "expected" in example and example.keys() <= {"args", "kwargs", "expected"}:
-        args, kwargs, expected = example.get("args") or (), example.get("kwargs") or {}, example["expected"]
+        args, kwargs, expected = example.get("args") or [], example.get("kwargs") or {}, example["expected"]
     elif isinstance(example, Sequence) and not isinstance(example, str) and len(example) == 2:
         args, expected = example
-        args, kwargs = args if isinstance(args, tuple) else (args,), {}
+        args = args if isinstance(args, tuple) else (args,)
     else:
         raise InputError(f"{example!r:.80} is no example. Give a pair of arguments and result, e.g. ((2, 3), 5).")
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+        raise InputError(f"{example!r:.80} is no example: args must be a list, and kwargs a mapping.")
+    if wrong := [name for name in kwargs if not isinstance(name, str) or not name.isidentifier()]:
+        raise InputError(f"An argument of an example cannot be called {wrong[0]!r}.")
     named = [f"{name}={_literal(value)}" for name, value in kwargs.items()]
     return ", ".join([*map(_literal, args), *named]), _expected(expected)
 
@@ -195,15 +227,55 @@ def _literal(value: object) -> str:
 
 def _function(code: str, query: str) -> str:
     """The function that examples are about: the one the question names, or the last one."""
+    names = [name for name, is_function in _top_level(code).items() if is_function and name != "main"]
+    named = [name for name in names if _is_named(name, query)]
+    if not names:
+        raise UntestableError("The program defines no function that could be tried on the examples. Define one.")
+    return (named or names)[-1]
+
+
+def _top_level(code: str) -> dict[str, bool]:
+    """Names that a program binds at its top level, and whether each is a function or class."""
     try:
         body = ast.parse(code).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        body = []
-    names = [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name != "main"]
-    named = [name for name in names if re.search(rf"\b{re.escape(name)}\b", query)]
-    if not names:
-        raise NoFunctionError("The program defines no function that could be tried on the examples. Define one.")
-    return (named or names)[-1]
+        return {}
+    names: dict[str, bool] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names[node.name] = True
+        elif isinstance(node, ast.Assign):
+            made = isinstance(node.value, ast.Lambda)
+            names |= {target.id: made for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def _is_named(name: str, query: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(name)}\b", query))
+
+
+def _meant(tests: ast.Module, code: str, query: str) -> list[str]:
+    """Names of Python's own that the tests mean as the program's: those that the question asks for."""
+    used = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)} & set(vars(builtins))
+    own = [name for name, is_function in _top_level(code).items() if is_function and name in used]
+    if unclear := [name for name in own if not _is_named(name, query)]:
+        raise UntestableError(
+            f"The program defines {unclear[0]!r}, which is Python's own and used by the tests. Rename it."
+        )
+    return [f"{name} = _program({name!r})" for name in own]
+
+
+def _run_by(tests: ast.Module) -> list[str]:
+    """The tests, and calls of what in them is meant to be called by others."""
+    tree = ast.fix_missing_locations(_Explained().visit(_copy(tests)))
+    tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
+    calls = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and not node.args.args:
+            calls.append(f"{node.name}()")
+        if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
+            calls.append(f"_cases({node.name})")
+    return [ast.unparse(tree), *calls]
 
 
 def _unbound(tests: ast.Module) -> list[str]:
@@ -235,11 +307,27 @@ _SYMBOLS = {
 }
 
 
+_COUNT = ast.parse("_ran.append(1)").body[0]
+
+
 class _Explained(ast.NodeTransformer):
     """Assertions that say what they found."""
 
-    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
-        """`assert f(2) == 4` fails with "f(2) gave 5, expected 4"."""
+    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
+        """`assert f(2) == 4` fails with "f(2) gave 5, expected 4", and counts as one that was run."""
+        return [_COUNT, self.explained(node)]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
+        """A call such as `np.testing.assert_allclose(…)` counts, too."""
+        return [_COUNT, node] if _asserts(node.value) else node
+
+    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
+        """And so does `with pytest.raises(…)`, once it is through."""
+        self.generic_visit(node)
+        return [node, _COUNT] if any(_asserts(item.context_expr) for item in node.items) else node
+
+    def explained(self, node: ast.Assert) -> ast.Assert:
+        """With a message that says what was found."""
         test, symbol = node.test, ""
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             symbol = _SYMBOLS.get(type(test.ops[0]), "")

@@ -40,6 +40,10 @@ _MEMBERS = {
 _FROM = {name: f"from {module} import {name}" for module, names in _MEMBERS.items() for name in names.split()}
 
 
+_VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *_MEMBERS["typing"].split()}
+"""Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
+
+
 class Mended(NamedTuple):
     """A program that was mended, and what was done, as a few words for the story of the attempts."""
 
@@ -64,9 +68,11 @@ def mend(outcome: Mapping[str, Any]) -> Mended | None:
         return None
     execution: Execution = outcome["execution"]
     if imports := [_import(name, tree) for name in _undefined(outcome)]:
-        added = tuple(dict.fromkeys(line for line in imports if line))
-        code = "\n".join([*_future(tree, outcome["code"], added)])
-        return Mended(code, tuple(f"added `{line}`" for line in added)) if added else None
+        mends = [f"added `{line}`" for line in dict.fromkeys(imports) if line]
+        if not mends or set(mends) & set(outcome.get("mends") or ()):
+            return None
+        added = [line for line in dict.fromkeys(imports) if line]
+        return Mended(_with_imports(tree, outcome["code"], added), tuple(mends))
     if execution.ok and outcome["verdict"].by == "none" and not execution.output.strip() and not execution.artifacts:
         return _shown(outcome["code"], tree)
     return None
@@ -95,13 +101,17 @@ def _import(name: str, tree: ast.Module) -> str:
     """The import that defines a name, as the program uses it; empty where that is not certain."""
     used = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, name)]
     called = any(isinstance(node, ast.Call) and _is_name(node.func, name) for node in ast.walk(tree))
+    if any(
+        node.id == name and not isinstance(node.ctx, ast.Load) for node in ast.walk(tree) if isinstance(node, ast.Name)
+    ):
+        return ""  # It is a variable of the program's own that comes too late.
     if name == "datetime":
         whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
         return "import datetime" if whole else "from datetime import datetime"
     if name in _ALIASES and used:
         return _ALIASES[name]
     if name in _FROM:
-        return _FROM[name]
+        return _FROM[name] if name in _VALUES or _only_called(name, tree) else ""
     return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
 
 
@@ -109,13 +119,31 @@ def _is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _future(tree: ast.Module, code: str, added: tuple[str, ...]) -> list[str]:
-    """The lines with imports before them, but after a docstring and `from __future__`."""
-    lines = code.splitlines()
-    head = [
-        node.end_lineno or 0 for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    ]
-    return [*lines[: max(head, default=0)], *added, *lines[max(head, default=0) :]]
+def _only_called(name: str, tree: ast.Module) -> bool:
+    """Whether a name is never anything but called, a decorator, a base class or an attribute's owner."""
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            called += node.decorator_list
+            called += node.bases if isinstance(node, ast.ClassDef) else []
+    loads = [node for node in ast.walk(tree) if _is_name_node(node, name)]
+    return all(any(node is one for one in [*called, *owners]) for node in loads)
+
+
+def _is_name_node(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _with_imports(tree: ast.Module, code: str, added: list[str]) -> str:
+    """The program with imports at its top, but after its docstring and `from __future__`."""
+    head = 0
+    for number, node in enumerate(tree.body):
+        docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            head = node.end_lineno or 0
+    lines = code.split("\n")
+    return "\n".join([*lines[:head], *added, *lines[head:]])
 
 
 # -- an outcome that nobody sees -----------------------------------------------------------------------------------------

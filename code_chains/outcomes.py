@@ -1,22 +1,26 @@
-"""Whether two outputs say the same: numbers by tolerance, words without labels, order where it matters."""
+"""Whether two outputs say the same: numbers by tolerance, without labels and the words of the question."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 __all__ = ["Outcome", "group", "ungrounded"]
 
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)|(?<![\w.])[-+]?\.\d+"
+    r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
 )
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_TOKEN = re.compile(
+    rf"(?P<number>{_NUMBER.pattern})|(?P<word>\w[\w.'-]*\w|\w)|(?P<sign>[^\w\s.,;:!?'\"()\[\]{{}}=|*`_<>/-]+)"
+)
 _LABEL = re.compile(r"^[^:=\n]*?[:=]\s+(?=\S)")
 _TOLD = re.compile(r"^.*\b(?:is|are|was|were|equals|ist|sind|es|son|est|sont)\b\s+(?=\S)", re.IGNORECASE)
 _FILLER = frozenset(
-    _WORD.findall("a an and are as at by for from has have in is it its of on that the there to was were with")
+    re.findall(r"\w+", "a an and are as at by for from has have in is it its of on that the there to was were with")
+)
+_NEGATIONS = frozenset(
+    re.findall(r"\w+", "no not never none neither nor without cannot kein keine nicht nie ni ne pas jamais")
 )
 _ITEM = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _COMMAS = str.maketrans(",.", ".,")
@@ -25,24 +29,43 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class _Number:
-    value: float
-    decimals: int
+    text: str
 
-    @classmethod
-    def read(cls, text: str) -> _Number:
-        mantissa = text.lower().partition("e")[0]
-        return cls(float(text.replace(",", "")), len(mantissa.partition(".")[2]))
+    @property
+    def whole(self) -> int | None:
+        """Its value, if it is written as a whole number."""
+        plain = self.text.replace(",", "")
+        return int(plain) if len(plain) < 4000 and re.fullmatch(r"[-+]?\d+", plain) else None
+
+    @property
+    def value(self) -> float:
+        """Its value, as near as a float comes."""
+        return float(self.text.replace(",", ""))
+
+    @property
+    def decimals(self) -> int:
+        """How many decimals it is written with."""
+        return len(self.text.lower().partition("e")[0].partition(".")[2])
 
     def near(self, other: _Number) -> bool:
         """Equal, but for rounding to two decimals or more."""
-        if self.value == other.value or abs(self.value - other.value) <= 1e-6 * max(abs(self.value), abs(other.value)):
+        if self.whole is not None and other.whole is not None:
+            return self.whole == other.whole
+        if float("inf") in (abs(self.value), abs(other.value)):
+            return self.text == other.text
+        difference = abs(self.value - other.value)
+        if difference <= 1e-9 * max(abs(self.value), abs(other.value)):
             return True
         decimals = min(self.decimals, other.decimals)
-        return decimals >= 2 and abs(self.value - other.value) <= 0.5000001 * 10.0**-decimals
+        return decimals >= 2 and difference <= 0.5000001 * 10.0**-decimals
 
 
-def _numbers(text: str) -> list[_Number]:
-    return [_Number.read(found) for found in _NUMBER.findall(text)[:_MOST]]
+_Token = _Number | str
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        yield _Number(match[0]) if match["number"] else match[0].casefold()
 
 
 @dataclass(frozen=True)
@@ -50,40 +73,75 @@ class Outcome:
     """An output, reduced to what it says.
 
     Attributes:
-        numbers: Its numbers, without those of labels.
-        words: Its words, without labels, filler and the words of the question.
+        text: All of it.
+        tokens: Its numbers and words in order, without numbers of labels, filler and the words of the question.
     """
 
-    numbers: tuple[_Number, ...]
-    words: tuple[str, ...]
+    text: str
+    tokens: tuple[_Token, ...]
 
     @classmethod
     def of(cls, output: str, query: str = "") -> Outcome:
         """What an output says, beside what the question says itself."""
-        lines = [_TOLD.sub("", _LABEL.sub("", line)) for line in output.strip().splitlines()]
-        text = "\n".join(lines)
-        known = {word.casefold() for word in _WORD.findall(query)} | _FILLER
-        numbers = tuple(_numbers(text))
-        words = [word.casefold() for word in _WORD.findall(text)[:_MOST]]
-        telling = tuple(word for word in words if word not in known)
-        return cls(numbers, telling if telling or numbers else tuple(words))
+        known = {token for token in _tokens(query) if isinstance(token, str)} | _FILLER
+        found = [token for line in output.strip().splitlines()[:_MOST] for token in _told(line)][:_MOST]
+        telling = tuple(token for token in found if token not in known)
+        return cls(output.strip(), telling or tuple(found))
+
+    @property
+    def numbers(self) -> list[_Number]:
+        """Its numbers."""
+        return [token for token in self.tokens if isinstance(token, _Number)]
+
+    @property
+    def words(self) -> list[str]:
+        """Its words."""
+        return [token for token in self.tokens if isinstance(token, str)]
 
     def agrees(self, other: Outcome, *, ordered: bool = True) -> bool:
-        """Whether both say the same; one may use more words than the other."""
-        if not _same_numbers(self.numbers, other.numbers, ordered=ordered):
+        """Whether both say the same; one may say more words about it than the other, but for a no."""
+        if self.text == other.text:
+            return True
+        if not self.tokens or not other.tokens or len(self.numbers) != len(other.numbers):
             return False
-        fewer, more = sorted((Counter(self.words), Counter(other.words)), key=lambda words: words.total())
-        if self.numbers:
-            return fewer <= more
-        if ordered and fewer == more:
-            return self.words == other.words
-        return fewer <= more and (bool(fewer) or not more)
+        fewer, more = sorted((self, other), key=lambda outcome: len(outcome.tokens))
+        if (set(fewer.words) ^ set(more.words)) & _NEGATIONS:
+            return False
+        mine, theirs = (list(one.tokens) if ordered else _sorted(one.tokens) for one in (fewer, more))
+        return _within(mine, theirs)
 
 
-def _same_numbers(mine: Sequence[_Number], theirs: Sequence[_Number], *, ordered: bool) -> bool:
-    if not ordered:
-        mine, theirs = (sorted(numbers, key=lambda number: number.value) for numbers in (mine, theirs))
-    return len(mine) == len(theirs) and all(one.near(other) for one, other in zip(mine, theirs, strict=True))
+def _told(line: str) -> Iterator[_Token]:
+    """The tokens of a line; of a label before a number only the words."""
+    rest = _TOLD.sub("", _LABEL.sub("", line))
+    if not _NUMBER.search(rest):
+        rest = line
+    label = line[: len(line) - len(rest)]
+    yield from (token for token in _tokens(label) if isinstance(token, str))
+    yield from _tokens(rest)
+
+
+def _sorted(tokens: Sequence[_Token]) -> list[_Token]:
+    numbers = sorted((token for token in tokens if isinstance(token, _Number)), key=lambda number: number.value)
+    return [*sorted(token for token in tokens if isinstance(token, str)), *numbers]
+
+
+def _within(fewer: Sequence[_Token], more: Sequence[_Token]) -> bool:
+    """Whether the one is the other with some more words in between."""
+    remaining = iter(more)
+    for token in fewer:
+        for other in remaining:
+            if isinstance(token, _Number) and isinstance(other, _Number):
+                if not token.near(other):
+                    return False
+                break
+            if token == other:
+                break
+            if isinstance(other, _Number):
+                return False
+        else:
+            return False
+    return True
 
 
 def group(outputs: Sequence[str], query: str = "", *, ordered: bool = True) -> list[list[int]]:
@@ -111,20 +169,26 @@ def ungrounded(answer: str, *sources: str) -> list[str]:
         >>> ungrounded("It is 2.67, not 3.", "Mean: 2.6666666")
         ['3']
     """
-    known = [number for source in sources for number in _numbers(source)]
+    known = [_Number(text).value for source in sources for text in _NUMBER.findall(source)[:_MOST]]
     answer = _ITEM.sub("", answer)
     readings = (answer, answer.translate(_COMMAS))  # In half of the world a comma is what a point is in the other.
-    return min(
-        ([text for text in _NUMBER.findall(one)[:_MOST] if not _stands(_Number.read(text), known)] for one in readings),
-        key=len,
-    )
+    return min((_unknown(reading, known) for reading in readings), key=len)
 
 
-def _stands(number: _Number, known: Sequence[_Number]) -> bool:
+def _unknown(answer: str, known: Sequence[float]) -> list[str]:
+    found = []
+    for match in _NUMBER.finditer(answer):
+        percent = re.match(r"\s*(?:%|percent|prozent|por ciento|pour cent)", answer[match.end() :], re.IGNORECASE)
+        if not _stands(_Number(match[0]), known, percent=bool(percent)):
+            found.append(match[0])
+    return found
+
+
+def _stands(number: _Number, known: Sequence[float], *, percent: bool) -> bool:
     half = 0.5000001 * 10.0**-number.decimals
     return any(
-        abs(number.value) == abs(one.value)
-        or (number.decimals and abs(abs(number.value) - abs(one.value)) <= half)
-        or abs(number.value - 100 * one.value) <= half
+        number.value == one
+        or (number.decimals and abs(number.value - one) <= half)
+        or (percent and abs(number.value - 100 * one) <= half)
         for one in known
     )

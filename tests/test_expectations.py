@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from code_chains.errors import InputError
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.expectations import NoFunctionError, expect
+from code_chains.expectations import UntestableError, expect
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -80,8 +80,46 @@ def test_text_is_no_number(box: SandboxExecutor) -> None:
     assert "gave '4', expected 4" in said(box, "def f(x): return str(2 * x)", examples=[(2, 4)])
 
 
+CALLED = {
+    "a function": "def test_double():\n    assert double(2) == 4",
+    "a case of unittest": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(double(2), 4)",
+    "a context manager": "import numpy\ndef test():\n    numpy.testing.assert_allclose([double(2)], [4])",
+}
+
+
+@pytest.mark.parametrize("tests", CALLED.values(), ids=CALLED)
+def test_what_others_would_call_is_called(box: SandboxExecutor, tests: str) -> None:
+    assert said(box, "def double(x): return 2 * x", tests) == ""
+    assert said(box, "def double(x): return 3 * x", tests) != ""
+
+
+def test_tests_that_never_assert_anything_fail(box: SandboxExecutor) -> None:
+    assert "without asserting anything" in said(box, "x = 1", "if False:\n    assert x == 2")
+
+
+def test_a_function_that_is_named_like_pythons_own_is_meant_where_the_question_names_it(box: SandboxExecutor) -> None:
+    code = "def sum(xs): return 99"
+    assert "gave 99, expected 3" in said(box, code, "assert sum([1, 2]) == 3", query="Write sum(xs).")
+    assert "sum([1, 2]) gave 99" in said(box, code, examples=[([1, 2], 3)])
+    with pytest.raises(UntestableError, match="Rename it"):
+        expect("assert sum([1, 2]) == 3").program(code, query="Add the numbers.")
+
+
+def test_builtins_of_the_program_do_not_reach_the_examples(box: SandboxExecutor) -> None:
+    code = "def isinstance(*a): return True\ndef all(x): return True\ndef len(x): return 0\ndef f(x): return 99"
+    assert "f(2) gave 99" in said(box, code, examples=[(2, 4)])
+
+
+def test_future_imports_of_tests_are_left_out(box: SandboxExecutor) -> None:
+    assert said(box, "def f(x): return x", "from __future__ import annotations\nassert f(1) == 1") == ""
+
+
+def test_a_lambda_is_a_function(box: SandboxExecutor) -> None:
+    assert said(box, "double = lambda x: 2 * x", examples=[(2, 4)]) == ""
+
+
 def test_a_program_without_a_function_cannot_be_tried() -> None:
-    with pytest.raises(NoFunctionError):
+    with pytest.raises(UntestableError):
         expect(examples=[(1, 1)]).program("print(1)")
 
 
@@ -90,13 +128,28 @@ def test_any_plain_value_can_be_an_example(argument: Any, result: Any) -> None:
     compile(expect(examples=[(argument, result)]).program("def f(x): pass"), "<tests>", "exec")
 
 
-@pytest.mark.parametrize("examples", ["f(2) == 4", 5, [5], [(1, 2, 3)], [(object(), 1)], [(1, float("inf"))], {"f": 1}])
+@pytest.mark.parametrize(
+    "examples",
+    [
+        "f(2) == 4",
+        5,
+        [5],
+        [(1, 2, 3)],
+        [(object(), 1)],
+        [(1, float("inf"))],
+        {"f": 1},
+        iter([(1, 1)]),
+        [{"args": 5, "expected": 1}],
+        [{"kwargs": [1], "expected": 1}],
+        [{"kwargs": {"x y": 1}, "expected": 1}],
+    ],
+)
 def test_what_is_no_example_is_refused(examples: Any) -> None:
     with pytest.raises(InputError):
         expect(examples=examples)
 
 
-@pytest.mark.parametrize("tests", ["assert (", 5, "x = '\0'"])
+@pytest.mark.parametrize("tests", ["assert (", 5, "x = '\0'", "import math", "f(2)"])
 def test_what_is_no_test_is_refused(tests: Any) -> None:
     with pytest.raises(InputError, match="tests"):
         expect(tests)
@@ -105,5 +158,6 @@ def test_what_is_no_test_is_refused(tests: Any) -> None:
 def test_a_model_is_told_of_the_first_ones_alone() -> None:
     told = expect(examples=[(1, 10), (2, 20), (3, 30)]).told()
     assert ("f(2) == 20" in told, "30" in told) == (True, False)
+    assert "20" not in expect(examples=[(1, 10), (2, 20)]).told()
     told = expect("from math import pi\nx = area(1)\nassert x == pi\nassert area(2) == 4 * pi").told()
     assert ("`area`" in told, "assert x == pi" in told, "area(2)" in told) == (True, True, False)

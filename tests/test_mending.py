@@ -25,6 +25,9 @@ SHOWN = {
     "an expression in a branch": ("def f(): return 3\nif __name__ == '__main__':\n    f()", "print(f())"),
 }
 UNKNOWN = [
+    "print('Mean:', mean)",
+    "print('product', product)",
+    "count += 1",
     "print(total)",
     "print(helper(3))",
     "def f(x): return x",
@@ -58,6 +61,18 @@ def test_an_outcome_that_nobody_sees_is_shown(sandbox: SandboxExecutor, code: st
 @pytest.mark.parametrize("code", UNKNOWN)
 def test_what_is_not_certain_is_left_to_the_model(code: str) -> None:
     assert mend({**SILENT, "code": code, "problems": names_defined(code)}) is None
+
+
+def test_a_docstring_stays_first() -> None:
+    code = '"""What it is."""\nprint(math.pi)'
+    mended = mend({**SILENT, "code": code, "problems": names_defined(code)})
+    assert mended is not None
+    assert mended.code.split("\n") == ['"""What it is."""', "import math", "print(math.pi)"]
+
+
+def test_nothing_is_mended_twice() -> None:
+    code = "print(math.pi)"
+    assert mend({**SILENT, "code": code, "problems": names_defined(code), "mends": ("added `import math`",)}) is None
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from code_chains.chains.base import Call, Config, Do, Piece, Program, State
 from code_chains.chains.judge import JudgeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
-from code_chains.expectations import Expectations, NoFunctionError, expect
+from code_chains.expectations import Expectations, UntestableError, expect
 from code_chains.state import ErrorReport, Execution, Verdict
 
 __all__ = ["EvaluateChain"]
@@ -85,7 +85,7 @@ class EvaluateChain(Piece):
         output = values["execution"].output
         try:
             program = expected.program(values["code"], query=str(values.get("query") or ""), output=output)
-        except NoFunctionError as error:
+        except UntestableError as error:
             return Verdict("failed", "tests", str(error))
         ran, tested = yield Do(self._examine, {**values, "tests": program}, config, self._aexamine)
         return _tested(ran, tested, expected)

@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from langchain_core.exceptions import LangChainException
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
 from code_chains.chains.generate import finish_reason, reply_text
-from code_chains.errors import CodeChainsError
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
@@ -37,18 +35,18 @@ _EXAMPLES = (
 )
 _WORD = re.compile(
     r"""^[\s>*_#`'"(\[{]*(?:(?:final\s+)?(?:verdict|answer|judge?ment)[\s:="'*_`-]*)?"""
-    r"(yes|no)\b(?!\s*(?:/|and\b|or\b)\s*(?:yes|no)\b)",
+    r"""(?:(yes)[*_`"']*\s*(?:[:.!\u2013\u2014-]|["'})\],]*\s*$|[,"']+\s*"reason)"""
+    r"""|(no)[*_`"']*\s*(?:[:.,!\u2013\u2014-]|["'})\],]*\s*$|[,"']+\s*"reason))""",
     re.IGNORECASE,
 )
+_ANYWHERE = re.compile(r"\b(YES|NO)[*_`\"']*\s*:")
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
 _TALKS = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:above|previous|prior|instructions?|rules|question)\b"
     r"|\b(?:you are|as|dear) (?:the |a )?(?:judge|grader|evaluator)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_COMMANDS = re.compile(
-    r"""\b(?:answer|reply|respond|say|output)\s+(?:with\s+)?["'`]?(?:yes|no)\b|\bverdict\s*[:=]""", re.IGNORECASE
-)
+_COMMANDS = re.compile(r"""\b(?:answer|reply|respond|say|output)\s+(?:with\s+)?["'`]?(?:yes|no)\b""", re.IGNORECASE)
 _SEPARATORS = ' .,:;*_`"-\u2013\u2014\t'
 _LONGEST_REASON = 300
 
@@ -87,7 +85,7 @@ class JudgeChain(Piece):
     def _program(self, values: State, config: Config) -> Program:
         try:
             reply = yield Call(self.model, self.messages(values), config)
-        except (CodeChainsError, LangChainException, OSError, ValueError, RuntimeError) as error:
+        except Exception as error:  # Whatever a provider's library raises: the answer is there without it.
             said = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
             yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({said}).")}
             return
@@ -108,7 +106,8 @@ class JudgeChain(Piece):
 
 def _talks_to_the_judge(values: Mapping[str, Any]) -> bool:
     output = str(values["output"])
-    return bool(_COMMANDS.search(output) or _TALKS.search(f"{output}\n{values['code']}"))
+    both = f"{output}\n{values['code']}"
+    return bool(re.search(r"\bverdict\s*[:=]", output, re.IGNORECASE) or _COMMANDS.search(both) or _TALKS.search(both))
 
 
 def _case(query: str, code: str, output: str) -> str:
@@ -128,8 +127,10 @@ def read_judgement(reply: str) -> Verdict:
         'unverified'
     """
     lines = _THINKING.sub("", reply).strip().splitlines()
-    found = [(match[1].lower(), line[match.end() :]) for line in lines if (match := _WORD.match(line))]
+    found = [((match[1] or match[2]).lower(), line[match.end() :]) for line in lines if (match := _WORD.match(line))]
     words = {word for word, _ in found}
+    if words:
+        words |= {word.lower() for line in lines for word in _ANYWHERE.findall(line)}
     if len(words) != 1:
         return Verdict("unverified", "judge", "The judge said neither a clear yes nor a clear no.")
     reason = next((text for _, rest in found if (text := rest.lstrip(_SEPARATORS).rstrip("*_` "))), "") or _after(lines)
