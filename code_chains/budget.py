@@ -8,7 +8,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
@@ -22,7 +24,7 @@ from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import StopReason, Usage
 from code_chains.usage import Asked, UsageMeter
 
-__all__ = ["Budget", "awithin", "count_attempt", "find_budget", "within"]
+__all__ = ["Budget", "awithin", "count_attempt", "find_budgets", "stream_within", "timed", "within"]
 
 T = TypeVar("T")
 _LIMITS: tuple[StopReason | Literal["code_lines"], ...] = (
@@ -34,7 +36,8 @@ _LIMITS: tuple[StopReason | Literal["code_lines"], ...] = (
     "code_lines",
 )
 _WHOLE = ("tokens", "model_calls", "attempts", "code_lines")
-_PAUSE = 0.02
+_PAUSE, _PATIENCE = 0.02, 300.0
+"""Seconds between looks at whether a call fits by now, and until that is given up."""
 
 
 class Budget(UsageMeter):
@@ -45,7 +48,9 @@ class Budget(UsageMeter):
     call that would go beyond a limit raises `BudgetError` instead of being made.
 
     Before a call its messages and the longest reply are reserved. A call that does not fit beside others that are under way
-    waits until they have settled. So limits of tokens and money are overshot by the reply of one call at most.
+    waits until they have settled; as a callback handler on an event loop, where waiting would block them, it fails instead
+    (`budget.handler(is_async=True)` is a twin that waits). So limits of tokens and money are overshot by the reply of one
+    call at most.
 
     Args:
         usd: Dollars. Each model needs a known price: from `prices`, or the public list (`code-chains[prices]`); the embedded
@@ -54,9 +59,10 @@ class Budget(UsageMeter):
         model_calls: Calls of models, those that fail included.
         seconds: Wall-clock seconds from the first call on. A call under way is given up; a program under way ends by the
             `Limits` of its executor.
-        attempts: Programs that are asked for, over all questions that share the budget.
+        attempts: Attempts, over all questions that share the budget; with `samples` each asks for several programs.
         code_lines: Lines of one program.
-        per: What shares the budget: `"all"` questions together, or each `"question"` has it for itself.
+        per: What shares the budget: `"all"` questions together, or each `"question"` has it for itself; then the account of
+            each is in its own `usage`, and `spent` stays empty.
         prices: `{model name: (dollars for a million tokens read, dollars for a million written)}`.
         reply_tokens: What is reserved for a reply whose length is not limited by `max_tokens`.
 
@@ -101,7 +107,7 @@ class Budget(UsageMeter):
         self._began: float | None = None
         self._begun_calls = self._begun_attempts = 0
         self._estimated = 0.0
-        self._held: dict[UUID, dict[str, float]] = {}
+        self._held: dict[UUID, _Hold] = {}
         self._settled = threading.Condition(self._lock)
         _hush()
 
@@ -153,11 +159,21 @@ class Budget(UsageMeter):
     # -- accounts ---------------------------------------------------------------------------------------------------------
 
     def _begin(self, run_id: UUID, parent: UUID | None, asked: Asked, messages: Sequence[BaseMessage | str]) -> None:
+        patience = time.monotonic() + (0 if _in_a_loop() else _PATIENCE)  # On a loop it would block what it waits for.
         while not self.reserve(run_id, parent, asked, messages):
-            if _in_a_loop():  # Waiting would block what is waited for.
-                raise BudgetError(*self._tightest())
+            self.lose_patience(patience)
             with self._settled:
                 self._settled.wait(_PAUSE)
+
+    def lose_patience(self, until: float) -> None:
+        """Give up waiting for other calls after some time.
+
+        Raises:
+            BudgetError: The time has come.
+        """
+        if time.monotonic() >= until:
+            name: StopReason = "tokens" if "tokens" in self.limits else "usd"
+            raise BudgetError(name, self.limits[name])
 
     def reserve(self, run_id: UUID, parent: UUID | None, asked: Asked, messages: Sequence[BaseMessage | str]) -> bool:
         """Reserve what a call may take; False where it must wait for others to settle.
@@ -169,20 +185,36 @@ class Budget(UsageMeter):
         if "usd" in self.limits:
             self.prices.demand(asked.model, asked.provider)
         self.check_time()
-        read, most = _tokens(messages), asked.most or self.reply_tokens
         with self._lock:
+            if run_id in self._held:  # It is attached in two places.
+                return True
             if self._begun_calls >= self.limits.get("model_calls", float("inf")):
                 raise BudgetError("model_calls", self.limits["model_calls"])
-            for name, needs in (("tokens", float(read)), ("usd", self._cost(asked, read, 0))):
-                limit = self.limits.get(name, float("inf"))
-                if self._used(name) + needs > limit or self._used(name) >= limit:
-                    raise BudgetError(name, limit)  # type: ignore[arg-type]
-                held = sum(call[name] for call in self._held.values())
-                if self._held and self._used(name) + held + needs > limit:
-                    return False
-            self._held[run_id] = {"tokens": read + most, "usd": self._cost(asked, read, most), "read": read}
+            read, most = _tokens(messages), asked.most or self.reply_tokens
+            if not self._fits(asked, read):
+                return False
+            needs = {"tokens": float(read + most), "usd": self._cost(asked, read, most)}
+            self._held[run_id] = _Hold(
+                needs, read, None if _in_a_loop() else threading.current_thread(), self._above(parent)
+            )
             self._begun_calls += 1
             super()._begin(run_id, parent, asked, messages)
+        return True
+
+    def _fits(self, asked: Asked, read: int) -> bool:
+        """Whether a call may begin beside those that are under way; False where others have to settle first."""
+        self._held = {run_id: hold for run_id, hold in self._held.items() if hold.lives}
+        me = threading.current_thread()
+        others = asked.alone and any(hold.owner is not me for hold in self._held.values())
+        for name, needs in (("tokens", float(read)), ("usd", self._cost(asked, read, 0))):
+            limit = self.limits.get(name, float("inf"))
+            held = sum(hold.needs[name] for hold in self._held.values())
+            if self._used(name) + needs > limit or self._used(name) >= limit:
+                raise BudgetError(name, limit)  # type: ignore[arg-type]
+            if self._held and self._used(name) + held + needs > limit:
+                if not others:  # Nobody else will settle.
+                    raise BudgetError(name, limit)  # type: ignore[arg-type]
+                return False
         return True
 
     def _used(self, name: str) -> float:
@@ -193,32 +225,70 @@ class Budget(UsageMeter):
     def _cost(self, asked: Asked, read: int, written: int) -> float:
         return (self.prices.cost(asked.model, asked.provider, read, written) or 0.0) if "usd" in self.limits else 0.0
 
-    def _tightest(self) -> tuple[StopReason, float]:
-        name: StopReason = "tokens" if "tokens" in self.limits else "usd"
-        return name, self.limits[name]
+    def _above(self, run_id: UUID | None) -> frozenset[UUID]:
+        """The runs that a call is part of."""
+        found = set()
+        while run_id in self._names:
+            found.add(run_id)
+            run_id = self._names[run_id][1]
+        return frozenset(found)
 
-    def _settle(self, run_id: UUID, asked: Asked, message: AIMessage | None, counts: dict[str, int]) -> None:
-        held = self._held.pop(run_id, None)
-        if held and message is not None and not message.usage_metadata:  # It keeps no account: it is estimated.
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        """What was held for calls of a run that has ended is free again, even if nobody said how they ended."""
+        super().on_chain_end(outputs, run_id=run_id, **kwargs)
+        self._release(run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """The same for one that failed or was cancelled."""
+        super().on_chain_error(error, run_id=run_id, **kwargs)
+        self._release(run_id)
+
+    def _release(self, run_id: UUID) -> None:
+        with self._settled:
+            self._held = {call: hold for call, hold in self._held.items() if run_id not in hold.above}
+            self._settled.notify_all()
+
+    def _settle(self, run_id: UUID, asked: Asked, message: AIMessage, counts: dict[str, int]) -> None:
+        hold, known = self._held.pop(run_id, None), self._usd
+        super()._settle(run_id, asked, message, counts)
+        if hold and not message.usage_metadata:  # It keeps no account: it is estimated.
             written = count_tokens_approximately([message])
-            self._estimated += held["read"] + written
-            known = self._usd
-            super()._settle(run_id, asked, message, counts)
+            self._estimated += hold.read + written
             if "usd" in self.limits:
-                self._usd = (known or 0.0) + self._cost(asked, int(held["read"]), written)
-        else:
-            super()._settle(run_id, asked, message, counts)
+                self._usd = (known or 0.0) + self._cost(asked, hold.read, written)
         self._settled.notify_all()
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A call came to nothing; what was read of it is counted where it began to reply."""
         super().on_llm_error(error, run_id=run_id, **kwargs)
         with self._settled:
-            held = self._held.pop(run_id, None)
+            hold = self._held.pop(run_id, None)
             response = kwargs.get("response")
-            if held and isinstance(response, LLMResult) and response.generations and response.generations[0]:
-                self._estimated += held["read"]
+            if hold and isinstance(response, LLMResult) and response.generations and response.generations[0]:
+                self._estimated += hold.read
             self._settled.notify_all()
+
+
+@dataclass(frozen=True)
+class _Hold:
+    """What is reserved for a call.
+
+    Attributes:
+        needs: Tokens and dollars at most.
+        read: Tokens of its messages.
+        owner: The thread that makes it, which it does not outlive; None on an event loop.
+        above: The runs that it is part of.
+    """
+
+    needs: Mapping[str, float]
+    read: int
+    owner: threading.Thread | None
+    above: frozenset[UUID]
+
+    @property
+    def lives(self) -> bool:
+        """Whether somebody is still there to settle it."""
+        return self.owner is None or self.owner.is_alive()
 
 
 class _OnTheLoop(AsyncCallbackHandler):
@@ -230,8 +300,9 @@ class _OnTheLoop(AsyncCallbackHandler):
         self.budget = budget
 
     async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
-        asked = Asked.read(kwargs)
-        while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), asked, messages):  # noqa: ASYNC110
+        asked, patience = Asked.read(kwargs), time.monotonic() + _PATIENCE
+        while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), asked, messages):
+            self.budget.lose_patience(patience)
             await asyncio.sleep(_PAUSE)  # What it waits for may settle in any thread.
 
     async def on_chat_model_start(
@@ -265,25 +336,28 @@ class _OnTheLoop(AsyncCallbackHandler):
         self.budget.on_chain_error(error, **kwargs)
 
 
-def find_budget(config: RunnableConfig) -> Budget | None:
-    """The budget that listens to a run, if there is one."""
+def find_budgets(config: RunnableConfig) -> list[Budget]:
+    """The budgets that listen to a run."""
     callbacks = config.get("callbacks") or []
-    for handler in callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks:
-        if isinstance(handler, Budget):
-            return handler
-        if isinstance(handler, _OnTheLoop):
-            return handler.budget
-    return None
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    found = [handler.budget if isinstance(handler, _OnTheLoop) else handler for handler in handlers]
+    return list({id(one): one for one in found if isinstance(one, Budget)}.values())
 
 
 def count_attempt(config: RunnableConfig) -> None:
-    """Count an attempt on the budget that listens to a run, if there is one.
+    """Count an attempt on the budgets that listen to a run.
 
     Raises:
         BudgetError: There were as many as are allowed, or no time is left.
     """
-    if budget := find_budget(config):
+    for budget in find_budgets(config):
         budget.begin_attempt()
+
+
+def timed(config: RunnableConfig) -> Budget | None:
+    """The budget that listens to a run and has the least time left; None where time is not limited."""
+    limited = [budget for budget in find_budgets(config) if "seconds" in budget.limits]
+    return min(limited, key=lambda budget: budget.seconds_left or 0.0, default=None)
 
 
 def within(budget: Budget, function: Callable[[], T]) -> T:
@@ -292,24 +366,42 @@ def within(budget: Budget, function: Callable[[], T]) -> T:
     Raises:
         BudgetError: It took longer. It goes on by itself, and nobody hears of it.
     """
-    done: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
-    context = contextvars.copy_context()
+    return next(stream_within(budget, lambda: iter([function()])))
+
+
+def stream_within(budget: Budget, begin: Callable[[], Iterator[T]]) -> Iterator[T]:
+    """What an iterator yields in a thread, as long as the budget has time.
+
+    Raises:
+        BudgetError: It took longer. It goes on by itself, and nobody hears of it.
+    """
+    told: queue.SimpleQueue[tuple[T | None, BaseException | None]] = queue.SimpleQueue()
+    left = threading.Event()
 
     def run() -> None:
         try:
-            done.put((context.run(function), None))
+            for item in begin():
+                if left.is_set():
+                    return
+                told.put((item, None))
+            told.put((None, StopIteration()))
         except BaseException as error:
-            done.put((None, error))
+            told.put((None, error))
 
     budget.check_time()
-    threading.Thread(target=run, daemon=True, name="within a budget").start()
+    threading.Thread(target=partial(contextvars.copy_context().run, run), daemon=True, name="within a budget").start()
     try:
-        result, error = done.get(timeout=max(0.0, budget.seconds_left or 0.0))
+        while True:
+            item, error = told.get(timeout=max(0.0, budget.seconds_left or 0.0))
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item  # type: ignore[misc]
     except queue.Empty:
         raise BudgetError("seconds", budget.limits["seconds"]) from None
-    if error is not None:
-        raise error
-    return result  # type: ignore[return-value]
+    finally:
+        left.set()
 
 
 async def awithin(budget: Budget, call: Awaitable[T]) -> T:

@@ -110,7 +110,10 @@ def ask(
     shown = _shown(show)
     state: dict[str, Any] = {"query": check_query(question), "files": check_files(_by_name(files))}
     if tests:
-        state["tests"] = Path(tests).read_text(encoding="utf-8")
+        try:
+            state["tests"] = Path(tests).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.BadParameter(f"{tests!r} cannot be read: {error}", param_hint="--tests") from None
     from code_chains.executors import Limits
     from code_chains.factory import create_code_chain
     from code_chains.models import default_model

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
 
-__all__ = ["Expectations", "UntestableError", "expect"]
+__all__ = ["Expectations", "UntestableError", "expect", "names_of"]
 
 _PRELUDE = """
 import builtins as _b
@@ -276,6 +276,14 @@ def _run_by(tests: ast.Module) -> list[str]:
         if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
             calls.append(f"_cases({node.name})")
     return [ast.unparse(tree), *calls]
+
+
+def names_of(tests: str) -> list[str]:
+    """Names of a program that tests use, `output` among them; none of tests that cannot be read."""
+    try:
+        return ["output", *_unbound(ast.parse(tests))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
 
 
 def _unbound(tests: ast.Module) -> list[str]:

@@ -10,7 +10,7 @@ from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 
-from code_chains.budget import Budget
+from code_chains.budget import Budget, find_budgets
 from code_chains.chains import (
     AttemptChain,
     EvaluateChain,
@@ -32,7 +32,7 @@ from code_chains.chains.base import Chain, Config, Do, Memory, Program, State
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.validate import Approve
 from code_chains.checks import Check
-from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.base import Closing
 from code_chains.expectations import expect
@@ -66,7 +66,7 @@ class CodeChain(Sequence, Closing):
 
     def _program(self, values: State, config: Config) -> Program:
         meter = UsageMeter(self.budget.prices.given if self.budget else None)
-        expect(values.get("tests"), values.get("examples"))  # What cannot be used is said before anything is spent.
+        self._check_expectations(values)  # What cannot be used is said before anything is spent.
         if self.place:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
         yield from super()._program(
@@ -74,9 +74,19 @@ class CodeChain(Sequence, Closing):
         )
         yield {"usage": meter.usage}
 
+    def _check_expectations(self, values: State) -> None:
+        if not expect(values.get("tests"), values.get("examples")):
+            return
+        if values.get("session") is not None:
+            raise InputError(
+                "Tests run a program alone, without the session it was written for. Leave tests or session out."
+            )
+        if self.place is not None and type(self.place).examine is Executor.examine:
+            raise ConfigurationError("executor", self.place, "one that can run tests, such as SandboxExecutor")
+
     def _limits(self, config: Config) -> list[BaseCallbackHandler]:
         """What listens for the budget, which is new for each question if it is each question's own."""
-        if self.budget is None:
+        if self.budget is None or (self.budget.per == "all" and self.budget in find_budgets(config)):
             return []
         budget = self.budget.fresh() if self.budget.per == "question" else self.budget
         return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
@@ -161,10 +171,16 @@ def create_code_chain(
         max_attempts=max_attempts, samples=samples, memory=memory, budget=budget, plan=plan, approve=approve
     )
     place = _resolve_executor(executor, limits)
+    if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
+        raise ConfigurationError(
+            "write_tests", write_tests, "it with a place that isolates tests, such as SandboxExecutor"
+        )
     if plan and type(place).session is Executor.session:
         raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
     validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
     chat = resolve_model(model, base_url=base_url)
+    if not isinstance(judge, bool | Runnable):
+        raise ConfigurationError("judge", judge, "True, False or a chat model")
     judging = None if judge is False else JudgeChain(model=chat if judge is True else judge)
     attempt: Chain = AttemptChain(
         chains=[
@@ -188,7 +204,10 @@ def create_code_chain(
             when="always" if plan is True else "auto",
             evaluate=EvaluateChain(executor=place),
         )
-    stages: list[Chain] = [*([WriteTestsChain(model=for_code(chat))] if write_tests else []), solve]
+    stages: list[Chain] = [
+        *([WriteTestsChain(model=for_code(chat), validate_tests=validate)] if write_tests else []),
+        solve,
+    ]
     added = [key for stage in stages for key in stage.output_keys]
     if interpret:
         stages.append(InterpretChain(model=chat))

@@ -21,7 +21,7 @@ from code_chains.chains.validate import ApprovalRequest
 
 __all__ = ["Progress", "harmless"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 DOING = {
     "retrieve": "Looking for examples",
     "plan": "Planning",
@@ -132,7 +132,7 @@ class Progress(BaseCallbackHandler):
 
 
 def harmless(text: str) -> str:
-    """Text without the control characters that steer a terminal, and without half characters."""
+    """Text without the control characters that steer a terminal or turn its direction, and without half characters."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

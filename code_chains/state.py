@@ -272,8 +272,6 @@ class Attempt(Record):
         verdict: What was decided about it.
         tack: How the program came about: the `first` one, a `repair` of the one before, or a `fresh` start after the same
             failure had come twice.
-        steps: The steps that a task was split into.
-        generated_tests: Tests that a model wrote; passing them makes an outcome plausible at most.
         mends: What was mended in it without asking a model.
         step: The step of a plan that it belongs to, from 1; None without a plan.
     """

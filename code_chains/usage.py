@@ -29,11 +29,13 @@ class Asked:
         model: Its name, as far as it says one.
         provider: Whose it is, e.g. `openai`.
         most: The longest reply it was asked for, in tokens, if it was told.
+        alone: Whether it is the only one of its call.
     """
 
     model: str
     provider: str
     most: int | None
+    alone: bool = True
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> Asked:
@@ -44,7 +46,7 @@ class Asked:
         )
         limits = [given.get(key) for key in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
         most = next((limit for limit in [*limits, metadata.get("ls_max_tokens")] if isinstance(limit, int)), None)
-        return cls(str(name), str(metadata.get("ls_provider") or ""), most)
+        return cls(str(name), str(metadata.get("ls_provider") or ""), most, int(options.get("batch_size") or 1) < 2)
 
 
 class UsageMeter(BaseCallbackHandler):
@@ -131,7 +133,9 @@ class UsageMeter(BaseCallbackHandler):
         generation = next(iter(next(iter(response.generations), [])), None)
         message = generation.message if isinstance(generation, ChatGeneration) else None
         with self._lock:
-            asked, stage = self._asked.pop(run_id, (Asked("", "", None), ""))
+            if run_id not in self._asked:  # It was told twice: attached in two places.
+                return
+            asked, stage = self._asked.pop(run_id)
             self._calls += 1
             counts = (
                 self._stages.setdefault(stage, {"model_calls": 0, "input_tokens": 0, "output_tokens": 0})
@@ -140,7 +144,8 @@ class UsageMeter(BaseCallbackHandler):
             )
             if counts:
                 counts["model_calls"] += 1
-            self._settle(run_id, asked, message if isinstance(message, AIMessage) else None, counts)
+            replied = message if isinstance(message, AIMessage) else AIMessage(generation.text if generation else "")
+            self._settle(run_id, asked, replied, counts)
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
         """A call came to nothing."""
@@ -161,9 +166,9 @@ class UsageMeter(BaseCallbackHandler):
             innermost = innermost or name
         return innermost
 
-    def _settle(self, run_id: UUID, asked: Asked, message: AIMessage | None, counts: dict[str, int]) -> None:
-        usage = message.usage_metadata if message else None
-        if not usage or not message:
+    def _settle(self, run_id: UUID, asked: Asked, message: AIMessage, counts: dict[str, int]) -> None:
+        usage = message.usage_metadata
+        if not usage:
             self._usd = None if self._usd is None or not self.prices.free(asked.model, asked.provider) else self._usd
             return
         name = str(message.response_metadata.get("model_name") or asked.model or "unknown")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import operator
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +11,8 @@ from functools import reduce
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.language_models import FakeListChatModel, FakeListLLM
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
 
@@ -156,6 +157,49 @@ def test_a_call_that_fails_gives_back_what_it_held() -> None:
     assert ask(talking(), budget, 1)[0] == 1
 
 
+def test_prompts_of_one_call_do_not_wait_for_each_other() -> None:
+    with pytest.raises(BudgetError):
+        talking().generate([[HumanMessage("hi")], [HumanMessage("ho")]], callbacks=[Budget(tokens=1500)])
+
+
+def test_another_budget_that_refuses_leaves_nothing_held() -> None:
+    inner, outer = Budget(model_calls=1), Budget(tokens=2500)
+    for _ in range(2):
+        with contextlib.suppress(BudgetError), ThreadPoolExecutor(1) as pool:
+            pool.submit(talking().invoke, "Hi", {"callbacks": [outer, inner]}).result()
+    assert ask(talking(), outer, 1)[0] == 1
+
+
+async def test_a_call_that_is_cancelled_leaves_nothing_held() -> None:
+    budget = Budget(tokens=2500)
+    handler = budget.handler(is_async=True)
+    slow = ChatPromptTemplate.from_messages([("human", "{x}")]) | talking(delay=1)
+    task = asyncio.create_task(slow.ainvoke({"x": "Hi"}, {"callbacks": [handler]}))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await asyncio.wait_for(talking().ainvoke("Hi", {"callbacks": [handler]}), 2)
+
+
+async def test_a_budget_that_is_attached_twice_counts_once(sandbox: SandboxExecutor) -> None:
+    budget = Budget(tokens=100_000)
+    chain = create_code_chain(writing("print(1)"), executor=sandbox, budget=budget)
+    chain.invoke(QUESTION, {"callbacks": [budget]})
+    await chain.ainvoke(QUESTION, {"callbacks": [budget]})
+    assert budget.spent.model_calls == 4
+
+
+def test_a_model_that_completes_text_is_limited_too() -> None:
+    model = FakeListLLM(responses=["word " * 40])
+    assert ask(model, Budget(tokens=100), 5)[1]
+
+
+def test_several_budgets_all_bind(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(attempts=1))
+    assert len(chain.invoke(QUESTION, {"callbacks": [Budget(tokens=100_000)]})["attempts"]) == 1
+
+
 # -- in a chain ----------------------------------------------------------------------------------------------------------
 
 
@@ -214,6 +258,18 @@ async def test_the_clock_stops_it_on_an_event_loop_too(sandbox: SandboxExecutor)
 async def test_async_is_limited_like_sync(sandbox: SandboxExecutor) -> None:
     chains = [create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=2)) for _ in range(2)]
     assert await chains[0].ainvoke(QUESTION) == chains[1].invoke(QUESTION)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_clock_stops_an_answer_that_stalls(sandbox: SandboxExecutor, streamed: bool) -> None:
+    def script(messages: list[BaseMessage]) -> str:
+        time.sleep(0 if asks_for_code(messages) else 20)
+        return "print(15)"
+
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, budget=Budget(seconds=1))
+    began = time.monotonic()
+    result = reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION)
+    assert ("limit of 1 seconds" in result["answer"], time.monotonic() - began < 5) == (True, True)
 
 
 def test_a_limit_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import Field
 
 from code_chains import create_code_chain
-from code_chains.chains import ApprovalRequest
+from code_chains.chains import ApprovalRequest, AttemptChain, EvaluateChain, ExecuteChain, GenerateChain, ValidateChain
 from code_chains.errors import ConfigurationError, InputError, SessionError
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -128,6 +128,43 @@ def test_samples_in_a_session_leave_what_the_winner_did_once(sandbox: SandboxExe
         assert session.run("x").result == "1"
 
 
+def test_samples_of_which_none_is_accepted_leave_no_trace(sandbox: SandboxExecutor) -> None:
+    judge = ScriptedModel(lambda messages: "NO: not that.")
+    chain = create_code_chain(writing(LEAVES + "print(1)"), executor=sandbox, samples=3, judge=judge, interpret=False)
+    with sandbox.session() as session:
+        assert chain.invoke({"query": "?", "session": session})["verdict"].status == "failed"
+        assert session.run(LOOKS).output == "False False"
+
+
+def test_the_winner_runs_with_its_variables(sandbox: SandboxExecutor) -> None:
+    chain = create_code_chain(writing("y = n + 1\nprint(y)"), executor=sandbox, samples=3, interpret=False)
+    with sandbox.session() as session:
+        chain.invoke({"query": "?", "session": session, "variables": {"n": 3}})
+        assert session.run("y").result == "4"
+
+
+def test_tests_and_a_session_do_not_go_together(sandbox: SandboxExecutor) -> None:
+    with sandbox.session() as session, pytest.raises(InputError, match="Leave tests or session out"):
+        create_code_chain(writing("x = 1"), executor=sandbox).invoke(
+            {"query": "?", "session": session, "tests": "assert x == 1"}
+        )
+
+
+def test_an_error_after_the_run_leaves_no_trace(sandbox: SandboxExecutor) -> None:
+    class Broken(EvaluateChain):
+        def _program(self, values: Any, config: Any) -> Any:
+            if values:
+                raise KeyError("It broke.")
+            yield {}
+
+    stages = [GenerateChain(model=writing(LEAVES + "print(1)")), ValidateChain(), ExecuteChain(sandbox), Broken()]
+    attempt = AttemptChain(chains=stages, input_variables=["query"], output_variables=["code", "verdict"])
+    with sandbox.session() as session:
+        with pytest.raises(KeyError):
+            attempt.invoke({"query": "?", "session": session})
+        assert session.run(LOOKS).output == "False False"
+
+
 def test_a_session_that_has_ended_is_an_error(sandbox: SandboxExecutor) -> None:
     session = sandbox.session()
     session.close()
@@ -186,6 +223,22 @@ def test_a_mended_program_is_shown_as_it_will_run(sandbox: SandboxExecutor) -> N
     assert [code.splitlines()[0] for code in seen] == ["import math"]
 
 
+def test_tests_that_a_model_wrote_are_shown_too(sandbox: SandboxExecutor) -> None:
+    seen: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        return fenced("assert '15' in output" if "write tests" in str(messages[0].text) else "print(15)")
+
+    def approve(request: ApprovalRequest) -> bool:
+        seen.append(request.code)
+        return "assert" not in request.code
+
+    chain = create_code_chain(
+        ScriptedModel(script), executor=sandbox, write_tests=True, approve=approve, interpret=False
+    )
+    assert (chain.invoke(QUESTION)["verdict"].status, len(seen)) == ("unverified", 2)
+
+
 async def test_approval_may_be_async_and_never_blocks_the_loop(sandbox: SandboxExecutor) -> None:
     async def approve(request: ApprovalRequest) -> bool:
         await asyncio.sleep(0.2)
@@ -219,6 +272,8 @@ def test_async_approval_works_in_a_plain_call(sandbox: SandboxExecutor) -> None:
         ({"approve": "yes"}, "approve='yes'"),
         ({"budget": 5}, "budget=5"),
         ({"plan": "often"}, "plan='often'"),
+        ({"judge": "yes"}, "judge='yes'"),
+        ({"write_tests": True, "executor": "none"}, "write_tests=True"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments: dict[str, Any], named: str) -> None:

@@ -93,6 +93,11 @@ def test_a_place_that_cannot_test_says_so_instead_of_passing() -> None:
         chain.invoke(DOUBLE)
 
 
+def test_a_place_that_isolates_nothing_verifies_nothing() -> None:
+    with create_code_chain(writing("def double(x): return 2 * x"), executor="none") as chain:
+        assert chain.invoke(DOUBLE)["verdict"].status == "plausible"
+
+
 def test_tests_without_a_place_are_an_error() -> None:
     with pytest.raises(ConfigurationError, match="executor"):
         EvaluateChain().invoke({"code": "x = 1", "execution": Execution("ok"), "tests": "assert x == 1"})
@@ -338,7 +343,9 @@ def test_a_number_that_the_program_did_not_print_does_not_stand_alone() -> None:
     assert told == "It is 16.\n\n(The program's own words: Sum: 15)"
 
 
-@pytest.mark.parametrize("thoughts", ["<think>\nIs it 16?\n</think>\n\n", "  <think>no end</think>"])
+@pytest.mark.parametrize(
+    "thoughts", ["<think>\nIs it 16?\n</think>\n\n", "  <think>no end</think>", "<think>hm </think> \n\n"]
+)
 def test_thoughts_are_not_told(thoughts: str) -> None:
     chain = InterpretChain(model=saying(f"{thoughts}It is 15."))
     state = {"query": "?", "output": "15"}

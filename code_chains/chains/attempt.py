@@ -42,13 +42,18 @@ class AttemptChain(Sequence):
             if mended is None:
                 break
             yield from undo(values, outcome, config)
-            again = {**outcome, "code": mended.code, "mends": (*outcome["mends"], *mended.mends)}
+            again = {"code": mended.code, "mends": (*outcome["mends"], *mended.mends)}
             outcome = yield from self._check(values, again, config)
         yield {key: outcome[key] for key in self.output_keys}
 
     def _check(self, values: State, outcome: State, config: Config) -> Program:
         for chain in self.chains[1:]:
-            outcome = {**outcome, **(yield Call(chain, {**values, **outcome}, config))}
+            try:
+                outcome = {**outcome, **(yield Call(chain, {**values, **outcome}, config))}
+            except Exception:
+                if "execution" in outcome:  # What ran is not judged, and must not stay.
+                    yield from undo(values, outcome, config)
+                raise
         if missing := [key for key in KEPT if key not in outcome]:
             raise ConfigurationError("chains", self.chains, f"chains that also add {', '.join(missing)}")
         return outcome

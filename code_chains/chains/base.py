@@ -35,7 +35,7 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from code_chains.budget import Budget, awithin, find_budget, within
+from code_chains.budget import Budget, awithin, stream_within, timed, within
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.state import CodeState
 
@@ -334,17 +334,16 @@ def _perform(step: Step, *, streaming: bool) -> Iterator[AddableDict | _Done]:
     elif isinstance(step, Do):
         yield _Done(_in_context(step))
     elif step.emit and streaming:
-        chunks, timed = [], _timed(step)
-        for chunk in step.runnable.stream(step.value, step.config, **_only_outputs(step)):
-            if timed:
-                timed.check_time()
+        chunks, budget = [], _timed(step)
+        stream = partial(step.runnable.stream, step.value, step.config, **_only_outputs(step))
+        for chunk in stream_within(budget, stream) if budget else stream():
             chunks.append(chunk)
             if added := step.emit(chunk):
                 yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
-        call, timed = partial(step.runnable.invoke, step.value, step.config, **_only_outputs(step)), _timed(step)
-        result = within(timed, call) if timed else call()
+        call, budget = partial(step.runnable.invoke, step.value, step.config, **_only_outputs(step)), _timed(step)
+        result = within(budget, call) if budget else call()
         if step.emit:
             yield AddableDict(step.emit(result))
         yield _Done(result)
@@ -381,19 +380,17 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
     elif isinstance(step, Do):
         yield _Done(await _ain_context(step))
     elif step.emit and streaming:
-        chunks, timed = [], _timed(step)
+        chunks, budget = [], _timed(step)
         stream = step.runnable.astream(step.value, step.config, **_only_outputs(step))
         async with aclosing(cast("AsyncGenerator[Any, None]", stream)) as opened:  # Left early, it ends its run now.
-            async for chunk in opened:
-                if timed:
-                    timed.check_time()
+            async for chunk in _in_time(opened, budget) if budget else opened:
                 chunks.append(chunk)
                 if added := step.emit(chunk):
                     yield AddableDict(added)
         yield _Done(_total(chunks))
     else:
-        call, timed = step.runnable.ainvoke(step.value, step.config, **_only_outputs(step)), _timed(step)
-        result = await (awithin(timed, call) if timed else call)
+        call, budget = step.runnable.ainvoke(step.value, step.config, **_only_outputs(step)), _timed(step)
+        result = await (awithin(budget, call) if budget else call)
         if step.emit:
             yield AddableDict(step.emit(result))
         yield _Done(result)
@@ -401,8 +398,15 @@ async def _aperform(step: Step, *, streaming: bool) -> AsyncGenerator[AddableDic
 
 def _timed(step: Call) -> Budget | None:
     """The budget whose time a call may not outlast. Chains mind it themselves, and keep what they have."""
-    budget = None if isinstance(step.runnable, Chain) else find_budget(step.config)
-    return budget if budget and "seconds" in budget.limits else None
+    return None if isinstance(step.runnable, Chain) else timed(step.config)
+
+
+async def _in_time(chunks: AsyncGenerator[Any, None], budget: Budget) -> AsyncIterator[Any]:
+    while (chunk := await awithin(budget, anext(chunks, _END))) is not _END:
+        yield chunk
+
+
+_END = object()
 
 
 def _in_context(step: Do) -> Any:

@@ -9,7 +9,7 @@ from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Call, Config, Do, Piece, Program, State
 from code_chains.chains.judge import JudgeChain
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.expectations import Expectations, UntestableError, expect
 from code_chains.state import ErrorReport, Execution, Verdict
@@ -63,7 +63,7 @@ class EvaluateChain(Piece):
     @property
     def optional_keys(self) -> list[str]:
         """It tests the program, or shows it to a judge."""
-        return ["code", "query", "output", "tests", "examples", "generated_tests", "files", "variables"]
+        return ["code", "query", "output", "tests", "examples", "generated_tests", "files", "variables", "session"]
 
     @property
     def output_keys(self) -> list[str]:
@@ -74,6 +74,10 @@ class EvaluateChain(Piece):
         execution: Execution = values["execution"]
         expected = expect(values.get("tests"), values.get("examples"))
         verdict = _first_look(execution, tested=bool(expected))
+        if expected and values.get("session") is not None:
+            raise InputError(
+                "Tests run a program alone, without the session it was written for. Leave tests or session out."
+            )
         if verdict.ok and expected:
             verdict = yield from self._test(expected, values, config)
         elif verdict.ok:
@@ -92,7 +96,8 @@ class EvaluateChain(Piece):
 
     def _believe(self, verdict: Verdict, values: State, config: Config) -> Program:
         """What is believed of a program that nothing can verify."""
-        if written := values.get("generated_tests"):
+        written = values.get("generated_tests")
+        if written and values.get("session") is None:
             found = yield from self._test(expect(written), values, config)
             if found.ok:
                 verdict = Verdict("plausible", "tests", "The program passes tests that a model wrote.")
@@ -128,6 +133,12 @@ def _tested(ran: Execution, tested: Execution, expected: Expectations) -> Verdic
         return Verdict("failed", "tests", f"While it was tested: {ran.summary}")
     if not tested.ok:
         return Verdict("failed", "tests", _complaint(tested.error) if tested.error else tested.summary)
+    if ran.isolation is None or ran.isolation.level == "none":
+        return Verdict(
+            "plausible",
+            "tests",
+            "The tests hold, but nothing kept the program from them in a place that isolates nothing.",
+        )
     what = "tests" if expected.tests.body else "examples"
     several = f"{expected.count} {what}" if expected.count > 1 else f"the {what[:-1]}"
     return Verdict(

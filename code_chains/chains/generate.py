@@ -67,7 +67,7 @@ class GenerateChain(Piece):
 
     Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `context`, `history`, `feedback`,
     `failed_code` and `variation`. Adds `code`, the program (empty if the reply held none or was cut), and `finish_reason`:
-    `stop`, `length` or `missing`. Of tests and examples the model sees the first alone.
+    `stop`, `length` or `missing`. Of tests the model sees the first, of examples one or two, but not all.
 
     Args:
         model: Any chat model, or a Runnable around one.

@@ -104,20 +104,26 @@ class _Aloud:
 
     def __init__(self) -> None:
         self.told = self._held = ""
-        self._begun = False
+        self._thought = False
 
     def __call__(self, chunk: object) -> dict[str, str]:
         self._held += reply_text(chunk)
-        begins = self._held.lstrip().lower()
-        if not self._begun and (begins.startswith("<think") or "<think>".startswith(begins)):
-            _, closed, rest = self._held.partition("</think>")
-            if not closed:
-                return {"answer": ""}
-            self._held = rest.lstrip()
-        self._begun = True
-        words, self._held = self._held, ""
+        if not self.told:
+            self._skip_thoughts()
+        words, self._held = ("", self._held) if self._thinks() else (self._held, "")
         self.told += words
         return {"answer": words}
+
+    def _thinks(self) -> bool:
+        """Whether what is held may still turn out to be a thought."""
+        begin = self._held.lstrip().lower()
+        return not self.told and not self._thought and ("<think>".startswith(begin) or begin.startswith("<think"))
+
+    def _skip_thoughts(self) -> None:
+        if self._thinks() and "</think>" in self._held:
+            self._held, self._thought = self._held.partition("</think>")[2], True
+        if self._thought:
+            self._held = self._held.lstrip()
 
 
 def _apology(values: Mapping[str, Any]) -> str:

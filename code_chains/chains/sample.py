@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from functools import partial
+from hashlib import sha256
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -12,7 +13,6 @@ from pydantic import Field
 from code_chains.chains.attempt import KEPT
 from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
 from code_chains.chains.execute import undo
-from code_chains.errors import BudgetError
 from code_chains.outcomes import group
 from code_chains.state import Execution, Verdict
 
@@ -59,7 +59,7 @@ class SampleChain(Piece):
         first = int(values.get("variation") or 0) * self.samples
         asked = [{**values, "variation": first + number} for number in range(self.samples)]
         if values.get("session") is not None:
-            outcomes = yield from self._one_by_one(asked, config)
+            outcomes = _usable((yield from self._one_by_one(asked, config)))
         else:
             batch = partial(self.attempt.batch, config=config, return_exceptions=True)
             abatch = partial(self.attempt.abatch, config=config, return_exceptions=True)
@@ -69,18 +69,30 @@ class SampleChain(Piece):
             state = {"query": values["query"], "code": kept["code"], "output": kept["output"]}
             judged = (yield Call(self.judge, state, config))["verdict"]
             kept = kept if judged.status == "unverified" else {**kept, "verdict": judged}
-        if values.get("session") is not None and kept["verdict"].ok:
-            yield Do(lambda session: session.run(kept["code"], files=values.get("files")), values["session"], config)
+        if values.get("session") is not None and kept["execution"].ok:
+            kept = {**kept, **(yield from self._again(kept, values, config))}
         yield {key: kept[key] for key in self.output_keys}
 
     def _one_by_one(self, asked: list[State], config: Config) -> Program:
-        """In a session each program starts from the same state."""
-        outcomes = []
+        """In a session each program starts from the same state, and leaves it as it was."""
+        outcomes: list[State | Exception] = []
         for values in asked:
-            outcome = yield Call(self.attempt, values, config)
+            try:
+                outcome = yield Call(self.attempt, values, config)
+            except Exception as error:
+                outcomes.append(error)
+                continue
             yield from undo(values, outcome, config)
             outcomes.append(outcome)
         return outcomes
+
+    def _again(self, kept: State, values: State, config: Config) -> Program:
+        """Run the one that is kept once more, in the session, for good."""
+        given = {"files": values.get("files"), "variables": values.get("variables")}
+        run = partial(values["session"].run, **given)
+        execution: Execution = yield Do(run, kept["code"], config, partial(values["session"].arun, **given))
+        verdict = kept["verdict"] if execution.ok else Verdict("failed", "none", execution.summary)
+        return {"execution": execution, "output": execution.output, "verdict": verdict}
 
     def _choose(self, outcomes: list[State], query: str) -> State:
         """The outcome to keep, with the verdict of the vote where nothing stronger is known."""
@@ -107,16 +119,14 @@ class SampleChain(Piece):
 
 
 def _usable(outcomes: Several[Any]) -> list[State]:
-    """Those that came about; a limit of the budget that stopped some of them does not lose the others."""
-    failed = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    """Those that came about: what stopped some of them, such as a limit of the budget, does not lose the others."""
     usable = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
-    for error in failed:
-        if not isinstance(error, BudgetError) or not usable:
-            raise error
+    if not usable:
+        raise next(outcome for outcome in outcomes if isinstance(outcome, Exception))
     return usable
 
 
 def _said(execution: Execution) -> str:
-    """What a run says: what it printed, without the value of a last line that comes on top."""
-    names = " ".join(sorted(artifact.name for artifact in execution.artifacts))
-    return execution.stdout.strip() or execution.output or names
+    """What a run says: what it printed, without the value of a last line that comes on top; else the files it made."""
+    files = sorted(f"{artifact.name} {sha256(artifact.data).hexdigest()}" for artifact in execution.artifacts)
+    return execution.stdout.strip() or execution.output or "\n".join(files)

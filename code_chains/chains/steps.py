@@ -13,6 +13,7 @@ from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, Sta
 from code_chains.chains.plan import seems_to_need_steps
 from code_chains.errors import BudgetError
 from code_chains.executors.base import Session
+from code_chains.expectations import expect
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Execution, Verdict
 
@@ -83,7 +84,7 @@ class StepsChain(Piece):
         pending, planned, count = list(steps), 1, 0
         while pending:
             step = pending.pop(0)
-            outcome = yield Call(self.solve, _task(step, values, done), config)
+            outcome = yield Call(self.solve, _task(step, values, done, last=not pending), config)
             numbered = [replace(one, number=count + one.number, step=len(done) + 1) for one in outcome["attempts"]]
             count += len(numbered)
             yield {"attempts": numbered}
@@ -120,8 +121,9 @@ class StepsChain(Piece):
             "verdict": _weakest(every),
         }
         if self.evaluate is not None and not failed and (values.get("tests") or values.get("examples")):
-            outcome |= yield Call(self.evaluate, {**values, **outcome}, config)
-        yield {**outcome, "stop_reason": last["stop_reason"], "steps": [step for step, _ in every]}
+            outcome |= yield Call(self.evaluate, {**values, **outcome, "session": None}, config)
+        reason = last["stop_reason"] if outcome["verdict"].ok or failed else "attempts"
+        yield {**outcome, "stop_reason": reason, "steps": [step for step, _ in every]}
 
     def _solved(self, chunk: State) -> State:
         return {key: value for key, value in chunk.items() if key in self.output_keys}
@@ -131,9 +133,12 @@ class StepsChain(Piece):
         return self.solve.get_graph(config)
 
 
-def _task(step: str, values: State, done: list[tuple[str, State]]) -> State:
-    """What solving a step is given; tests are for all steps together."""
-    query = f"{step}\n(This is one step of: {values['query']} Do only this step.)"
+def _task(step: str, values: State, done: list[tuple[str, State]], *, last: bool) -> State:
+    """What solving a step is given; tests are for all steps together, and told to the last one."""
+    whole = shortened(" ".join(str(values["query"]).split()), 2000)
+    expected = expect(values.get("tests"), values.get("examples"))
+    query = f"{step}\n(This is one step of: {whole} Do only this step.)"
+    query += f"\n\n{expected.told()}" if expected and last else ""
     return {**values, "query": query, "earlier": _earlier(done), "tests": None, "examples": None}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.runnables import ensure_config
 from langchain_core.runnables.config import run_in_executor
 
-from code_chains.budget import find_budget
+from code_chains.budget import find_budgets
 from code_chains.chains.base import Config, Do, Piece, Program, State
 from code_chains.checks import STANDARD, Check, find_problems, names_defined, resolve_checks, shorter_than
 from code_chains.state import Problem
@@ -121,9 +121,9 @@ class ValidateChain(Piece):
         if not code.strip():
             reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
             return [Problem("has_code", reason)]
-        budget = find_budget(ensure_config())
-        lines = budget.limits.get("code_lines") if budget else None
-        checks = [*self.checks, *([shorter_than(int(lines))] if lines else [])]
+        budgets = find_budgets(ensure_config())
+        lines = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
+        checks = [*self.checks, *([shorter_than(min(lines))] if lines else [])]
         if state.get("session") is not None:  # It has names of its own; the run will tell.
             checks = [check for check in checks if check is not names_defined]
         return find_problems(code, checks, given=state.get("variables") or ())

@@ -10,8 +10,10 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Call, Config, Do, Piece, Program, State
+from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
 from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.errors import BudgetError
+from code_chains.expectations import names_of
 from code_chains.extraction import extract_code
 from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
 
@@ -41,11 +43,14 @@ class WriteTestsChain(Piece):
     Args:
         model: Any chat model, or a Runnable around one.
         prompt: The system message.
+        validate_tests: What reads the tests before they run, such as the `ValidateChain` of the programs; tests in which it
+            finds errors are left out.
     """
 
     name: str | None = "write_tests"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = TESTS_PROMPT
+    validate_tests: Chain | None = None
 
     @property
     def input_keys(self) -> list[str]:
@@ -65,10 +70,22 @@ class WriteTestsChain(Piece):
     def _program(self, values: State, config: Config) -> Program:
         tests = ""
         if not values.get("tests") and not values.get("examples"):
-            messages = yield Do(self.messages, values, config)
+            tests = yield from self._write(values, config)
+        yield {"generated_tests": tests}
+
+    def _write(self, values: State, config: Config) -> Program:
+        messages = yield Do(self.messages, values, config)
+        try:
             reply = yield Call(self.model, messages, config)
-            tests = extract_code(reply_text(reply)) if finish_reason(reply, self.model) == "stop" else ""
-        yield {"generated_tests": tests if _asserts(tests) else ""}
+        except BudgetError:  # Whoever writes the program will run into the limit, too, and say so.
+            return ""
+        tests = extract_code(reply_text(reply)) if finish_reason(reply, self.model) == "stop" else ""
+        if not _asserts(tests) or self.validate_tests is None:
+            return tests if _asserts(tests) else ""
+        given = dict.fromkeys((*names_of(tests), *(values.get("variables") or {})))
+        state = {**values, "code": tests, "variables": given}
+        problems = (yield Call(self.validate_tests, state, config))["problems"]
+        return "" if any(problem.severity == "error" for problem in problems) else tests
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question with what is there."""
