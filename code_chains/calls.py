@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
-import warnings
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-__all__ = ["Import", "Reading", "Use", "argument", "canonical", "match", "parse", "read", "words"]
+from code_chains.parsing import parse
+
+__all__ = ["Import", "Reading", "Use", "argument", "canonical", "match", "read", "words"]
 
 UNKNOWN = frozenset({"?"})
 _NAMESPACE = "<globals>"
@@ -68,16 +69,6 @@ class Import:
 def words(text: str) -> frozenset[str]:
     """Several names, written as one text."""
     return frozenset(text.split())
-
-
-def parse(code: str) -> ast.Module | None:
-    """The tree of a program; None where it is no Python, or nested too deeply."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 @lru_cache(maxsize=4)

@@ -20,8 +20,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import cast
 
-from code_chains.calls import Import, Reading, canonical, match, parse, read, words
+from code_chains.calls import Import, Reading, canonical, match, read, words
 from code_chains.errors import ConfigurationError
+from code_chains.imports import import_line
+from code_chains.parsing import parse
 from code_chains.risks import find_risks
 from code_chains.silence import is_silent
 from code_chains.state import Problem
@@ -44,25 +46,6 @@ __all__ = [
     "shorter_than",
 ]
 
-_ALIASES = {
-    "np": "numpy",
-    "pd": "pandas",
-    "plt": "matplotlib.pyplot",
-    "sns": "seaborn",
-    "pl": "polars",
-    "dt": "datetime",
-}
-_MEMBERS = {
-    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
-    "dataclasses": ("dataclass",),
-    "decimal": ("Decimal",),
-    "fractions": ("Fraction",),
-    "functools": ("lru_cache", "partial", "reduce"),
-    "math": ("ceil", "comb", "factorial", "floor", "gcd", "sqrt"),
-    "pathlib": ("Path",),
-    "typing": ("Any", "Dict", "List", "Optional", "Set", "Tuple", "Union"),
-}
-_FROM = {name: module for module, names in _MEMBERS.items() for name in names}
 _PURE = words(
     "builtins.sorted builtins.sum builtins.len builtins.max builtins.min builtins.abs builtins.round builtins.reversed "
     "builtins.str builtins.int builtins.float builtins.list builtins.dict builtins.set builtins.tuple builtins.zip "
@@ -128,10 +111,8 @@ def _hints(names: Collection[str], tree: ast.Module) -> dict[str, str]:
 
 
 def _hint(name: str, known: Collection[str]) -> str:
-    if name in _ALIASES:
-        return f"; add `import {_ALIASES[name]} as {name}`"
-    if name in _FROM:
-        return f"; add `from {_FROM[name]} import {name}`"
+    if line := import_line(name):
+        return f"; add `{line}`"
     if name in sys.stdlib_module_names:
         return f"; add `import {name}`"
     return _meant(name, known)

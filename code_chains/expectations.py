@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
+from code_chains.parsing import parse
 
 __all__ = ["Expectations", "UntestableError", "expect", "names_of"]
 
@@ -236,12 +237,9 @@ def _function(code: str, query: str) -> str:
 
 def _top_level(code: str) -> dict[str, bool]:
     """Names that a program binds at its top level, and whether each is a function or class."""
-    try:
-        body = ast.parse(code).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
+    tree = parse(code)
     names: dict[str, bool] = {}
-    for node in body:
+    for node in tree.body if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names[node.name] = True
         elif isinstance(node, ast.Assign):
@@ -280,10 +278,8 @@ def _run_by(tests: ast.Module) -> list[str]:
 
 def names_of(tests: str) -> list[str]:
     """Names of a program that tests use, `output` among them; none of tests that cannot be read."""
-    try:
-        return ["output", *_unbound(ast.parse(tests))]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    tree = parse(tests)
+    return ["output", *_unbound(tree)] if tree else []
 
 
 def _unbound(tests: ast.Module) -> list[str]:

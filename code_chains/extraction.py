@@ -8,6 +8,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from code_chains.parsing import parse
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
@@ -106,7 +108,7 @@ def _join(blocks: list[str]) -> str:
 
 def _defined(code: str) -> set[str]:
     """Names of functions and classes that a block defines at its top level."""
-    tree = _tree(code)
+    tree = parse(code)
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     return {node.name for node in tree.body if isinstance(node, kinds)} if tree else set()
 
@@ -157,7 +159,7 @@ def _opens_code(line: str) -> bool:
 
 def _is_program(code: str) -> bool:
     """Whether text parses and does something: a bare name or a constant, as in "Hello", is no program."""
-    tree = _tree(code)
+    tree = parse(code)
     idle = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare
     return bool(tree and tree.body) and not all(
         (isinstance(node, ast.Expr) and isinstance(node.value, idle)) or isinstance(node, ast.AnnAssign)
@@ -165,23 +167,12 @@ def _is_program(code: str) -> bool:
     )
 
 
-def _tree(code: str) -> ast.Module | None:
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
 def _clean(code: str) -> str:
     """Take away a shared indentation and what is left of a fence; where it is no Python yet, also prompts and magics."""
     import textwrap
 
     code = _LEFTOVER.sub("", textwrap.dedent(code))
-    if _tree(code):
+    if parse(code):
         return code
     lines = code.split("\n")
     if any(line.startswith(">>> ") for line in lines):

@@ -7,40 +7,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from code_chains.imports import import_line, words_of
+from code_chains.parsing import parse
 from code_chains.state import Execution
 
 __all__ = ["Mended", "mend"]
 
-_ALIASES = {
-    "np": "import numpy as np",
-    "pd": "import pandas as pd",
-    "plt": "import matplotlib.pyplot as plt",
-    "dt": "import datetime as dt",
-    "ET": "import xml.etree.ElementTree as ET",
-    "pl": "import polars as pl",
-    "sp": "import sympy as sp",
-}
-_MEMBERS = {
-    "collections": "Counter OrderedDict defaultdict deque namedtuple",
-    "dataclasses": "dataclass field asdict",
-    "datetime": "date timedelta timezone",
-    "decimal": "Decimal",
-    "enum": "Enum",
-    "fractions": "Fraction",
-    "functools": "cache lru_cache partial reduce",
-    "itertools": "accumulate chain combinations count cycle groupby islice pairwise permutations product takewhile",
-    "math": "ceil comb cos exp factorial floor gcd isqrt lcm log pi prod sin sqrt tan",
-    "pathlib": "Path",
-    "random": "choice randint shuffle",
-    "statistics": "mean median mode pstdev stdev variance",
-    "string": "ascii_letters ascii_lowercase digits punctuation",
-    "typing": "Any Callable Dict Iterable Iterator List Optional Set Tuple Union",
-    "zoneinfo": "ZoneInfo",
-}
-_FROM = {name: f"from {module} import {name}" for module, names in _MEMBERS.items() for name in names.split()}
-
-
-_VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *_MEMBERS["typing"].split()}
+_VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
 
 
@@ -63,7 +36,7 @@ def mend(outcome: Mapping[str, Any]) -> Mended | None:
     Returns:
         The mended program, or None where nothing is known to help.
     """
-    tree = _tree(outcome["code"])
+    tree = parse(outcome["code"])
     if tree is None or not tree.body:
         return None
     execution: Execution = outcome["execution"]
@@ -76,13 +49,6 @@ def mend(outcome: Mapping[str, Any]) -> Mended | None:
     if execution.ok and outcome["verdict"].by == "none" and not execution.output.strip() and not execution.artifacts:
         return _shown(outcome["code"], tree)
     return None
-
-
-def _tree(code: str) -> ast.Module | None:
-    try:
-        return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 # -- a missing import ----------------------------------------------------------------------------------------------------
@@ -108,10 +74,11 @@ def _import(name: str, tree: ast.Module) -> str:
     if name == "datetime":
         whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
         return "import datetime" if whole else "from datetime import datetime"
-    if name in _ALIASES and used:
-        return _ALIASES[name]
-    if name in _FROM:
-        return _FROM[name] if name in _VALUES or _only_called(name, tree) else ""
+    line = import_line(name)
+    if line.startswith("import"):
+        return line if used else ""
+    if line:
+        return line if name in _VALUES or _only_called(name, tree) else ""
     return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
 
 

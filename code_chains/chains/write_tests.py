@@ -16,6 +16,7 @@ from code_chains.errors import BudgetError
 from code_chains.expectations import names_of
 from code_chains.extraction import extract_code
 from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+from code_chains.parsing import parse
 
 __all__ = ["TESTS_PROMPT", "WriteTestsChain"]
 
@@ -97,9 +98,6 @@ class WriteTestsChain(Piece):
 
 def _asserts(tests: str) -> bool:
     """Whether these are tests at all: an assertion that depends on something."""
-    try:
-        tree = ast.parse(tests)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    found = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    tree = parse(tests)
+    found = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)] if tree else []
     return any(isinstance(node, ast.Name) for test in found for node in ast.walk(test))
