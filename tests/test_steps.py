@@ -100,6 +100,22 @@ def test_a_step_that_fails_is_planned_anew_once(sandbox: SandboxExecutor) -> Non
     ]
 
 
+def test_without_a_new_plan_the_step_is_tried_once_more(sandbox: SandboxExecutor) -> None:
+    tried: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        asked = str(messages[-1].text)
+        if "split a task" in str(messages[0].text):
+            return "Hm." if "step failed" in asked else PLAN
+        if READ in asked.partition("(This is one step")[0]:
+            tried.append("")
+            return fenced(MEANS if len(tried) > 1 else "1 / 0")
+        return fenced(SAVES)
+
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, plan=True, max_attempts=1, interpret=False)
+    assert chain.invoke(TASK)["output"] == "saved sample.csv\nMean: 3.0"
+
+
 def test_a_step_that_fails_again_is_the_end(sandbox: SandboxExecutor) -> None:
     def solve(asked: str, messages: list[BaseMessage]) -> str:
         return "1 / 0" if READ in asked.partition("(This is one step")[0] else ""

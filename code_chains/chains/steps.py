@@ -94,18 +94,25 @@ class StepsChain(Piece):
             failed = (step, outcome)
             if planned > 1 or outcome["stop_reason"] in _BUDGET:
                 break
-            planned, pending = 2, (yield from self._plan_anew(failed, values, done, config))
+            planned, pending = 2, (yield from self._plan_anew(failed, pending, values, done, config))
             failed = failed if not pending else None
         yield from self._together(done, failed, values, config)
 
     def _plan_anew(
-        self, failed: tuple[str, State], values: State, done: list[tuple[str, State]], config: Config
+        self,
+        failed: tuple[str, State],
+        pending: list[str],
+        values: State,
+        done: list[tuple[str, State]],
+        config: Config,
     ) -> Program:
+        """The steps that are left; where the model knows none but the whole task, the old ones once more."""
         said = f"{failed[0]}\n{failed[1]['verdict'].reason}"
         try:
-            return (yield Call(self.plan, {**values, "earlier": _earlier(done), "feedback": said}, config))["steps"]
+            steps = (yield Call(self.plan, {**values, "earlier": _earlier(done), "feedback": said}, config))["steps"]
         except BudgetError:
             return []
+        return [failed[0], *pending] if steps == [values["query"]] else steps
 
     def _together(
         self, done: list[tuple[str, State]], failed: tuple[str, State] | None, values: State, config: Config
