@@ -171,7 +171,7 @@ REPLAY_HEAD = (
     *("stubborn: right", "says it failed", "wrong, passed as right / unsaid"),
 )
 LIVE_HEAD = (
-    *("way", "tasks", "right", "wrong, passed as right", "wrong, unchecked", "says it failed", "broke"),
+    *("way", "tasks", "right", "plausible: right, wrong", "unverified: right, wrong", "says it failed", "broke"),
     *("model calls", "output tokens", "seconds"),
 )
 
@@ -210,17 +210,19 @@ def live_rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
     """A line for each way."""
     for way, ones in grouped(outcomes).items():
         right = sum(one.right and not one.told for one in ones)
-        unchecked = sum(not one.right and one.status == "unverified" for one in ones)
-        told = sum(one.told for one in ones)
-        kinds = (
-            right,
-            sum(one.passed_wrongly for one in ones),
-            unchecked,
-            told,
-            sum(o.status == "error" for o in ones),
-        )
+        checked = [one for one in ones if one.status in CHECKED]
+        unchecked = [one for one in ones if one.status == "unverified"]
+        pairs = [f"{sum(o.right for o in group)}, {sum(not o.right for o in group)}" for group in (checked, unchecked)]
         spent = (sum(one.calls for one in ones), sum(one.tokens for one in ones), f"{sum(o.seconds for o in ones):.0f}")
-        yield (way, len(ones), *kinds, *spent)
+        yield (
+            way,
+            len(ones),
+            right,
+            *pairs,
+            sum(one.told for one in ones),
+            sum(o.status == "error" for o in ones),
+            *spent,
+        )
 
 
 def logged(log: Path | None, model: str) -> list[Outcome]:
