@@ -245,7 +245,9 @@ class Budget(UsageMeter):
 
     def _release(self, run_id: UUID) -> None:
         with self._settled:
-            self._held = {call: hold for call, hold in self._held.items() if run_id not in hold.above}
+            for call in [call for call, hold in self._held.items() if run_id in hold.above]:
+                del self._held[call]
+                self._asked.pop(call, None)
             self._settled.notify_all()
 
     def _settle(self, run_id: UUID, asked: Asked, message: AIMessage, counts: dict[str, int]) -> None:
@@ -392,14 +394,15 @@ def stream_within(budget: Budget, begin: Callable[[], Iterator[T]]) -> Iterator[
     threading.Thread(target=partial(contextvars.copy_context().run, run), daemon=True, name="within a budget").start()
     try:
         while True:
-            item, error = told.get(timeout=max(0.0, budget.seconds_left or 0.0))
+            try:
+                item, error = told.get(timeout=max(0.0, budget.seconds_left or 0.0))
+            except queue.Empty:
+                raise BudgetError("seconds", budget.limits["seconds"]) from None
             if isinstance(error, StopIteration):
                 return
             if error is not None:
                 raise error
             yield item  # type: ignore[misc]
-    except queue.Empty:
-        raise BudgetError("seconds", budget.limits["seconds"]) from None
     finally:
         left.set()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from code_chains.errors import InputError
+from code_chains.imports import import_line
 from code_chains.inputs import fenced
 from code_chains.parsing import parse
 
@@ -22,7 +24,7 @@ import reprlib as _reprlib
 _brief = _reprlib.Repr()
 _brief.maxstring = _brief.maxother = 200
 _brief.maxlist = _brief.maxdict = _brief.maxset = _brief.maxtuple = 20
-_failures, _ran = [], []
+_failures, _ran, _begun = [], [], _b.set()
 
 
 def _plain(value):
@@ -33,7 +35,11 @@ def _same(got, expected):
     got = _plain(got)
     numbers = _b.isinstance(got, (_b.int, _b.float)) and _b.isinstance(expected, (_b.int, _b.float))
     if numbers and (_b.isinstance(got, _b.float) or _b.isinstance(expected, _b.float)):
-        return _math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-12) or (got != got and expected != expected)
+        try:
+            near = _math.isclose(got, expected, rel_tol=1e-9, abs_tol=0.0 if expected else 1e-12)
+        except _b.OverflowError:
+            near = False
+        return near or (got != got and expected != expected)
     if _b.isinstance(got, (_b.list, _b.tuple)) and _b.isinstance(expected, (_b.list, _b.tuple)):
         return _b.len(got) == _b.len(expected) and _b.all(_b.map(_same, got, expected))
     if _b.isinstance(got, _b.dict) and _b.isinstance(expected, _b.dict):
@@ -69,11 +75,18 @@ def _report(count):
 def _cases(kind):
     import unittest
 
-    result = unittest.TestResult()
+    passed = []
+
+    class Result(unittest.TestResult):
+        def addSuccess(self, test):
+            passed.append(test)
+
+    result = Result()
     unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
-    _ran.extend(_b.range(result.testsRun))
     failed = [text.strip().splitlines()[-1] for _, text in [*result.failures, *result.errors]]
     assert not failed, "; ".join(failed[:3])
+    assert _b.len(passed) == result.testsRun, "a test was skipped"
+    _ran.extend(passed)
 """
 
 _NOTHING = "The tests ran to their end without asserting anything"
@@ -175,6 +188,8 @@ def _parsed(tests: object) -> ast.Module:
         raise InputError(f"The tests are no Python: {error}.") from error
     if tree.body and not any(_asserts(node) for node in ast.walk(tree)):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
+    for node in tree.body:
+        _calls(node)
     return tree
 
 
@@ -229,10 +244,24 @@ def _literal(value: object) -> str:
 def _function(code: str, query: str) -> str:
     """The function that examples are about: the one the question names, or the last one."""
     names = [name for name, is_function in _top_level(code).items() if is_function and name != "main"]
-    named = [name for name in names if _is_named(name, query)]
+    all_names = list(names)
+    helpers = _called_by_others(code)
+    names = [name for name in names if name not in helpers] or names
+    named = [name for name in _top_level(code) if name in all_names and _is_named(name, query)]
     if not names:
         raise UntestableError("The program defines no function that could be tried on the examples. Define one.")
     return (named or names)[-1]
+
+
+def _called_by_others(code: str) -> set[str]:
+    """Functions of a program that other functions of it call: helpers."""
+    tree = parse(code)
+    found = set()
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            calls = [one.func for one in ast.walk(node) if isinstance(one, ast.Call)]
+            found |= {call.id for call in calls if isinstance(call, ast.Name) and call.id != node.name}
+    return found
 
 
 def _top_level(code: str) -> dict[str, bool]:
@@ -242,6 +271,8 @@ def _top_level(code: str) -> dict[str, bool]:
     for node in tree.body if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names[node.name] = True
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names[node.target.id] = isinstance(node.value, ast.Lambda)
         elif isinstance(node, ast.Assign):
             made = isinstance(node.value, ast.Lambda)
             names |= {target.id: made for target in node.targets if isinstance(target, ast.Name)}
@@ -252,28 +283,90 @@ def _is_named(name: str, query: str) -> bool:
     return bool(re.search(rf"\b{re.escape(name)}\b", query))
 
 
+def _is_asked_for(name: str, query: str) -> bool:
+    """Whether a question asks for a function of this name, and does not just use the word."""
+    return bool(re.search(rf"\b{re.escape(name)}\s*\(|`{re.escape(name)}\b", query))
+
+
 def _meant(tests: ast.Module, code: str, query: str) -> list[str]:
-    """Names of Python's own that the tests mean as the program's: those that the question asks for."""
+    """What names of the tests mean that both Python or a library and the program could give a meaning.
+
+    They are the program's where the question asks for them; where that is not clear, the program is not tested as it is.
+    """
+    owned = {name for name, is_function in _top_level(code).items() if is_function}
     used = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)} & set(vars(builtins))
-    own = [name for name, is_function in _top_level(code).items() if is_function and name in used]
-    if unclear := [name for name in own if not _is_named(name, query)]:
-        raise UntestableError(
-            f"The program defines {unclear[0]!r}, which is Python's own and used by the tests. Rename it."
-        )
-    return [f"{name} = _program({name!r})" for name in own]
+    unclear = [name for name in used & owned if not _is_asked_for(name, query)]
+    lines = [f"{name} = _program({name!r})" for name in used & owned]
+    for name in _unbound(tests):
+        line = _forgotten(name, tests)
+        if line.startswith("import"):
+            lines += [] if _is_asked_for(name, query) else [line]
+        elif line and name not in owned:
+            lines.append(line)
+        elif line and query and not _is_named(name, query):
+            unclear.append(name)
+    if unclear:
+        raise UntestableError(f"The program defines {unclear[0]!r}, which has another meaning in Python. Rename it.")
+    return sorted(lines)
+
+
+def _forgotten(name: str, tests: ast.Module) -> str:
+    """The import that a name of the tests lacks, if it is a well-known one."""
+    owners = [node.value for node in ast.walk(tests) if isinstance(node, ast.Attribute)]
+    as_module = any(isinstance(node, ast.Name) and node.id == name for node in owners)
+    line = import_line(name) or (f"import {name}" if name in {*sys.stdlib_module_names, "pytest"} else "")
+    return line if line.startswith("from") or as_module else ""
 
 
 def _run_by(tests: ast.Module) -> list[str]:
-    """The tests, and calls of what in them is meant to be called by others."""
-    tree = ast.fix_missing_locations(_Explained().visit(_copy(tests)))
-    tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
-    calls = []
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and not node.args.args:
-            calls.append(f"{node.name}()")
-        if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
-            calls.append(f"_cases({node.name})")
-    return [ast.unparse(tree), *calls]
+    """The tests, and calls of what in them is meant to be called by others; each that asserts must have begun."""
+    tree = _copy(tests)
+    tree.body = [node for node in tree.body if not _is_for_others(node)]
+    begun = _number_functions(tree)
+    calls = [call for node in tree.body for call in _calls(node)]
+    tree = ast.fix_missing_locations(_Explained().visit(tree))
+    ends = [f"assert {number} in _begun, {f'{name} of the tests was never run'!r}" for number, name in begun.items()]
+    return [ast.unparse(tree), *calls, *ends]
+
+
+def _is_for_others(node: ast.stmt) -> bool:
+    """What is left out: `from __future__`, and calls that would start a test runner."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "__future__"
+    if isinstance(node, ast.If):
+        return "__name__" in ast.unparse(node.test)
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(("unittest.main(", "pytest.main("))
+
+
+def _number_functions(tree: ast.Module) -> dict[int, str]:
+    """Have each function that asserts say that it began."""
+    begun: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(map(_asserts, ast.walk(node))):
+            begun[len(begun)] = node.name
+            node.body.insert(0, ast.parse(f"_begun.add({len(begun) - 1})").body[0])
+    return begun
+
+
+def _calls(node: ast.stmt) -> list[str]:
+    """Calls of tests that a test runner would make."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+        return [_call(node, node.name)]
+    if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
+        return [f"_cases({node.name})"]
+    if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test")]
+        return [_call(method, f"{node.name}().{method.name}", given=1) for method in methods]
+    return []
+
+
+def _call(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, given: int = 0) -> str:
+    wanted = len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults) - given
+    if wanted > 0 or function.decorator_list:
+        raise InputError(
+            f"The test {function.name} needs a test runner: fixtures and decorators are not known here. Use a loop."
+        )
+    return f"{'await ' if isinstance(function, ast.AsyncFunctionDef) else ''}{name}()"
 
 
 def names_of(tests: str) -> list[str]:

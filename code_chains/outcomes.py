@@ -12,16 +12,22 @@ _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
 )
 _TOKEN = re.compile(
-    rf"(?P<number>{_NUMBER.pattern})|(?P<word>\w[\w.'-]*\w|\w)|(?P<sign>[^\w\s.,;:!?'\"()\[\]{{}}=|*`_<>/-]+)"
+    rf"(?P<number>{_NUMBER.pattern})|(?P<word>(?<![\w.])-?[^\W\d]\w*(?:[.'-]\w+)*|\w[\w.'-]*\w|\w)"
+    r"|(?P<sign>[^\w\s.,;:!?'\"()\[\]{}=|`_<>-]+)"
 )
 _LABEL = re.compile(r"^[^:=\n]*?[:=]\s+(?=\S)")
 _TOLD = re.compile(r"^.*\b(?:is|are|was|were|equals|ist|sind|es|son|est|sont)\b\s+(?=\S)", re.IGNORECASE)
 _FILLER = frozenset(
     re.findall(r"\w+", "a an and are as at by for from has have in is it its of on that the there to was were with")
 )
-_NEGATIONS = frozenset(
-    re.findall(r"\w+", "no not never none neither nor without cannot kein keine nicht nie ni ne pas jamais")
+_TURNING = frozenset(
+    re.findall(
+        r"\w+",
+        "no not never none neither nor without cannot false kein keine nicht nie falsch ni ne pas jamais faux falso "
+        "hundred thousand million billion trillion percent",
+    )
 )
+"""Words that make it another outcome, wherever they stand."""
 _ITEM = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _COMMAS = str.maketrans(",.", ".,")
 _MOST = 10_000
@@ -57,15 +63,16 @@ class _Number:
         if difference <= 1e-9 * max(abs(self.value), abs(other.value)):
             return True
         decimals = min(self.decimals, other.decimals)
-        return decimals >= 2 and difference <= 0.5000001 * 10.0**-decimals
+        return decimals >= 2 and bool(self.value and other.value) and difference <= 0.5000001 * 10.0**-decimals
 
 
 _Token = _Number | str
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
-        yield _Number(match[0]) if match["number"] else match[0].casefold()
+    for match in _TOKEN.finditer(text.replace("\u2212", "-")):
+        word = match[0].casefold()
+        yield _Number(match[0]) if match["number"] else "not" if word.endswith(("n't", "n\u2019t")) else word
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,10 @@ class Outcome:
     def of(cls, output: str, query: str = "") -> Outcome:
         """What an output says, beside what the question says itself."""
         known = {token for token in _tokens(query) if isinstance(token, str)} | _FILLER
-        found = [token for line in output.strip().splitlines()[:_MOST] for token in _told(line)][:_MOST]
+        lines = output.strip().splitlines()[:_MOST]
+        found = [token for line in lines for token in _told(line)][:_MOST]
+        if len(lines) > 1:  # Then labels tell the lines apart, also where they stand in the question.
+            known = set(_FILLER)
         telling = tuple(token for token in found if token not in known)
         return cls(output.strip(), telling or tuple(found))
 
@@ -104,8 +114,10 @@ class Outcome:
             return True
         if not self.tokens or not other.tokens or len(self.numbers) != len(other.numbers):
             return False
+        if not self.numbers and len(self.tokens) != len(other.tokens):
+            return False
         fewer, more = sorted((self, other), key=lambda outcome: len(outcome.tokens))
-        if (set(fewer.words) ^ set(more.words)) & _NEGATIONS:
+        if any(word in _TURNING or not any(map(str.isalnum, word)) for word in set(fewer.words) ^ set(more.words)):
             return False
         mine, theirs = (list(one.tokens) if ordered else _sorted(one.tokens) for one in (fewer, more))
         return _within(mine, theirs)

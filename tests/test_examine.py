@@ -90,6 +90,20 @@ HOLDS = {
         "    try: call(); assert False\n    except kind: pass\n"
         "try: k()\nexcept KeyError as error: assert error.args == ('x',)",
     ),
+    "an error with its own words": (
+        "class E(Exception):\n    def __init__(s, need): s.need = need\n    def __str__(s): return f'needs {s.need}'\n"
+        "def f(): raise E(5)",
+        "try: f()\nexcept E as error: assert error.need == 5 and str(error) == 'needs 5'",
+    ),
+    "an iterator of the tests": (
+        "def f(xs): return sum(xs)",
+        "assert f(x for x in [1, 2]) == 3 and f({1: 2}.values()) == 2",
+    ),
+    "a slice": ("class L:\n    def __getitem__(s, i): return i.start, i.stop", "assert L()[1:2] == (1, 2)"),
+    "a decorator": (
+        "from functools import wraps\ndef f(g):\n    @wraps(g)\n    def h(*a): return g(*a) + 1\n    return h",
+        "assert f(lambda x: x)(1) == 2",
+    ),
     "the same object again": ("x = object()\ndef f(): return x", "assert f() is f() and len({f(), f()}) == 1"),
     "a keyword that is changed": ("def f(xs): xs.append(1)", "xs = []; f(xs=xs); assert xs == [1]"),
     "a callback from threads": (
@@ -140,6 +154,34 @@ FAILS = {
         "import math\nassert math.isclose(f(2), 4) and abs(f(2) - 4) < 1",
         "AssertionError",
     ),
+    "an error that ends the tests": (
+        "class E(Exception): pass\nE.__module__ = 'unittest.__main__'\ndef f(x): raise E",
+        "assert f(2) == 4",
+        "E",
+    ),
+    "an error that skips them": (
+        "import unittest\ndef f(x): raise unittest.SkipTest('x')",
+        "import unittest\nassert f(2) == 4",
+        "Skip",
+    ),
+    "an end of the loop": ("def f(n): raise StopIteration", "assert all(map(f, [2, 3]))", "StopIteration"),
+    "a with that swallows": (
+        "class W:\n    def __enter__(s): return 5\n    def __exit__(s, *a): return True\ndef f(): return W()",
+        "with f() as v: assert v == 4",
+        "AssertionError",
+    ),
+    "a liar that is rounded": (
+        "class L:\n    def __init__(s, x): pass\n    def __sub__(s, o): return s\n    def __abs__(s): return s\n"
+        "    def __round__(s, n=0): return 0\nclass f(L): pass",
+        "assert round(abs(f(2) - 4), 6) == 0",
+        "not to be believed",
+    ),
+    "a liar with a clock": (
+        "class D:\n    def __sub__(s, o): return s\n    def total_seconds(s): return 0.0\ndef f(): return D()",
+        "from datetime import datetime\nassert abs((f() - datetime(2024, 1, 1)).total_seconds()) < 1",
+        "object of the program",
+    ),
+    "an exit of the tests": ("x = 1", "import sys\nsys.exit()", "SystemExit"),
     "a look at the tests": ("def f(g): return g.__globals__", "assert f(lambda: 4) == 4", "AttributeError"),
     "an early end": ("import sys\ndef f(x): sys.exit(0)", "assert f(2) == 4", "SystemExit"),
 }  # fmt: skip
@@ -176,7 +218,7 @@ def test_a_program_that_ends_while_it_is_tested_is_seen(
 def test_it_gets_the_same_files_and_variables(box: SandboxExecutor, sales: Path) -> None:
     program, asked = box.examine(
         "def f(): return open('sales.csv').readline(), n",
-        "assert f()[1] == n == 3",
+        "assert f() == (open('sales.csv').readline(), n) and n == 3",
         files={"sales.csv": sales},
         variables={"n": 3},
     )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_chains.chains import EvaluateChain
 from code_chains.errors import InputError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.expectations import UntestableError, expect
@@ -81,6 +82,13 @@ def test_text_is_no_number(box: SandboxExecutor) -> None:
 
 
 CALLED = {
+    "a method of a class": "class TestDouble:\n    def test_two(self): assert double(2) == 4",
+    "a coroutine": "async def test_double():\n    assert double(2) == 4",
+    "a function with defaults": "def test_double(x=2):\n    assert double(x) == 4",
+    "a case with its runner": (
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(double(2), 4)\n"
+        "if __name__ == '__main__':\n    unittest.main()"
+    ),
     "a function": "def test_double():\n    assert double(2) == 4",
     "a case of unittest": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(double(2), 4)",
     "a context manager": "import numpy\ndef test():\n    numpy.testing.assert_allclose([double(2)], [4])",
@@ -91,6 +99,63 @@ CALLED = {
 def test_what_others_would_call_is_called(box: SandboxExecutor, tests: str) -> None:
     assert said(box, "def double(x): return 2 * x", tests) == ""
     assert said(box, "def double(x): return 3 * x", tests) != ""
+
+
+UNCALLED = {
+    "a check that nobody calls": "def check(candidate):\n    assert candidate(2) == 4\nassert double(0) == 0",
+    "an exit": "def test_double():\n    assert double(2) == 4\nimport sys\nsys.exit()",
+    "a test that is skipped": (
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(double(9), 18)\n"
+        "    @unittest.skip('x')\n    def test_other(self): pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("tests", UNCALLED.values(), ids=UNCALLED)
+def test_tests_that_were_not_all_run_do_not_pass(box: SandboxExecutor, tests: str) -> None:
+    code = "def double(x): return 2 * x"
+    assert box.examine(code, expect(tests).program(code))[1].status == "error"
+
+
+@pytest.mark.parametrize(
+    "tests", ["def test(n):\n    assert n", "import pytest\n@pytest.mark.x\ndef test():\n    assert 1"]
+)
+def test_tests_that_need_a_runner_are_refused(tests: str) -> None:
+    with pytest.raises(InputError, match="Use a loop"):
+        expect(tests)
+
+
+LIBRARIES = {
+    "a module": ("class math:\n    isclose = staticmethod(lambda *a: True)", "assert math.isclose(area(1), 3.14)"),
+    "a class": (
+        "class Counter:\n    def __init__(s, x): pass\n    def __eq__(s, o): return True",
+        "assert Counter('a') == Counter('b')",
+    ),
+    "a builtin": ("def sum(x): return 0", "assert area(1) == sum([1, 2])"),
+}
+
+
+@pytest.mark.parametrize(("code", "tests"), LIBRARIES.values(), ids=LIBRARIES)
+def test_a_program_does_not_stand_in_for_a_library(box: SandboxExecutor, code: str, tests: str) -> None:
+    program = f"{code}\ndef area(x): return 0"
+    state = {"query": "Write area(x), the sum of all.", "code": program, "tests": tests, "execution": box.run("1")}
+    assert EvaluateChain(executor=box).invoke(state)["verdict"].status == "failed"
+
+
+def test_an_import_that_the_tests_forgot_is_theirs(box: SandboxExecutor) -> None:
+    assert (
+        said(box, "def area(r): return 3.14159265 * r * r", "assert math.isclose(area(1), math.pi, rel_tol=1e-6)") == ""
+    )
+
+
+def test_tiny_numbers_are_compared(box: SandboxExecutor) -> None:
+    assert "gave 0.0" in said(box, "def f(x): return 0.0", examples=[(1, 1.602e-19)])
+    assert "gave" in said(box, "def f(x): return 10 ** 400", examples=[(1, 1e300)])
+
+
+def test_examples_are_not_about_a_helper(box: SandboxExecutor) -> None:
+    assert said(box, "def area(x): return helper(x)\ndef helper(x): return 3 * x", examples=[(2, 6)]) == ""
+    assert said(box, "def double(x): return add(x, x)\ndef add(a, b): return a + b", examples=[(2, 4)]) == ""
 
 
 def test_tests_that_never_assert_anything_fail(box: SandboxExecutor) -> None:

@@ -39,6 +39,16 @@ OTHER = [
     ("[]", "[[]]"),
     ("🙂", "🙁"),
     ("A: 1\nB: 2", "A: 2\nB: 1"),
+    ("Infinity", "-Infinity"),
+    ("\u22125", "5"),
+    ("91 isn't prime", "91 is prime"),
+    ("7 is prime", "7 is prime? False"),
+    ("Alice", "Alice Bob"),
+    ("Yes", "Yes, but only for positive n"),
+    ("1.5 million", "1.5"),
+    ("a*b", "a/b"),
+    ("1/2", "1 2"),
+    ("0.004", "0.00"),
 ]
 
 
@@ -54,6 +64,10 @@ def test_something_else_does_not(one: str, other: str) -> None:
 
 def test_order_does_not_matter_where_it_is_asked() -> None:
     assert Outcome.of("[1, 2, 3]").agrees(Outcome.of("[3, 2, 1]"), ordered=False)
+
+
+def test_labels_tell_lines_apart_even_where_the_question_names_them() -> None:
+    assert len(group(["Alice: 3\nBob: 4", "Bob: 3\nAlice: 4"], "How many have Alice and Bob?")) == 2
 
 
 def test_words_of_the_question_do_not_matter() -> None:

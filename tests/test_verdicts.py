@@ -82,6 +82,14 @@ def test_a_program_cannot_cheat_its_tests(sandbox: SandboxExecutor, code: str) -
     assert result["verdict"].status == "failed"
 
 
+def test_an_error_without_words_is_a_verdict_too(sandbox: SandboxExecutor) -> None:
+    state = {"query": "Write f(x).", "tests": "assert f(2) == 4"}
+    result = create_code_chain(writing("def f(x): raise NotImplementedError"), executor=sandbox, max_attempts=1).invoke(
+        state
+    )
+    assert "NotImplementedError" in result["verdict"].reason
+
+
 def test_a_program_that_only_defines_may_print_nothing_where_it_is_tested(sandbox: SandboxExecutor) -> None:
     state = {"code": "def f(x): return x", "execution": sandbox.run("pass"), "tests": "assert f(1) == 1"}
     assert EvaluateChain(executor=sandbox).invoke(state)["verdict"].ok

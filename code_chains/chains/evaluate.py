@@ -150,7 +150,7 @@ def _complaint(error: ErrorReport) -> str:
     """What failed, with the place in the program where that is known."""
     if error.type == "AssertionError":
         return f"{error.message or 'An assertion does not hold'}."
-    where = error.traceback.rpartition(error.message)[2].strip()
+    where = error.traceback.rpartition(error.message)[2].strip() if error.message else ""
     return f"A test ended with {error}{f', {where}' if where else ''}."
 
 

@@ -79,7 +79,8 @@ class InterpretChain(Piece):
         try:
             reply = yield Call(self.model, self.messages(values), config, aloud)
         except BudgetError as error:
-            yield {"answer": f"{values['output']}\n({error} The output is not told in words.)"}
+            begun = " …\n" if aloud.told else ""
+            yield {"answer": f"{begun}{values['output']}\n({error} The output is not told in words.)"}
             return
         output = str(values["output"])
         if not aloud.told.strip():

@@ -164,7 +164,7 @@ class Executor(Closing, ABC):
         Args:
             code: The Python source of the program.
             tests: The Python source of the tests, usually `assert` statements.
-            files: Given to the program.
+            files: Given to both, as copies of their own.
             variables: Given to both.
 
         Returns:

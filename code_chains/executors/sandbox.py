@@ -251,7 +251,7 @@ class SandboxExecutor(Executor):
         """Two runs, of the program and of its tests, and a pipe each way between them, which carries bytes alone."""
         with ExitStack() as undo:
             program = undo.enter_context(Request(code, files, variables))
-            asking = undo.enter_context(Request(tests, None, variables, asks=True))
+            asking = undo.enter_context(Request(tests, files, variables, asks=True))
             undo.pop_all()
         (heard, ask), (told, answer) = os.pipe(), os.pipe()
         program.connect(heard, answer)

@@ -52,7 +52,9 @@ def hide(names: Iterable[str]) -> None:
         del sys.modules[name]
 
 
-def run(code: str, names: Json, *, source: str = SOURCE, ends: bool = True, room: int = 0) -> Json:
+def run(
+    code: str, names: Json, *, source: str = SOURCE, ends: bool = True, room: int = 0, may_exit: bool = True
+) -> Json:
     """Run source and tell how it ended, with the value a notebook would show.
 
     Args:
@@ -61,6 +63,7 @@ def run(code: str, names: Json, *, source: str = SOURCE, ends: bool = True, room
         source: What tracebacks call it.
         ends: Whether this is the end of the process, where exit handlers are called.
         room: Bytes that figures and rich views of the value may take.
+        may_exit: Whether `sys.exit()` is a good end.
     """
     lines = [line + "\n" for line in code.split("\n")]
     linecache.cache[source] = (len(code), None, lines, source)
@@ -74,7 +77,7 @@ def run(code: str, names: Json, *, source: str = SOURCE, ends: bool = True, room
         ending["result"] = None if value is None else show(value)
         ending |= display.views(value, room)
     except SystemExit as error:
-        if error.code not in (None, 0):
+        if error.code not in (None, 0) or not may_exit:
             ending |= {"status": "error", "error": describe(error)}
     except MemoryError as error:
         ending |= {"status": "memory", "error": describe(error)}

@@ -35,6 +35,7 @@ def _frame(value: Any, pack: Way) -> Any:
 PACKERS: dict[str, Callable[[Any, Way], Any]] = {
     "builtins.int": lambda value, pack: format(value, "x"),
     "builtins.range": lambda value, pack: [value.start, value.stop, value.step],
+    "builtins.slice": lambda value, pack: [pack(value.start), pack(value.stop), pack(value.step)],
     "collections.Counter": _table,
     **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _listed),
     **dict.fromkeys(["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)),
@@ -94,6 +95,7 @@ REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
     "collections.deque": _each(collections.deque),
     "builtins.int": lambda content, unpack: int(content, 16),
     "builtins.range": lambda content, unpack: range(*content),
+    "builtins.slice": lambda content, unpack: slice(*map(unpack, content)),
     "collections.Counter": lambda content, unpack: collections.Counter({unpack(key): unpack(n) for key, n in content}),
     "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
     "builtins.bytes": _text(bytes.fromhex),

@@ -192,7 +192,7 @@ def on_a_line(request: Json, names: Json, *, source: str, ends: bool, room: int)
     """Run tests that call the program of another box, or a program that is then called by such tests."""
     line = remote.Line(*request["line"])
     if request["asks"]:
-        return cell.run(request["code"], remote.Names(names, line), source=source, room=room)
+        return cell.run(request["code"], remote.Names(names, line), source=source, room=room, may_exit=False)
     ending = cell.run(request["code"], names, source=source, ends=False, room=room)
     if ending["status"] == "ok":
         remote.answer(line, names)

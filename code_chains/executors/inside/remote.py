@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
-import importlib
 import inspect
 import operator
 import os
@@ -41,6 +40,7 @@ OPERATORS = (
     "lshift",
     "rshift",
 )
+NUMBERS = ("abs", "round", "int", "float", "index", "bool", "neg", "pos", "invert", "len")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "contains")
 ASKED: dict[str, Callable[..., Any]] = {
     **{
@@ -95,13 +95,13 @@ class Line:
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
-        data = b""
+        data = bytearray()
         while len(data) < size:
             more = self.read(self.incoming, min(size - len(data), 1 << 20))
             if not more:
                 raise ProgramEndedError
             data += more
-        return data
+        return bytes(data)
 
     # -- values -------------------------------------------------------------------------------------------------------
 
@@ -144,7 +144,12 @@ class Line:
         for mine, theirs in zip([*args, *kwargs.values()], message.get("args", ()), strict=False):
             refill(mine, self.unpack(theirs))
         if "error" in message:
-            raise self.same_error(*message["error"])
+            error = self.same_error(*message["error"])
+            if (
+                isinstance(error, StopIteration) and target != "next"
+            ):  # Or it would end whatever loop the tests call it in.
+                raise RuntimeError("The program raised StopIteration.")
+            raise error
         return self.unpack(message["value"])
 
     def reply(self, message: Json, names: Json | None = None) -> None:
@@ -170,23 +175,28 @@ class Line:
         return answer
 
     def told(self, error: BaseException) -> list[Any]:
-        """An exception as JSON: its type with its ancestors, its arguments and where it was raised."""
+        """An exception as JSON: its type with its ancestors, what it keeps, where it was raised, and its words."""
         kinds = [[kind.__module__, kind.__name__] for kind in type(error).__mro__]
-        try:
-            args = self.pack(tuple(error.args))
-            encode(args)
-        except Exception:
-            args = self.pack(())
-        return [kinds, args, where(error)]
+        kept: Any = None
+        with contextlib.suppress(Exception):
+            kept = self.pack((tuple(error.args), {key: value for key, value in vars(error).items() if key[:1] != "_"}))
+            encode(kept)
+        words = ""
+        with contextlib.suppress(Exception):
+            words = str(error)[:1000]
+        return [kinds, kept or self.pack(((), {})), where(error), words]
 
-    def same_error(self, kinds: list[list[str]], args: Any, note: str) -> Exception:
+    def same_error(self, kinds: list[list[str]], kept: Any, note: str, words: str) -> Exception:
         """What the program raised, to be raised here, with a note of where."""
-        kind, args = error_type(tuple(map(tuple, kinds))), self.unpack(args)
+        kind = error_type(tuple(map(tuple, kinds)))
+        args, attributes = self.unpack(kept)
         try:
             error = kind(*args)
         except Exception:  # It wants other arguments than it keeps.
             error = kind.__new__(kind)
             error.args = args
+        if isinstance(error, TheirError):
+            vars(error).update(attributes, _words=words)
         if note:
             error.add_note(note)
         return error
@@ -196,31 +206,43 @@ class Line:
         if isinstance(target, int):
             value = self.lent[target](*args, **kwargs)
             return asyncio.run(value) if inspect.iscoroutine(value) else value
-        if names is None:
-            raise PermissionError("What tests give to a program can be called, and nothing else.")
-        if target == "names":
+        if names is None and not (target in ("iter", "next", "len") and any(args[:1] == [one] for one in self.lent)):
+            raise PermissionError("What tests give to a program can be called or gone through, and nothing else.")
+        assert names is not None or target in ASKED
+        if names is not None and target == "names":
             return [name for name in names if not name.startswith("__")]
-        if target == "name":
+        if names is not None and target == "name":
             return names[args[0]]
         return ASKED[target](*args, **kwargs)
 
 
 class Remote:
-    """A stand-in for an object of the other box."""
+    """A stand-in for an object of the other box.
 
-    def __init__(self, line: Line, number: int, kind: str, is_class: bool, *, mixed: bool = False) -> None:
-        own = {"_line": line, "_number": number, "_kind": kind, "_class": is_class, "_mixed": mixed}
+    `_made` says that the tests made it, by calling a class: such an object may meet plain values, as in `Vector(1, 2) * 2`.
+    What comes of that is `_mixed`: it gives no plain number for itself, or `abs(f(2) - 4) < 1e-9` would hold for a class `f`
+    that lies. What a function merely gave never meets plain values.
+    """
+
+    def __init__(
+        self, line: Line, number: int, kind: str, is_class: bool, *, made: bool = False, mixed: bool = False
+    ) -> None:
+        own = {"_line": line, "_number": number, "_kind": kind, "_class": is_class, "_made": made, "_mixed": mixed}
         for name, value in own.items():
             object.__setattr__(self, name, value)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it there."""
-        return self._line.ask(self._number, *args, **kwargs)
+        value = self._line.ask(self._number, *args, **kwargs)
+        return _marked(value, made=True) if self._class else value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in ("__name__", "__doc__", "__dict__", "__wrapped__"):
             raise AttributeError(name)
-        return self._line.ask("getattr", self, name)
+        try:
+            return _marked(self._line.ask("getattr", self, name), made=self._made, mixed=self._mixed)
+        except PermissionError:
+            raise AttributeError(name) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._line.ask("setattr", self, name, value)
@@ -247,8 +269,8 @@ class Remote:
     def __enter__(self) -> Any:
         return self._line.ask("getattr", self, "__enter__")()
 
-    def __exit__(self, kind: object, error: object, trace: object) -> Any:
-        return self._line.ask("getattr", self, "__exit__")(None, None, None)
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._line.ask("getattr", self, "__exit__")(None, None, None)  # Whatever it says: no assertion is swallowed.
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, Remote) and bool(self._line.ask("isinstance", instance, self))
@@ -262,26 +284,36 @@ def _each(line: Line, iterator: Remote) -> Iterator[Any]:
             return
 
 
+def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
+    """A stand-in that knows how it came about; plain values are as they are."""
+    if not isinstance(value, Remote) or not (made or mixed):
+        return value
+    return Remote(
+        value._line, value._number, value._kind, value._class, made=made or value._made, mixed=mixed or value._mixed
+    )
+
+
 def _unary(name: str) -> Callable[..., Any]:
     def ask(self: Remote, *args: Any) -> Any:
         value = self._line.ask(name, self, *args)
-        if self._mixed and not isinstance(value, Remote):
+        if self._mixed and name in NUMBERS and not isinstance(value, Remote):
             raise TypeError(f"{self._kind} has met a plain value: what it makes of that is not to be believed")
-        return value
+        return _marked(value, made=self._made, mixed=self._mixed)
 
     return ask
 
 
 def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
     def ask(self: Remote, other: Any) -> Any:
-        value = self._line.ask(name, *((other, self) if reflected else (self, other)))
-        if isinstance(other, Remote):
-            return value
-        if not isinstance(value, Remote):
+        among_themselves = isinstance(other, Remote)
+        if not among_themselves and not self._made:
             raise TypeError(
                 f"{self._kind} is an object of the program: take plain values out of it and calculate with those"
             )
-        return Remote(self._line, value._number, value._kind, value._class, mixed=True)
+        value = self._line.ask(name, *((other, self) if reflected else (self, other)))
+        if not among_themselves and not isinstance(value, Remote):
+            raise TypeError(f"{self._kind} has met a plain value: what it makes of that is not to be believed")
+        return _marked(value, made=self._made, mixed=self._mixed or not among_themselves)
 
     return ask
 
@@ -331,20 +363,29 @@ def refill(mine: Any, theirs: Any) -> None:
         mine.update(theirs)
 
 
+class TheirError(Exception):
+    """What an exception class of the program's own is here."""
+
+    def __str__(self) -> str:
+        return str(vars(self).get("_words") or super().__str__())
+
+
 _errors: dict[tuple[Any, ...], type[Exception]] = {}
 
 
 def error_type(kinds: tuple[Any, ...]) -> type[Exception]:
-    """An exception of this name: that of the standard library where there is one, else a class with the same ancestors."""
+    """An exception of this name: that of a library that is loaded here, else a class with the same ancestors.
+
+    Nothing is imported because a program says so, and no exception that ends or skips tests is believed.
+    """
     module, name = kinds[0]
-    if module.partition(".")[0] in sys.stdlib_module_names:
-        with contextlib.suppress(Exception):
-            known = getattr(importlib.import_module(module), name)
-            if isinstance(known, type) and issubclass(known, Exception):
-                return known
+    if module.partition(".")[0] in sys.stdlib_module_names and module.partition(".")[0] != "unittest":
+        known = vars(sys.modules.get(module, builtins)).get(name)
+        if isinstance(known, type) and issubclass(known, Exception):
+            return known
     if kinds not in _errors:  # Also for SystemExit, which must not end the tests as if all were well.
         base = error_type(kinds[1:]) if kinds[1][1] not in ("BaseException", "object") else Exception
-        _errors[kinds] = type(name, (base,), {})
+        _errors[kinds] = type(name, (TheirError,) if base is Exception else (TheirError, base), {})
     return _errors[kinds]
 
 
