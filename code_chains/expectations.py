@@ -18,6 +18,7 @@ __all__ = ["Expectations", "UntestableError", "expect", "names_of"]
 
 _PRELUDE = """
 import builtins as _b
+import inspect as _inspect
 import math as _math
 import reprlib as _reprlib
 
@@ -60,6 +61,11 @@ def _noted(error):
 def _example(source, call, expected):
     try:
         got = call()
+        if _inspect.iscoroutine(got):
+            try:
+                got.send(None)
+            except _b.StopIteration as end:
+                got = end.value
     except _b.Exception as error:
         if not (_b.isinstance(expected, _b.type) and _b.isinstance(error, expected)):
             _failures.append(f"{source} raised {_noted(error)}, expected {_brief.repr(expected)}")

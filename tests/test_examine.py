@@ -116,7 +116,27 @@ HOLDS = {
         "def f(): return Counter('aab'), range(3), C.RED",
         "c, r, red = f(); assert c.most_common(1) == [('a', 2)] and r == range(3) and red == C.RED == 1",
     ),
-    "a coroutine": ("async def f(x): return x + 1", "assert f(1) == 2"),
+    "a coroutine": (
+        "async def f(x): return x + 1",
+        "import asyncio\nassert await f(1) == 2\nasync def go(): return await f(2)\nassert await go() == 3",
+    ),
+    "what is printed": (
+        "def f(x): print('hi', x)",
+        "import io, contextlib\nwith contextlib.redirect_stdout(io.StringIO()) as out: f(3)\n"
+        "assert out.getvalue() == 'hi 3\\n'",
+    ),
+    "a member of an enum": (
+        "from enum import Enum\nclass C(Enum):\n    RED = 1\ndef f(): return C.RED",
+        "assert f() is C.RED is C(1)",
+    ),
+    "a frozen record in a set": (
+        "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass P:\n    x: int",
+        "assert len({P(1), P(1), P(2)}) == 2 and P(1) == P(1)",
+    ),
+    "a path and keys": (
+        "from pathlib import Path\ndef f(p): return Path(p).with_suffix('.md'), {'a': 1}.keys()",
+        "from pathlib import Path\npath, keys = f(Path('a.txt')); assert path == Path('a.md') and keys == {'a'}",
+    ),
     "a vector times a number": (
         "class V:\n    def __init__(s, x): s.x = x\n    def __mul__(s, n): return V(s.x * n)\n"
         "    def __eq__(s, o): return s.x == o.x",

@@ -65,6 +65,7 @@ FORMS: dict[str, tuple[Any, str]] = {
     "a set": ([("aab", {"a", "b"})], "def f(x): return set(x)"),
     "an array": ([(3, [0, 1, 2])], "import numpy\ndef f(x): return numpy.arange(x)"),
     "nothing": ([(3, None)], "def f(x): pass"),
+    "a coroutine": ([(3, 4)], "async def f(x): return x + 1"),
 }
 
 

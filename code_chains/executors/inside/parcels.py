@@ -7,6 +7,8 @@ import datetime
 import decimal
 import enum
 import fractions
+import pathlib
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +37,9 @@ def _frame(value: Any, pack: Way) -> Any:
 PACKERS: dict[str, Callable[[Any, Way], Any]] = {
     "builtins.int": lambda value, pack: format(value, "x"),
     "builtins.range": lambda value, pack: [value.start, value.stop, value.step],
+    **dict.fromkeys(["builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"], _listed),
+    **dict.fromkeys(["pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"], lambda value, pack: str(value)),
+    "collections.OrderedDict": _table,
     "builtins.slice": lambda value, pack: [pack(value.start), pack(value.stop), pack(value.step)],
     "collections.Counter": _table,
     **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _listed),
@@ -95,6 +100,15 @@ REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
     "collections.deque": _each(collections.deque),
     "builtins.int": lambda content, unpack: int(content, 16),
     "builtins.range": lambda content, unpack: range(*content),
+    "builtins.dict_keys": lambda content, unpack: dict.fromkeys(map(unpack, content)).keys(),
+    "builtins.dict_values": lambda content, unpack: dict(enumerate(map(unpack, content))).values(),
+    "builtins.dict_items": lambda content, unpack: dict(map(unpack, content)).items(),
+    "collections.OrderedDict": lambda content, unpack: collections.OrderedDict(
+        (unpack(key), unpack(value)) for key, value in content
+    ),
+    "pathlib.PosixPath": lambda content, unpack: pathlib.Path(content),
+    "pathlib.PurePosixPath": lambda content, unpack: pathlib.PurePosixPath(content),
+    "uuid.UUID": lambda content, unpack: uuid.UUID(content),
     "builtins.slice": lambda content, unpack: slice(*map(unpack, content)),
     "collections.Counter": lambda content, unpack: collections.Counter({unpack(key): unpack(n) for key, n in content}),
     "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
@@ -111,7 +125,7 @@ REBUILDERS: dict[str, Callable[[Any, Way], Any]] = {
     **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
 }
 LIKE = {
-    **dict.fromkeys(["collections.OrderedDict", "collections.defaultdict"], "builtins.dict"),
+    "collections.defaultdict": "builtins.dict",
     "builtins.bytearray": "builtins.bytes",
 }
 

@@ -11,6 +11,7 @@ import asyncio
 import builtins
 import contextlib
 import inspect
+import io
 import operator
 import os
 import struct
@@ -24,6 +25,8 @@ from .wire import Json, decode, encode
 
 CHANGING = (list, dict, set)
 """What a program may change for whoever gave it."""
+KEPT = 10_000
+"""Pieces of what is printed in a call that the tests get to see."""
 HEAD = struct.Struct("!I")
 OPERATORS = (
     "add",
@@ -40,6 +43,7 @@ OPERATORS = (
     "lshift",
     "rshift",
 )
+ASKED_FOR = ("__name__", "__qualname__", "__module__", "__wrapped__", "__annotations__", "__dataclass_fields__")
 NUMBERS = ("abs", "round", "int", "float", "index", "bool", "neg", "pos", "invert", "len")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "contains")
 ASKED: dict[str, Callable[..., Any]] = {
@@ -141,6 +145,7 @@ class Line:
             self.send({"call": target, **asked})
             while "call" in (message := self.receive()):
                 self.reply(message)
+        sys.stdout.write(message.get("printed", ""))
         for mine, theirs in zip([*args, *kwargs.values()], message.get("args", ()), strict=False):
             refill(mine, self.unpack(theirs))
         if "error" in message:
@@ -150,16 +155,19 @@ class Line:
             ):  # Or it would end whatever loop the tests call it in.
                 raise RuntimeError("The program raised StopIteration.")
             raise error
-        return self.unpack(message["value"])
+        value = self.unpack(message["value"])
+        return ready(value) if message.get("awaited") else value
 
     def reply(self, message: Json, names: Json | None = None) -> None:
         """Do what the other box asks for, and say what came of it."""
+        printed = Printed(sys.stdout)
         try:
-            answer = self.answer(message, names)
+            with contextlib.redirect_stdout(printed):
+                answer = self.answer(message, names)
             encode(answer)
         except BaseException as error:
             answer = {"error": self.told(error)}
-        self.send(answer)
+        self.send(answer | ({"printed": "".join(printed.parts)} if printed.parts and names is not None else {}))
 
     def answer(self, message: Json, names: Json | None) -> Json:
         """The value of a call, with the arguments it changed."""
@@ -168,7 +176,8 @@ class Line:
         given = [*args, *kwargs.values()]
         before = [encode(self.pack(arg)) if type(arg) in CHANGING else None for arg in given]
         value = self.call(message["call"], args, kwargs, names)
-        answer: Json = {"value": self.pack(value)}
+        awaited = inspect.iscoroutine(value)
+        answer: Json = {"value": self.pack(asyncio.run(value) if awaited else value), "awaited": awaited}
         after = [self.pack(arg) if old is not None else None for arg, old in zip(given, before, strict=True)]
         if any(old is not None and encode(new) != old for old, new in zip(before, after, strict=True)):
             answer["args"] = after
@@ -204,8 +213,7 @@ class Line:
     def call(self, target: Any, args: list[Any], kwargs: Json, names: Json | None) -> Any:
         """Do one thing. Only tests, who are given the program's `names`, may ask for more than a call of what was lent."""
         if isinstance(target, int):
-            value = self.lent[target](*args, **kwargs)
-            return asyncio.run(value) if inspect.iscoroutine(value) else value
+            return self.lent[target](*args, **kwargs)
         if names is None and not (target in ("iter", "next", "len") and any(args[:1] == [one] for one in self.lent)):
             raise PermissionError("What tests give to a program can be called or gone through, and nothing else.")
         assert names is not None or target in ASKED
@@ -233,11 +241,12 @@ class Remote:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call it there."""
+        known = len(self._line.borrowed)
         value = self._line.ask(self._number, *args, **kwargs)
-        return _marked(value, made=True) if self._class else value
+        return _marked(value, made=True) if self._class and len(self._line.borrowed) > known else value
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name not in ("__name__", "__doc__", "__dict__", "__wrapped__"):
+        if name.startswith("__") and name not in ASKED_FOR:
             raise AttributeError(name)
         try:
             return _marked(self._line.ask("getattr", self, name), made=self._made, mixed=self._mixed)
@@ -264,7 +273,7 @@ class Remote:
         return str(self._line.ask("format", self, spec))
 
     def __hash__(self) -> int:
-        return hash(self._number)
+        return int(self._line.ask("hash", self))
 
     def __enter__(self) -> Any:
         return self._line.ask("getattr", self, "__enter__")()
@@ -288,9 +297,10 @@ def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
     """A stand-in that knows how it came about; plain values are as they are."""
     if not isinstance(value, Remote) or not (made or mixed):
         return value
-    return Remote(
-        value._line, value._number, value._kind, value._class, made=made or value._made, mixed=mixed or value._mixed
-    )
+    marks = {"made": made or value._made, "mixed": mixed or value._mixed}
+    marked = Remote(value._line, value._number, value._kind, value._class, **marks)
+    value._line.borrowed[value._number] = marked  # From here on it is the same one.
+    return marked
 
 
 def _unary(name: str) -> Callable[..., Any]:
@@ -350,6 +360,28 @@ for _name in (
     "invert",
 ):
     setattr(Remote, f"__{_name}__", _unary(_name))
+
+
+async def ready(value: Any) -> Any:
+    """What a coroutine of the program came to, for whoever awaits it."""
+    return value
+
+
+class Printed(io.TextIOBase):
+    """Writes to a stream, and keeps some of it for the tests, which may look at what is printed."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.parts = stream, list[str]()
+
+    def write(self, text: str) -> int:
+        """Write and keep."""
+        if len(self.parts) < KEPT:
+            self.parts.append(text)
+        return int(self.stream.write(text))
+
+    def flush(self) -> None:
+        """Let it through."""
+        self.stream.flush()
 
 
 def refill(mine: Any, theirs: Any) -> None:
