@@ -159,7 +159,8 @@ class Executor(Closing, ABC):
 
         Both run in boxes of their own. The tests use the program's names as if they were theirs: functions are called in the
         program's box, and only data comes back. An object of the program's own classes that a function gave is never equal
-        to a plain value, whatever it says itself.
+        to a plain value, whatever it says itself. Tests hold a stand-in of it: they may call its methods and look at its
+        attributes, while `type`, `hasattr`, `callable` and `inspect` see the stand-in. Each box has files of its own.
 
         Args:
             code: The Python source of the program.

@@ -253,6 +253,8 @@ class Remote:
         except PermissionError:
             raise AttributeError(name) from None
 
+    __doc__ = property(lambda self: self._line.ask("getattr", self, "__doc__"))  # type: ignore[assignment]
+
     def __setattr__(self, name: str, value: Any) -> None:
         self._line.ask("setattr", self, name, value)
 
