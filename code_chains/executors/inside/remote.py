@@ -253,7 +253,11 @@ class Remote:
         except PermissionError:
             raise AttributeError(name) from None
 
-    __doc__ = property(lambda self: self._line.ask("getattr", self, "__doc__"))  # type: ignore[assignment]
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]  # Else it would be that of this class.
+        with contextlib.suppress(PermissionError):
+            return self._line.ask("getattr", self, "__doc__")
+        return None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._line.ask("setattr", self, name, value)
