@@ -177,6 +177,8 @@ def create_code_chain(
         )
     if plan and type(place).session is Executor.session:
         raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
+    if place.language != "python" and checks == "strict":
+        raise ConfigurationError("checks", checks, '"none" or functions of your own: the policies read Python')
     validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
     chat = resolve_model(model, base_url=base_url)
     if not isinstance(judge, bool | Runnable):

@@ -262,6 +262,11 @@ def test_a_question_is_answered_in_sql(sales: Path) -> None:
     assert "south" in result["output"]
 
 
+def test_a_policy_for_python_is_refused_for_another_language() -> None:
+    with SqlExecutor() as place, pytest.raises(ConfigurationError, match="read Python"):
+        create_code_chain(ScriptedModel(lambda messages: ""), executor=place, checks="strict")
+
+
 def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> None:
     with create_code_chain(model) as chain:
         assert isinstance(chain.place, SandboxExecutor)
