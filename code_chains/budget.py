@@ -24,18 +24,12 @@ from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import StopReason, Usage
 from code_chains.usage import Asked, UsageMeter
 
-__all__ = ["Budget", "awithin", "count_attempt", "find_budgets", "stream_within", "timed", "within"]
+__all__ = ["LIMITS", "WHOLE", "Budget", "awithin", "count_attempt", "find_budgets", "stream_within", "timed", "within"]
 
 T = TypeVar("T")
-_LIMITS: tuple[StopReason | Literal["code_lines"], ...] = (
-    "usd",
-    "tokens",
-    "model_calls",
-    "seconds",
-    "attempts",
-    "code_lines",
-)
-_WHOLE = ("tokens", "model_calls", "attempts", "code_lines")
+LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
+WHOLE = ("tokens", "model_calls", "attempts", "code_lines")
+"""Names of the limits, and of those that are whole numbers."""
 _PAUSE, _PATIENCE = 0.02, 300.0
 """Seconds between looks at whether a call fits by now, and until that is given up."""
 
@@ -99,7 +93,7 @@ class Budget(UsageMeter):
         super().__init__(prices)
         given = (usd, tokens, model_calls, seconds, attempts, code_lines)
         self.limits: dict[str, float] = {
-            name: _number(name, value) for name, value in zip(_LIMITS, given, strict=True) if value is not None
+            name: _number(name, value) for name, value in zip(LIMITS, given, strict=True) if value is not None
         }
         if per not in ("all", "question"):
             raise ConfigurationError("per", per, '"all" or "question"')
@@ -127,9 +121,8 @@ class Budget(UsageMeter):
 
     def fresh(self) -> Budget:
         """The same limits with nothing spent."""
-        named: dict[str, Any] = dict(self.limits)
-        whole = {name: int(value) if name in _WHOLE else value for name, value in named.items()}
-        return Budget(**whole, per=self.per, prices=self.prices.given, reply_tokens=self.reply_tokens)
+        limits: dict[str, Any] = self.limits
+        return Budget(**limits, per=self.per, prices=self.prices.given, reply_tokens=self.reply_tokens)
 
     def handler(self, *, is_async: bool) -> UsageMeter | AsyncCallbackHandler:
         """What listens for it: in event loops a twin that waits without blocking them."""
@@ -194,9 +187,9 @@ class Budget(UsageMeter):
             if not self._fits(asked, read):
                 return False
             needs = {"tokens": float(read + most), "usd": self._cost(asked, read, most)}
-            self._held[run_id] = _Hold(
-                needs, read, None if _in_a_loop() else threading.current_thread(), self._above(parent)
-            )
+            owner = None if _in_a_loop() else threading.current_thread()
+            above = frozenset(run for run, _ in self._above(parent))
+            self._held[run_id] = _Hold(needs, read, owner, above)
             self._begun_calls += 1
             super()._begin(run_id, parent, asked, messages)
         return True
@@ -224,14 +217,6 @@ class Budget(UsageMeter):
 
     def _cost(self, asked: Asked, read: int, written: int) -> float:
         return (self.prices.cost(asked.model, asked.provider, read, written) or 0.0) if "usd" in self.limits else 0.0
-
-    def _above(self, run_id: UUID | None) -> frozenset[UUID]:
-        """The runs that a call is part of."""
-        found = set()
-        while run_id in self._names:
-            found.add(run_id)
-            run_id = self._names[run_id][1]
-        return frozenset(found)
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
         """What was held for calls of a run that has ended is free again, even if nobody said how they ended."""
@@ -423,7 +408,7 @@ async def awithin(budget: Budget, call: Awaitable[T]) -> T:
 
 
 def _number(name: str, value: object) -> float:
-    whole = name in (*_WHOLE, "reply_tokens")
+    whole = name in (*WHOLE, "reply_tokens")
     if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not 0 < value < float("inf"):
         raise ConfigurationError(
             name, value, f"a{' whole' if whole else ''} number greater than 0, or None for no limit"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from code_chains.factory import CodeChain
     from code_chains.progress import Progress
 
-LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
 SHOWN = ("code", "output", "verdict", "attempts", "usage")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -133,7 +132,7 @@ def ask(
 
 def _budget(given: tuple[str, ...]) -> Budget | None:
     """The budget of `LIMIT=N` words."""
-    from code_chains.budget import Budget
+    from code_chains.budget import LIMITS, WHOLE, Budget
 
     limits: dict[str, Any] = {}
     for word in given:
@@ -141,7 +140,7 @@ def _budget(given: tuple[str, ...]) -> Budget | None:
         if name not in LIMITS:
             raise click.BadParameter(f"{name!r} is none of {', '.join(LIMITS)}", param_hint="--budget")
         try:
-            limits[name] = float(number) if name in ("usd", "seconds") else int(number)
+            limits[name] = int(number) if name in WHOLE else float(number)
         except ValueError:
             raise click.BadParameter(f"{word!r} has no number, as in {name}=5", param_hint="--budget") from None
     return Budget(**limits) if limits else None

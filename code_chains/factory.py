@@ -29,13 +29,13 @@ from code_chains.chains import (
 )
 from code_chains.chains.attempt import KEPT
 from code_chains.chains.base import Chain, Config, Do, Memory, Program, State
+from code_chains.chains.evaluate import expectations
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.validate import Approve
 from code_chains.checks import Check
-from code_chains.errors import ConfigurationError, ExecutorError, InputError
+from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.base import Closing
-from code_chains.expectations import expect
 from code_chains.models import for_code, resolve_model
 from code_chains.usage import UsageMeter
 
@@ -75,13 +75,7 @@ class CodeChain(Sequence, Closing):
         yield {"usage": meter.usage}
 
     def _check_expectations(self, values: State) -> None:
-        if not expect(values.get("tests"), values.get("examples")):
-            return
-        if values.get("session") is not None:
-            raise InputError(
-                "Tests run a program alone, without the session it was written for. Leave tests or session out."
-            )
-        if self.place is not None and type(self.place).examine is Executor.examine:
+        if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:
             raise ConfigurationError("executor", self.place, "one that can run tests, such as SandboxExecutor")
 
     def _limits(self, config: Config) -> list[BaseCallbackHandler]:

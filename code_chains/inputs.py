@@ -145,6 +145,12 @@ def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
     return "\n".join([*parts, *(_describe_variable(name, value) for name, value in variables.items())])
 
 
+def told(values: Mapping[str, Any]) -> list[str]:
+    """The part of a message that tells a model which files and variables there are; none where there are none."""
+    there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
+    return [f"What is there:\n{fenced(there)}"] if there else []
+
+
 def _describe_variable(name: str, value: Any) -> str:
     kind = table_kind(value)
     if kind == "numpy":

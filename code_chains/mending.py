@@ -41,10 +41,10 @@ def mend(outcome: Mapping[str, Any]) -> Mended | None:
         return None
     execution: Execution = outcome["execution"]
     if imports := [_import(name, tree) for name in _undefined(outcome)]:
-        mends = [f"added `{line}`" for line in dict.fromkeys(imports) if line]
+        added = [line for line in dict.fromkeys(imports) if line]
+        mends = [f"added `{line}`" for line in added]
         if not mends or set(mends) & set(outcome.get("mends") or ()):
             return None
-        added = [line for line in dict.fromkeys(imports) if line]
         return Mended(_with_imports(tree, outcome["code"], added), tuple(mends))
     if execution.ok and outcome["verdict"].by == "none" and not execution.output.strip() and not execution.artifacts:
         return _shown(outcome["code"], tree)
@@ -82,7 +82,7 @@ def _import(name: str, tree: ast.Module) -> str:
     return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
+def _is_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
@@ -94,12 +94,8 @@ def _only_called(name: str, tree: ast.Module) -> bool:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             called += node.decorator_list
             called += node.bases if isinstance(node, ast.ClassDef) else []
-    loads = [node for node in ast.walk(tree) if _is_name_node(node, name)]
+    loads = [node for node in ast.walk(tree) if _is_name(node, name)]
     return all(any(node is one for one in [*called, *owners]) for node in loads)
-
-
-def _is_name_node(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _with_imports(tree: ast.Module, code: str, added: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -156,15 +156,17 @@ class UsageMeter(BaseCallbackHandler):
     def _begin(self, run_id: UUID, parent: UUID | None, asked: Asked, messages: Sequence[BaseMessage | str]) -> None:
         self._asked[run_id] = (asked, self._stage(parent))
 
+    def _above(self, run_id: UUID | None) -> Iterator[tuple[UUID, str]]:
+        """A run and those that it is part of, each with its name, innermost first."""
+        while run_id in self._names:
+            name, parent = self._names[run_id]
+            yield run_id, name
+            run_id = parent
+
     def _stage(self, run_id: UUID | None) -> str:
         """The stage that a run belongs to."""
-        innermost = ""
-        while run_id in self._names:
-            name, run_id = self._names[run_id]
-            if name in STAGES:
-                return name
-            innermost = innermost or name
-        return innermost
+        names = [name for _, name in self._above(run_id) if name]
+        return next((name for name in names if name in STAGES), names[0] if names else "")
 
     def _settle(self, run_id: UUID, asked: Asked, message: AIMessage, counts: dict[str, int]) -> None:
         usage = message.usage_metadata

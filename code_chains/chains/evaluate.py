@@ -14,7 +14,7 @@ from code_chains.executors.base import Executor
 from code_chains.expectations import Expectations, UntestableError, expect
 from code_chains.state import ErrorReport, Execution, Verdict
 
-__all__ = ["EvaluateChain"]
+__all__ = ["EvaluateChain", "expectations"]
 
 
 class EvaluateChain(Piece):
@@ -72,12 +72,8 @@ class EvaluateChain(Piece):
 
     def _program(self, values: State, config: Config) -> Program:
         execution: Execution = values["execution"]
-        expected = expect(values.get("tests"), values.get("examples"))
+        expected = expectations(values)
         verdict = _first_look(execution, tested=bool(expected))
-        if expected and values.get("session") is not None:
-            raise InputError(
-                "Tests run a program alone, without the session it was written for. Leave tests or session out."
-            )
         if verdict.ok and expected:
             verdict = yield from self._test(expected, values, config)
         elif verdict.ok:
@@ -118,6 +114,20 @@ class EvaluateChain(Piece):
     async def _aexamine(self, state: State) -> tuple[Execution, Execution]:
         given = {"files": state.get("files"), "variables": state.get("variables")}
         return await self._place().aexamine(state["code"], state["tests"], **given)
+
+
+def expectations(values: State) -> Expectations:
+    """The tests and examples of a question, checked.
+
+    Raises:
+        InputError: They cannot be used, or not together with a session.
+    """
+    expected = expect(values.get("tests"), values.get("examples"))
+    if expected and values.get("session") is not None:
+        raise InputError(
+            "Tests run a program alone, without the session it was written for. Leave tests or session out."
+        )
+    return expected
 
 
 def _first_look(execution: Execution, *, tested: bool) -> Verdict:

@@ -14,7 +14,7 @@ from code_chains.chains.base import Call, Config, Do, Piece, Program, State
 from code_chains.errors import InputError
 from code_chains.expectations import expect
 from code_chains.extraction import extract_code, extract_fenced
-from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+from code_chains.inputs import check_query, fenced, told
 from code_chains.sampling import chat_model, varied
 
 __all__ = ["EXAMPLES", "GENERATE_PROMPT", "GENERATE_PROMPTS", "GenerateChain", "finish_reason", "reply_text"]
@@ -140,13 +140,12 @@ class GenerateChain(Piece):
 
 def _question(values: Mapping[str, Any]) -> list[str]:
     query = check_query(values["query"])
-    there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
     expected = expect(values.get("tests"), values.get("examples"))
     return [
         *([f"The conversation so far:\n{fenced(_plain('history', values))}"] if values.get("history") else []),
         *([f"This may help:\n{fenced(_plain('context', values))}"] if values.get("context") else []),
         *([f"{_EARLIER}\n{fenced(str(values['earlier']))}"] if values.get("earlier") else []),
-        *([f"What is there:\n{fenced(there)}"] if there else []),
+        *told(values),
         query,
         *([expected.told()] if expected else []),
     ]

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 
 from code_chains.chains.base import Call, Config, Do, Piece, Program, State
 from code_chains.chains.generate import reply_text
-from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+from code_chains.inputs import check_query, fenced, told
 from code_chains.sampling import chat_model
 
 __all__ = ["PLAN_PROMPT", "PlanChain", "read_steps", "seems_to_need_steps"]
@@ -92,9 +92,7 @@ class PlanChain(Piece):
         messages: list[BaseMessage] = [SystemMessage(self.prompt)]
         for task, steps in _EXAMPLES:
             messages += [HumanMessage(f"Task: {task}"), AIMessage(json.dumps({"steps": steps}))]
-        there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
-        parts = [f"What is there:\n{fenced(there)}"] if there else []
-        parts.append(f"Task: {check_query(values['query'])}")
+        parts = [*told(values), f"Task: {check_query(values['query'])}"]
         if values.get("earlier"):
             parts.append(f"These steps are done:\n{fenced(str(values['earlier']))}")
         if values.get("feedback"):

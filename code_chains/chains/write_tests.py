@@ -15,7 +15,7 @@ from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError
 from code_chains.expectations import names_of
 from code_chains.extraction import extract_code
-from code_chains.inputs import check_files, check_query, check_variables, describe, fenced
+from code_chains.inputs import check_query, fenced, told
 from code_chains.parsing import parse
 
 __all__ = ["TESTS_PROMPT", "WriteTestsChain"]
@@ -90,8 +90,7 @@ class WriteTestsChain(Piece):
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question with what is there."""
-        there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
-        question = "\n\n".join([*([f"What is there:\n{fenced(there)}"] if there else []), check_query(values["query"])])
+        question = "\n\n".join([*told(values), check_query(values["query"])])
         example = [HumanMessage(_EXAMPLE[0]), AIMessage(fenced(_EXAMPLE[1], "python"))]
         return [SystemMessage(self.prompt), *example, HumanMessage(question)]
 

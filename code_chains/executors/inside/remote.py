@@ -214,12 +214,12 @@ class Line:
         """Do one thing. Only tests, who are given the program's `names`, may ask for more than a call of what was lent."""
         if isinstance(target, int):
             return self.lent[target](*args, **kwargs)
-        if names is None and not (target in ("iter", "next", "len") and any(args[:1] == [one] for one in self.lent)):
-            raise PermissionError("What tests give to a program can be called or gone through, and nothing else.")
-        assert names is not None or target in ASKED
-        if names is not None and target == "names":
+        if names is None:
+            if target not in ("iter", "next", "len") or not any(one is arg for arg in args[:1] for one in self.lent):
+                raise PermissionError("What tests give to a program can be called or gone through, and nothing else.")
+        elif target == "names":
             return [name for name in names if not name.startswith("__")]
-        if names is not None and target == "name":
+        elif target == "name":
             return names[args[0]]
         return ASKED[target](*args, **kwargs)
 
@@ -264,7 +264,7 @@ class Remote:
 
     def __iter__(self) -> Iterator[Any]:
         iterator = self._line.ask("iter", self)
-        return iter(iterator) if not isinstance(iterator, Remote) else _each(self._line, iterator)
+        return iterator if isinstance(iterator, Remote) else iter(iterator)
 
     def __next__(self) -> Any:
         return self._line.ask("next", self)
@@ -289,14 +289,6 @@ class Remote:
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, Remote) and bool(self._line.ask("isinstance", instance, self))
-
-
-def _each(line: Line, iterator: Remote) -> Iterator[Any]:
-    while True:
-        try:
-            yield line.ask("next", iterator)
-        except StopIteration:
-            return
 
 
 def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
@@ -350,21 +342,7 @@ for _name in OPERATORS:
     setattr(Remote, f"__r{_name.strip('_')}__", _binary(_name, reflected=True))
 for _name in COMPARISONS:
     setattr(Remote, f"__{_name}__", _comparison(_name))
-for _name in (
-    "getitem",
-    "setitem",
-    "delitem",
-    "neg",
-    "pos",
-    "abs",
-    "len",
-    "bool",
-    "int",
-    "float",
-    "round",
-    "index",
-    "invert",
-):
+for _name in ("getitem", "setitem", "delitem", *NUMBERS):
     setattr(Remote, f"__{_name}__", _unary(_name))
 
 
