@@ -1,0 +1,84 @@
+"""Which language a question is in."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.errors import ConfigurationError
+from code_chains.language import LANGUAGES, check_language, detect_language
+
+QUESTIONS = {
+    "ar": ("ما هو مجموع الأعداد من 1 إلى 5؟", "احسب المتوسط في sales.csv باستخدام pandas"),
+    "cs": ("Jaký je průměr čísel 3, 5 a 8?",),
+    "de": ("Wie groß ist die Standardabweichung von 2, 4 und 9?", "Sortiere die Liste mit `sorted(items, key=what)`"),
+    "el": ("Ποιο είναι το άθροισμα των αριθμών από 1 έως 5;",),
+    "en": (
+        "Which day of the week was 14 July 1789?",
+        'How often is "el" in "el perro y el gato"?',
+        "Plot revenue by month",
+    ),
+    "es": (
+        "¿Cuántos números primos hay menores que 100?",
+        "y ahora un gráfico",
+        "Calcula la media de la columna 销售额",
+    ),
+    "fa": ("مجموع اعداد چند است؟ گزینه را بگو",),
+    "fr": (
+        "Quelle est la moyenne des notes dans notes.csv ?",
+        'Trie df.sort_values(by="price") et montre les 3 premiers',
+    ),
+    "he": ("מה סכום המספרים מ-1 עד 5?",),
+    "hi": ("1 से 5 तक की संख्याओं का योग क्या है?", "pandas से sales.csv का औसत निकालो"),
+    "id": ("Berapa jumlah bilangan prima di bawah 50?",),
+    "it": ("Qual è la somma dei numeri da 1 a 100?",),
+    "ja": ("1から5までの数の合計はいくつですか?", "sales.csv の amount の合計"),
+    "ko": ("1부터 5까지의 합은 얼마인가요?",),
+    "nl": ("Wat is het gemiddelde van deze getallen: 3, 5, 8?",),
+    "pl": ("Jaka jest suma liczb od 1 do 50?",),
+    "pt": ("Qual é o produto mais vendido no arquivo vendas.csv?",),
+    "ro": ("Care este suma numerelor de la 1 la 10?",),
+    "ru": ("Сколько простых чисел меньше 100?", "Построй график sales.csv с помощью matplotlib"),
+    "sv": ("Hur många dagar är det mellan jul och påsk?",),
+    "th": ("ผลรวมของตัวเลขตั้งแต่ 1 ถึง 5 คือเท่าไร",),
+    "tr": ("1'den 100'e kadar olan sayıların toplamı nedir?",),
+    "uk": ("Скільки простих чисел менше 100 є?",),
+    "vi": ("Tổng các số từ 1 đến 10 là bao nhiêu?",),
+    "zh": ("1到5的数字之和是多少?", "用 pandas 计算 DataFrame 的 mean"),
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "question"), [(code, question) for code, several in QUESTIONS.items() for question in several]
+)
+def test_a_question_is_in_its_language(language: str, question: str) -> None:
+    assert detect_language(question) == language
+
+
+def test_each_language_is_asked_in() -> None:
+    assert QUESTIONS.keys() == LANGUAGES.keys()
+
+
+@pytest.mark.parametrize("text", ["", "2 + 2", "fibonacci(20)", "gcd 12 18"])
+def test_what_cannot_be_told_is_of_the_default(text: str) -> None:
+    assert detect_language(text, default="pt") == "pt"
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_of_some_language(text: str) -> None:
+    assert detect_language(text) in LANGUAGES
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'xx'"):
+        check_language("xx")
+
+
+def test_a_plain_english_question_loads_no_model() -> None:
+    program = (
+        "import sys; from code_chains.language import detect_language as d;"
+        "assert d('What is the sum of the numbers from 1 to 5?') == 'en'; sys.exit('py3langid' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
