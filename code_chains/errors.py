@@ -7,6 +7,7 @@ CodeChainsError
 │   ├── IsolationError     the isolation that was asked for cannot be given here
 │   └── SessionError       a session has ended with its state, or cannot do what was asked
 ├── BudgetError            a limit of a Budget is reached; chains of ours turn it into a `stop_reason` with the best so far
+├── StoreError             what keeps snippets, results or conversations cannot be read or written
 ├── WeightsError           the embedded model cannot be fetched or loaded
 └── CodeFailedError        only from `Execution.raise_for_failure()`
 
@@ -30,6 +31,7 @@ __all__ = [
     "InputError",
     "IsolationError",
     "SessionError",
+    "StoreError",
     "WeightsError",
 ]
 
@@ -93,6 +95,10 @@ class BudgetError(CodeChainsError, RuntimeError):
     def __init__(self, limit: StopReason, allowed: float) -> None:
         self.limit, self.allowed = limit, allowed
         super().__init__(f"The budget's limit of {allowed:g} {limit.replace('_', ' ')} is reached.")
+
+
+class StoreError(CodeChainsError, RuntimeError):
+    """A store of snippets, results or conversations cannot be read or written, or is not what it should be."""
 
 
 class WeightsError(CodeChainsError, RuntimeError):

@@ -1,0 +1,556 @@
+"""Examples that are found again: a vector store on FAISS, kept as an index and JSON, without pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import threading
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
+
+from code_chains.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
+from code_chains.errors import InputError, StoreError
+from code_chains.sources import digest, read_file, read_folder
+
+__all__ = ["Changes", "SnippetStore", "curated_snippets"]
+
+Filter = Mapping[str, Any] | Callable[[Document], bool]
+"""Metadata that a snippet must have (a collection means any of its values), or a function that says whether it will do."""
+
+_FORMAT = "code-chains snippets 1"
+_DOCUMENTS = "snippets.json"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What bringing a store up to date came to, in numbers of snippets."""
+
+    added: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+
+
+class SnippetStore(VectorStore):
+    """Snippets of code that are found by what they are about; a LangChain `VectorStore` on FAISS.
+
+    What is searched is `metadata["about"]` where there is one (docstrings, headings), else the text itself. Scores are
+    cosines: 1 for the same text, about 0 for texts that have nothing in common. Up to `approximate_from` snippets the search
+    is exact; from then on FAISS looks through the nearest cells of an inverted index. A `filter` is always exact, however
+    rare what it lets through. All methods may be called from several threads, and none keeps half of a change.
+
+    Args:
+        embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for the offline ones.
+        approximate_from: Number of snippets from which the search is approximate.
+
+    Example:
+        >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+        >>> store = SnippetStore(DeterministicFakeEmbedding(size=64))
+        >>> ids = store.add_texts(["sum(range(1, 6))", "sorted('hello')"])
+        >>> store.similarity_search("sum(range(1, 6))", k=1)[0].page_content
+        'sum(range(1, 6))'
+    """
+
+    def __init__(self, embedding: Embeddings | str | None = None, *, approximate_from: int = 50_000) -> None:
+        self._embedding = resolve_embedding(embedding)
+        self._approximate_from = approximate_from
+        self._documents: dict[int, Document] = {}
+        self._numbers: dict[str, int] = {}
+        self._next = 0
+        self._index: Any = None
+        self._lock = threading.RLock()
+
+    # -- making and keeping one ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | str | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A store of these texts; without an embedding of the offline ones."""
+        store = cls(embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    @classmethod
+    def from_folder(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """A store of all code under a folder: Python, Markdown, notebooks and other languages.
+
+        Raises:
+            InputError: There is no such folder, or no code in it.
+        """
+        store = cls(embedding, **kwargs)
+        store.update(folder)
+        return store
+
+    @classmethod
+    def from_files(cls, paths: Iterable[str | Path], embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """A store of the code in some files."""
+        store = cls(embedding, **kwargs)
+        store.add_documents([snippet for path in paths for snippet in read_file(path)])
+        return store
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the store in a folder: a FAISS index and JSON, written so that a crash leaves the old one or the new one.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        folder = Path(folder).expanduser()
+        with self._lock:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                index = self._write_index(folder)
+                note = {
+                    "format": _FORMAT,
+                    "embedding": identity(self._embedding),
+                    "index": index.name if index else None,
+                    "sha256": _sha256(index) if index else None,
+                    "next": self._next,
+                    "snippets": [
+                        {
+                            "number": number,
+                            "id": document.id,
+                            "text": document.page_content,
+                            "metadata": document.metadata,
+                        }
+                        for number, document in self._documents.items()
+                    ],
+                }
+                _replace(folder / _DOCUMENTS, json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+                for old in folder.glob("index-*.faiss"):
+                    if index is None or old.name != index.name:
+                        old.unlink(missing_ok=True)
+            except OSError as error:
+                raise StoreError(f"The snippets cannot be kept in {str(folder)!r}: {error}.") from error
+
+    @classmethod
+    def load(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """The store that was saved in a folder. Nothing in it is ever executed.
+
+        Args:
+            folder: Where it was saved.
+            embedding: The same as when it was made.
+            **kwargs: As for the class.
+
+        Raises:
+            StoreError: There is none, it is damaged or of another kind, or it was made with other embeddings.
+        """
+        store = cls(embedding, **kwargs)
+        folder = Path(folder).expanduser()
+        if not (folder / _DOCUMENTS).is_file():
+            raise StoreError(f"There are no snippets in {str(folder)!r}. `code-chains index PATH` makes an index.")
+        try:
+            note = json.loads((folder / _DOCUMENTS).read_text("utf-8", "surrogatepass"))
+            if note["format"] != _FORMAT:
+                raise ValueError(f"its format is {note['format']!r}, not {_FORMAT!r}")
+            made_with = note["embedding"]
+            store._read(note, folder)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            raise StoreError(
+                f"The snippets in {str(folder)!r} are damaged or of another kind: {error}. Make the index again."
+            ) from error
+        if made_with != identity(store._embedding):
+            raise StoreError(
+                f"The snippets in {str(folder)!r} were made with the embeddings {made_with!r}, not"
+                f" {identity(store._embedding)!r}. Pass these, or make the index again."
+            )
+        return store
+
+    def _write_index(self, folder: Path) -> Path | None:
+        if self._index is None:
+            return None
+        path = folder / f"index-{uuid.uuid4().hex[:12]}.faiss"
+        _faiss().write_index(self._index, str(path))
+        return path
+
+    def _read(self, note: Mapping[str, Any], folder: Path) -> None:
+        self._documents = {
+            int(one["number"]): Document(page_content=one["text"], metadata=dict(one["metadata"]), id=one["id"])
+            for one in note["snippets"]
+        }
+        self._numbers = {str(document.id): number for number, document in self._documents.items()}
+        self._next = int(note["next"])
+        if note["index"] is not None:
+            path = folder / Path(note["index"]).name
+            if _sha256(path) != note["sha256"]:
+                raise ValueError("its index is not the one that belongs to it")
+            self._index = _faiss().read_index(str(path))
+        if len(self._documents) != len(self) or len(self._numbers) != len(self):
+            raise ValueError("it does not hold as many texts as vectors")
+
+    # -- what is in it ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal) if self._index is not None else 0
+
+    def __repr__(self) -> str:
+        return f"SnippetStore({len(self)} snippets, {identity(self._embedding)})"
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """What makes its vectors."""
+        return self._embedding
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells its content from that of another; it changes with any snippet."""
+        with self._lock:
+            every = sorted(digest(document) for document in self._documents.values())
+        return hashlib.sha256("".join([identity(self._embedding), *every]).encode()).hexdigest()
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The snippets of these ids; those that are not there are left out."""
+        with self._lock:
+            return [_copy(self._documents[self._numbers[one]]) for one in ids if one in self._numbers]
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts; see `add_documents`."""
+        texts = list(texts)
+        if metadatas is not None and len(metadatas) != len(texts):
+            raise InputError(f"There are {len(texts)} texts, but {len(metadatas)} metadatas.")
+        documents = [
+            Document(text, metadata=dict(data))
+            for text, data in zip(texts, metadatas or [dict[str, Any]()] * len(texts), strict=True)
+        ]
+        return self.add_documents(documents, ids=ids, **kwargs)
+
+    def add_documents(self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any) -> list[str]:
+        """Add snippets, and give their ids. One whose id is there already takes its place.
+
+        Args:
+            documents: The snippets; their metadata must be JSON.
+            ids: Their ids; else their own, else one that follows from their content, so that nothing is there twice.
+            **kwargs: Ignored, for other stores' sake.
+
+        Raises:
+            InputError: Something is no JSON, or there are not as many ids as snippets.
+        """
+        if ids is not None and len(ids) != len(documents):
+            raise InputError(f"There are {len(documents)} snippets, but {len(ids)} ids.")
+        checked = [_checked(document, given) for document, given in zip(documents, ids or repeat(None), strict=False)]
+        latest = {str(document.id): document for document in checked}
+        with self._lock:
+            same = {
+                one for one in latest if one in self._numbers and latest[one] == self._documents[self._numbers[one]]
+            }
+        new = [document for one, document in latest.items() if one not in same]
+        vectors = self._vectors([_searched(document) for document in new]) if new else None
+        if vectors is not None:
+            with self._lock:
+                self._put(new, vectors)
+        return [str(document.id) for document in checked]
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Delete the snippets of these ids, or all; those that are not there are no error."""
+        with self._lock:
+            if ids is None:
+                self._documents, self._numbers, self._index = {}, {}, None
+                return True
+            numbers = [self._numbers.pop(one) for one in dict.fromkeys(ids) if one in self._numbers]
+            for number in numbers:
+                del self._documents[number]
+            if numbers:
+                self._index.remove_ids(np.array(numbers, np.int64))
+        return True
+
+    def update(self, folder: str | Path) -> Changes:
+        """Bring the store up to date with a folder: only what changed is embedded, and what is gone is deleted.
+
+        Raises:
+            InputError: There is no such folder, or no code in it.
+        """
+        origin = str(Path(folder).expanduser().resolve())
+        found = {}
+        for snippet in read_folder(folder):
+            snippet.id = f"{hashlib.sha256(origin.encode()).hexdigest()[:8]}/{snippet.id}"
+            snippet.metadata["origin"] = origin
+            found[snippet.id] = snippet
+        with self._lock:
+            before = {str(one.id): one for one in self._documents.values() if one.metadata.get("origin") == origin}
+        gone = [one for one in before if one not in found]
+        changed = [one for one in found.values() if before.get(str(one.id)) != one]
+        self.add_documents(changed)
+        self.delete(gone)
+        updated = sum(str(one.id) in before for one in changed)
+        return Changes(len(changed) - updated, updated, len(gone), len(found) - len(changed))
+
+    def _put(self, documents: list[Document], vectors: Vectors) -> None:
+        if self._index is None:
+            self._index = _flat(vectors.shape[1])
+        if vectors.shape[1] != self._index.d:
+            raise InputError(f"These vectors have {vectors.shape[1]} numbers; those of the store have {self._index.d}.")
+        self.delete([str(document.id) for document in documents])
+        numbers = range(self._next, self._next + len(documents))
+        self._next += len(documents)
+        self._index.add_with_ids(vectors, np.array(numbers, np.int64))
+        self._documents |= dict(zip(numbers, documents, strict=True))
+        self._numbers |= {str(document.id): number for number, document in zip(numbers, documents, strict=True)}
+        if len(self) >= self._approximate_from and not _is_approximate(self._index):
+            self._index = _approximate(self._index, np.array(list(self._documents), np.int64))
+
+    def _vectors(self, texts: list[str]) -> Vectors:
+        if isinstance(self._embedding, OfflineEmbeddings):
+            return self._embedding.documents(
+                texts
+            )  # Of the right length already; a query says which part of them counts.
+        return _units(np.array(self._embedding.embed_documents(texts), np.float32))
+
+    # -- searching ----------------------------------------------------------------------------------------------------
+
+    def similarity_search(self, query: str, k: int = 4, filter: Filter | None = None, **kwargs: Any) -> list[Document]:  # noqa: A002
+        """The snippets nearest to a query, best first.
+
+        Args:
+            query: What is looked for, in any language that the embeddings know.
+            k: How many at most.
+            filter: Metadata they must have, or a function of a document; exact at any rarity.
+            **kwargs: `score_threshold`, the least score.
+        """
+        return [document for document, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        filter: Filter | None = None,  # noqa: A002
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """The same with their scores, from 1 for the same text to about 0."""
+        found = self._search(self._query(query), k, filter)
+        least = -np.inf if score_threshold is None else score_threshold
+        return [(self._document(number), score) for number, score in found if score >= least]
+
+    def similarity_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The snippets nearest to a vector."""
+        vector = np.array(embedding, np.float32)
+        return [self._document(number) for number, _ in self._search(vector, k, filter)]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Snippets that are near to a query and unlike each other.
+
+        Args:
+            query: What is looked for.
+            k: How many at most.
+            fetch_k: Among how many of the nearest they are chosen.
+            lambda_mult: From 0 for the most unlike to 1 for the nearest.
+            filter: As for `similarity_search`.
+            **kwargs: Ignored.
+        """
+        return self._diverse(self._query(query), k, fetch_k, lambda_mult, filter)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The same for a vector."""
+        return self._diverse(np.array(embedding, np.float32), k, fetch_k, lambda_mult, filter)
+
+    def _query(self, query: str) -> Vectors:
+        if isinstance(self._embedding, OfflineEmbeddings):
+            return self._embedding.query(query)
+        vectors: Vectors = _units(np.array(self._embedding.embed_query(query), np.float32))
+        return vectors
+
+    def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[int, float]]:
+        with self._lock:
+            if self._index is None or k < 1:
+                return []
+            if vector.shape != (self._index.d,):
+                raise InputError(f"The vector has {vector.size} numbers; those of the store have {self._index.d}.")
+            numbers = None if allowed is None else [n for n, one in self._documents.items() if _passes(one, allowed)]
+            if numbers == []:
+                return []
+            scores, found = self._index.search(
+                vector[None], min(k, len(self)), params=_parameters(self._index, numbers)
+            )
+        return [(int(number), float(score)) for number, score in zip(found[0], scores[0], strict=True) if number >= 0]
+
+    def _diverse(self, vector: Vectors, k: int, fetch_k: int, weight: float, allowed: Filter | None) -> list[Document]:
+        with self._lock:
+            numbers = [number for number, _ in self._search(vector, max(k, fetch_k), allowed)]
+            vectors = [self._index.reconstruct(number) for number in numbers]
+        chosen = maximal_marginal_relevance(vector, vectors, lambda_mult=weight, k=k) if vectors else []
+        return [self._document(numbers[place]) for place in chosen]
+
+    def _document(self, number: int) -> Document:
+        with self._lock:
+            return _copy(self._documents[number])
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda score: min(1.0, max(0.0, score))
+
+
+def _checked(document: Document, given: str | None) -> Document:
+    try:
+        metadata = json.loads(json.dumps(document.metadata, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"The metadata of a snippet must be JSON: {error}.") from error
+    return Document(document.page_content, metadata=metadata, id=given or document.id or digest(document))
+
+
+def _searched(document: Document) -> str:
+    return str(document.metadata.get("about") or document.page_content)
+
+
+def _copy(document: Document) -> Document:
+    return document.model_copy(deep=True)
+
+
+def _passes(document: Document, allowed: Filter) -> bool:
+    if callable(allowed):
+        return bool(allowed(document))
+    return all(_matches(document.metadata.get(key), wanted) for key, wanted in allowed.items())
+
+
+def _matches(value: object, wanted: object) -> bool:
+    if isinstance(wanted, Collection) and not isinstance(wanted, str | Mapping):
+        return value in wanted or value == wanted
+    return value == wanted
+
+
+def _units(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    units: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return units
+
+
+# -- FAISS ---------------------------------------------------------------------------------------------------------------
+
+
+def _faiss() -> Any:
+    """FAISS, imported on use; its stubs do not know all that it has."""
+    return importlib.import_module("faiss")
+
+
+def _flat(size: int) -> Any:
+    faiss = _faiss()
+    return faiss.IndexIDMap2(faiss.IndexFlatIP(size))
+
+
+def _is_approximate(index: Any) -> bool:
+    return isinstance(index, _faiss().IndexIVFFlat)
+
+
+def _approximate(exact: Any, numbers: Any) -> Any:
+    """An inverted index of the same vectors: as many cells as the root of their number, a tenth of them searched."""
+    faiss = _faiss()
+    vectors = exact.reconstruct_batch(numbers)
+    cells = round(float(np.sqrt(len(vectors))))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(exact.d), exact.d, cells, faiss.METRIC_INNER_PRODUCT)
+    index.train(vectors)
+    index.set_direct_map_type(faiss.DirectMap.Hashtable)
+    index.add_with_ids(vectors, numbers)
+    index.nprobe = max(1, cells // 10)
+    return index
+
+
+def _parameters(index: Any, numbers: Sequence[int] | None) -> Any:
+    """What a search is told about a filter; then all cells are searched, so that nothing is missed."""
+    if numbers is None:
+        return None
+    faiss = _faiss()
+    selector = faiss.IDSelectorBatch(np.array(numbers, np.int64))
+    if _is_approximate(index):
+        return faiss.SearchParametersIVF(sel=selector, nprobe=index.nlist)
+    return faiss.SearchParameters(sel=selector)
+
+
+# -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file so that it is the old one or the new one, whatever happens."""
+    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.new")
+    try:
+        with beside.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+# -- the curated ones ----------------------------------------------------------------------------------------------------
+
+
+def curated_folder() -> Path:
+    """Where the curated snippets lie: in the package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    return next(folder for folder in (package / "curated", package.parent / "snippets") if folder.is_dir())
+
+
+def curated_snippets(embedding: Embeddings | str | None = None) -> SnippetStore:
+    """The store of the curated snippets that come with code_chains, embedded once and then kept in the user's cache."""
+    from filelock import FileLock
+    from platformdirs import user_cache_path
+
+    embedding = resolve_embedding(embedding)
+    documents = read_folder(curated_folder())
+    content = "".join(sorted(digest(document) for document in documents)) + identity(embedding) + _FORMAT
+    folder = user_cache_path("code_chains") / "snippets" / hashlib.sha256(content.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            try:
+                return SnippetStore.load(folder, embedding)
+            except StoreError:
+                store = SnippetStore(embedding)
+                store.add_documents(documents)
+                store.save(folder)
+                return store
+    except OSError:  # A cache that cannot be written to is no reason not to search.
+        store = SnippetStore(embedding)
+        store.add_documents(documents)
+        return store

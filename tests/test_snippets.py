@@ -1,0 +1,268 @@
+"""Snippets that are found again."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import VectorStore
+from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
+
+from code_chains.errors import InputError, StoreError
+from code_chains.snippets import Changes, SnippetStore
+
+
+class Counting(DeterministicFakeEmbedding):
+    """Embeddings that remember what they were asked for."""
+
+    size: int = 32
+    asked: list[str]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked.extend(texts)
+        return super().embed_documents(texts)
+
+
+@pytest.fixture
+def embedding() -> Counting:
+    return Counting(asked=[])
+
+
+class TestAsVectorStore(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self) -> VectorStore:
+        return SnippetStore(self.get_embeddings())
+
+
+class _Searching(BaseRetriever):
+    """The store's retriever, made anew with `k=` as the suite wants it."""
+
+    k: int = 4
+
+    def _get_relevant_documents(self, query: str, **kwargs: Any) -> Any:
+        store = SnippetStore.from_texts([f"print({n})" for n in range(5)], Counting(asked=[]))
+        return store.as_retriever(search_kwargs={"k": kwargs.get("k", self.k)}).invoke(query)
+
+
+class TestAsRetriever(RetrieversIntegrationTests):
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return _Searching
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "print(3)"
+
+
+# -- searching -----------------------------------------------------------------------------------------------------------
+
+
+def numbered(count: int, embedding: Embeddings, **kwargs: Any) -> SnippetStore:
+    texts = [f"print({number})" for number in range(count)]
+    return SnippetStore.from_texts(texts, embedding, [{"even": n % 2 == 0, "n": n} for n in range(count)], **kwargs)
+
+
+def test_the_same_text_scores_one(embedding: Counting) -> None:
+    ((_, score),) = numbered(9, embedding).similarity_search_with_score("print(7)", k=1)
+    assert score == pytest.approx(1)
+
+
+def test_a_threshold_keeps_the_nearest_and_drops_the_far(embedding: Counting) -> None:
+    retriever = numbered(9, embedding).as_retriever(
+        search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.9}
+    )
+    assert [one.page_content for one in retriever.invoke("print(7)")] == ["print(7)"]
+
+
+@pytest.mark.parametrize("approximate_from", [100, 100_000])
+def test_a_filter_finds_what_only_one_of_many_has(embedding: Counting, approximate_from: int) -> None:
+    store = numbered(400, embedding, approximate_from=approximate_from)
+    found = store.similarity_search("print(1)", k=3, filter={"n": 399})
+    assert [one.metadata["n"] for one in found] == [399]
+
+
+def test_a_filter_may_name_several_values_or_be_a_function(embedding: Counting) -> None:
+    store = numbered(9, embedding)
+    named = store.similarity_search("print(1)", k=9, filter={"n": [2, 3]})
+    asked = store.similarity_search("print(1)", k=9, filter=lambda one: one.metadata["n"] in (2, 3))
+    assert {one.metadata["n"] for one in named} == {one.metadata["n"] for one in asked} == {2, 3}
+
+
+def test_approximate_search_finds_nearly_what_exact_search_finds(embedding: Counting) -> None:
+    exact, near = numbered(2000, embedding), numbered(2000, embedding, approximate_from=1000)
+    same = [
+        exact.similarity_search(f"print({n})", k=1) == near.similarity_search(f"print({n})", k=1) for n in range(100)
+    ]
+    assert np.mean(same) > 0.95
+
+
+def test_deleting_and_adding_go_on_in_an_approximate_index(embedding: Counting) -> None:
+    store = numbered(300, embedding, approximate_from=200)
+    gone = store.similarity_search("print(7)", k=1)[0]
+    store.delete([str(gone.id)])
+    store.add_texts(["print('new')"])
+    assert store.similarity_search("print('new')", k=1)[0].page_content == "print('new')"
+    assert gone not in store.similarity_search("print(7)", k=10)
+
+
+def test_diverse_results_leave_out_near_doubles() -> None:
+    class Plain(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [self.embed_query(text) for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return {"a": [1, 0.0], "a2": [1, 0.01], "b": [0.8, 0.6]}[text]
+
+    store = SnippetStore.from_texts(["a", "a2", "b"], Plain())
+    found = store.max_marginal_relevance_search("a", k=2, lambda_mult=0.3)
+    assert [one.page_content for one in found] == ["a", "b"]
+
+
+def test_what_is_found_cannot_change_the_store(embedding: Counting) -> None:
+    store = numbered(1, embedding)
+    store.similarity_search("print(0)")[0].metadata["n"] = "changed"
+    assert store.similarity_search("print(0)")[0].metadata["n"] == 0
+
+
+async def test_asynchronous_search_finds_the_same(embedding: Counting) -> None:
+    store = numbered(9, embedding)
+    assert await store.asimilarity_search("print(3)") == store.similarity_search("print(3)")
+
+
+def test_threads_may_add_while_others_search(embedding: Counting) -> None:
+    store = numbered(50, embedding)
+    threads = [
+        threading.Thread(target=lambda start=start: [store.add_texts([f"{start}-{n}"]) for n in range(20)])
+        for start in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert len(store.similarity_search("print(1)", k=5)) == 5
+    assert len(store) == 50 + 80
+
+
+def test_metadata_that_is_no_json_is_refused_before_anything_is_added(embedding: Counting) -> None:
+    store = numbered(2, embedding)
+    with pytest.raises(InputError, match="JSON"):
+        store.add_texts(["fine", "not"], [{}, {"bad": object()}])
+    assert len(store) == 2
+
+
+def test_embeddings_that_fail_leave_the_store_as_it_was(embedding: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = numbered(2, embedding)
+    monkeypatch.setattr(Counting, "embed_documents", lambda self, texts: [[1.0, 2.0]] * len(texts))
+    with pytest.raises(InputError, match="32"):
+        store.add_texts(["print(0)"], [{"n": "other"}], ids=store.add_texts([]) or ["x"])
+    assert [one.metadata["n"] for one in store.similarity_search("print(0)", k=1)] == [0]
+
+
+# -- keeping -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_saved_is_found_after_loading(embedding: Counting, tmp_path: Path) -> None:
+    store = numbered(20, embedding)
+    store.save(tmp_path)
+    loaded = SnippetStore.load(tmp_path, embedding)
+    assert loaded.similarity_search("print(4)") == store.similarity_search("print(4)")
+
+
+def test_ids_go_on_after_loading(embedding: Counting, tmp_path: Path) -> None:
+    numbered(3, embedding).save(tmp_path)
+    loaded = SnippetStore.load(tmp_path, embedding)
+    loaded.add_texts(["new"])
+    assert len({one.page_content for one in loaded.similarity_search("new", k=9)}) == 4
+
+
+def test_a_folder_holds_an_index_and_json_and_nothing_else(embedding: Counting, tmp_path: Path) -> None:
+    store = numbered(3, embedding)
+    store.save(tmp_path)
+    store.save(tmp_path)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".faiss", ".json"]
+    assert json.loads((tmp_path / "snippets.json").read_text())["snippets"][0]["text"] == "print(0)"
+
+
+@pytest.mark.parametrize("damage", ["json", "index", "format", "missing"])
+def test_a_damaged_index_is_said_to_be_damaged(embedding: Counting, tmp_path: Path, damage: str) -> None:
+    numbered(3, embedding).save(tmp_path)
+    note, index = tmp_path / "snippets.json", next(tmp_path.glob("*.faiss"))
+    if damage == "json":
+        note.write_text(note.read_text()[:-20])
+    elif damage == "format":
+        note.write_text(json.dumps({"format": "something else"}))
+    elif damage == "index":
+        index.write_bytes(index.read_bytes()[:-1] + b"?")
+    else:
+        index.unlink()
+    with pytest.raises(StoreError, match="damaged"):
+        SnippetStore.load(tmp_path, embedding)
+
+
+def test_an_index_of_other_embeddings_is_refused(embedding: Counting, tmp_path: Path) -> None:
+    numbered(3, embedding).save(tmp_path)
+    with pytest.raises(StoreError, match="Counting"):
+        SnippetStore.load(tmp_path, DeterministicFakeEmbedding(size=32))
+
+
+def test_a_folder_without_an_index_is_said_to_have_none(embedding: Counting, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="code-chains index"):
+        SnippetStore.load(tmp_path, embedding)
+
+
+def test_a_save_that_fails_leaves_the_old_one(
+    embedding: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = numbered(3, embedding)
+    store.save(tmp_path)
+    store.add_texts(["new"])
+    monkeypatch.setattr("code_chains.snippets.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(StoreError, match="disk full"):
+        store.save(tmp_path)
+    assert len(SnippetStore.load(tmp_path, embedding)) == 3
+
+
+# -- bringing up to date -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "one.py").write_text('"""Add one."""\nprint(1 + 1)\n')
+    (folder / "two.py").write_text('"""Add two."""\nprint(2 + 2)\n')
+    return folder
+
+
+def test_only_what_changed_is_embedded_again(embedding: Counting, folder: Path) -> None:
+    store = SnippetStore.from_folder(folder, embedding)
+    embedding.asked.clear()
+    (folder / "two.py").write_text('"""Add two twice."""\nprint(2 + 2)\n')
+    (folder / "three.py").write_text('"""Add three."""\nprint(3 + 3)\n')
+    assert store.update(folder) == Changes(added=1, updated=1, unchanged=1)
+    assert sorted(embedding.asked) == ["three. Add three.", "two. Add two twice."]
+
+
+def test_what_is_gone_from_a_folder_goes_from_the_store(embedding: Counting, folder: Path) -> None:
+    store = SnippetStore.from_folder(folder, embedding)
+    store.add_texts(["of no folder"])
+    (folder / "one.py").unlink()
+    assert store.update(folder) == Changes(deleted=1, unchanged=1)
+    assert len(store) == 2
+
+
+def test_the_fingerprint_follows_the_content(embedding: Counting, folder: Path) -> None:
+    store = SnippetStore.from_folder(folder, embedding)
+    before = store.fingerprint
+    assert SnippetStore.from_folder(folder, embedding).fingerprint == before
+    store.delete([str(store.similarity_search("one")[0].id)])
+    assert store.fingerprint != before
