@@ -1,0 +1,15 @@
+"""Wrap a long text to a line width and center it or align it left and right.
+
+Formatting output: textwrap breaks lines between words; ljust, rjust and center pad with spaces.
+"""
+
+import textwrap
+
+text = "Simple things should be simple, and complex things should be possible."
+
+lines = textwrap.wrap(text, width=24)
+print("Lines:", len(lines))
+for line in lines:
+    print("|" + line.center(24) + "|")
+for name, price in [("Tea", 2.5), ("Chocolate cake", 11)]:
+    print(name.ljust(16, ".") + f"{price:.2f}".rjust(8, "."))
