@@ -1,0 +1,17 @@
+"""Add months to a date, staying inside the month: January 31 plus one month is the end of February."""
+
+import calendar
+from datetime import date
+
+
+def add_months(day, months):
+    years, month = divmod(day.month - 1 + months, 12)
+    year, month = day.year + years, month + 1
+    last = calendar.monthrange(year, month)[1]
+    return date(year, month, min(day.day, last))
+
+
+start = date(2024, 1, 31)
+print("One month later:", add_months(start, 1))
+print("Twelve months later:", add_months(start, 12))
+print("Two months earlier:", add_months(start, -2))

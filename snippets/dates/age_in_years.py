@@ -1,0 +1,13 @@
+"""Calculate someone's age in full years from the date of birth, on a given day."""
+
+from datetime import date
+
+
+def age_on(birthday, day):
+    had_birthday = (day.month, day.day) >= (birthday.month, birthday.day)
+    return day.year - birthday.year - (0 if had_birthday else 1)
+
+
+birthday = date(1990, 6, 15)
+for day in [date(2024, 6, 14), date(2024, 6, 15)]:
+    print(f"Born {birthday}, age on {day}: {age_on(birthday, day)}")
