@@ -1,0 +1,14 @@
+"""Apply Bayes' theorem: how likely is a disease after a positive test?
+
+Conditional probability from a base rate, the sensitivity of a test and its rate of false positives.
+"""
+
+
+def probability_if_positive(base_rate, sensitivity, false_positives):
+    sick_and_positive = base_rate * sensitivity
+    healthy_and_positive = (1 - base_rate) * false_positives
+    return sick_and_positive / (sick_and_positive + healthy_and_positive)
+
+
+chance = probability_if_positive(base_rate=0.01, sensitivity=0.90, false_positives=0.09)
+print(f"Probability of being sick after a positive test: {chance:.1%}")
