@@ -1,0 +1,12 @@
+"""Decide whether an investment pays off by its net present value (NPV), discounting cash flows."""
+
+
+def net_present_value(rate, cash_flows):
+    """The first cash flow is today, each other one a year later."""
+    return sum(flow / (1 + rate) ** year for year, flow in enumerate(cash_flows))
+
+
+cash_flows = [-1000, 300, 400, 500]
+for rate in [0.05, 0.10]:
+    value = net_present_value(rate, cash_flows)
+    print(f"Net present value at {rate:.0%}: {value:.2f}, so {'invest' if value > 0 else 'do not invest'}")
