@@ -1,0 +1,14 @@
+"""Read a CSV file and add up a column, with its average, smallest and largest value."""
+
+import csv
+from pathlib import Path
+
+Path("orders.csv").write_text("product,amount\npen,12.50\nbook,30.00\nlamp,47.50\n")
+
+with open("orders.csv", newline="") as file:
+    amounts = [float(row["amount"]) for row in csv.DictReader(file)]
+
+print("Rows:", len(amounts))
+print("Total amount:", sum(amounts))
+print("Average amount:", sum(amounts) / len(amounts))
+print("Smallest and largest:", min(amounts), max(amounts))
