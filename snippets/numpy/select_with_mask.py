@@ -1,0 +1,10 @@
+"""Select and replace elements of a numpy array by a condition, with a boolean mask and where."""
+
+import numpy as np
+
+readings = np.array([3, -1, 7, -5, 10])
+
+print("Positive readings:", readings[readings > 0].tolist())
+print("Number of negative readings:", int((readings < 0).sum()))
+print("Positions of negative readings:", np.flatnonzero(readings < 0).tolist())
+print("Negative replaced by zero:", np.where(readings < 0, 0, readings).tolist())
