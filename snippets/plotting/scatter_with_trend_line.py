@@ -1,0 +1,17 @@
+"""Make a scatter plot of two variables and draw the trend line (regression) through the points."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+hours = np.array([1, 2, 3, 4, 5, 6])
+marks = np.array([52, 57, 61, 70, 74, 80])
+
+slope, intercept = np.polyfit(hours, marks, 1)
+plt.scatter(hours, marks, label="students")
+plt.plot(hours, slope * hours + intercept, color="orange", label=f"{slope:.1f} x + {intercept:.1f}")
+plt.title("Marks by hours of study")
+plt.xlabel("Hours of study")
+plt.ylabel("Mark")
+plt.legend()
+print(f"Each hour of study adds about {slope:.1f} marks")
+plt.show()

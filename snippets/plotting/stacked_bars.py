@@ -1,0 +1,16 @@
+"""Stack bars on top of each other to show how parts make up a total, such as energy by source."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+energy = pd.DataFrame(
+    {"coal": [50, 40, 25], "gas": [30, 30, 30], "wind": [20, 35, 55]},
+    index=["2010", "2015", "2020"],
+)
+
+energy.plot.bar(stacked=True, rot=0)
+plt.title("Energy by source")
+plt.xlabel("Year")
+plt.ylabel("Terawatt hours")
+print("Total per year:", energy.sum(axis=1).to_dict())
+plt.show()
