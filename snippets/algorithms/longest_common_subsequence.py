@@ -1,0 +1,19 @@
+"""Find the longest common subsequence of two strings, letters that appear in both in the same order."""
+
+from functools import cache
+
+
+def common_subsequence(first, second):
+    @cache
+    def longest(i, j):
+        if i == len(first) or j == len(second):
+            return ""
+        if first[i] == second[j]:
+            return first[i] + longest(i + 1, j + 1)
+        return max(longest(i + 1, j), longest(i, j + 1), key=len)
+
+    return longest(0, 0)
+
+
+common = common_subsequence("AGGTAB", "GXTXAYB")
+print(f"Longest common subsequence: {common} (length {len(common)})")
