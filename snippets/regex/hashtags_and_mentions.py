@@ -1,0 +1,15 @@
+"""Find the hashtags and @mentions in social media posts and count the most used tags."""
+
+import re
+from collections import Counter
+
+posts = [
+    "Great talk by @ann_lee at #PyCon!",
+    "Learning #python with @bob and @ann_lee #pycon",
+    "Rainy day #nofilter",
+]
+
+tags = Counter(tag.lower() for post in posts for tag in re.findall(r"#(\w+)", post))
+mentions = sorted({name for post in posts for name in re.findall(r"@(\w+)", post)})
+print("Most used tag:", tags.most_common(1)[0])
+print("People mentioned:", mentions)
