@@ -1,0 +1,20 @@
+"""Tidy up a folder by moving files into subfolders according to their type."""
+
+import shutil
+from pathlib import Path
+
+KINDS = {".jpg": "images", ".png": "images", ".pdf": "documents", ".txt": "documents"}
+
+folder = Path("inbox")
+folder.mkdir(exist_ok=True)
+for name in ["cat.jpg", "logo.png", "bill.pdf", "todo.txt", "data.bin"]:
+    (folder / name).touch()
+
+for path in sorted(folder.iterdir()):
+    if path.is_file():
+        target = folder / KINDS.get(path.suffix, "other")
+        target.mkdir(exist_ok=True)
+        shutil.move(path, target / path.name)
+
+for path in sorted(folder.rglob("*.*")):
+    print("Moved to", path.relative_to(folder).as_posix())

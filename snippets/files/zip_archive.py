@@ -1,0 +1,18 @@
+"""Create a zip archive of several files, list what is inside and extract one of them."""
+
+import zipfile
+from pathlib import Path
+
+for name in ["january", "february"]:
+    Path(f"{name}.txt").write_text(f"Report of {name}. " * 100)
+
+with zipfile.ZipFile("reports.zip", "w", compression=zipfile.ZIP_DEFLATED) as archive:
+    for name in ["january.txt", "february.txt"]:
+        archive.write(name)
+
+with zipfile.ZipFile("reports.zip") as archive:
+    print("In the archive:", archive.namelist())
+    for member in archive.infolist():
+        print(f"{member.filename}: {member.file_size} bytes, packed smaller: {member.compress_size < member.file_size}")
+    archive.extract("january.txt", path="unpacked")
+print("Extracted:", Path("unpacked/january.txt").read_text()[:18])
