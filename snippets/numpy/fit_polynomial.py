@@ -7,6 +7,6 @@ y = np.array([6, 2, 0, 0, 2])
 
 curve = np.polynomial.Polynomial.fit(x, y, deg=2).convert()
 constant, linear, square = curve.coef.round(6)
-print(f"Fitted curve: {square}x² + {linear}x + {constant}")
+print(f"Fitted curve: {square}x² {linear:+}x {constant:+}")
 print("Roots:", curve.roots().round(4).tolist())
 print("Value at x = 5:", round(curve(5), 4))

@@ -1,4 +1,4 @@
-"""Apply Bayes' theorem: how likely is a disease after a positive test?
+"""Apply Bayes' theorem to find how likely a disease is after a positive test.
 
 Conditional probability from a base rate, the sensitivity of a test and its rate of false positives.
 """
