@@ -15,13 +15,17 @@ if TYPE_CHECKING:
         GenerateChain,
         InterpretChain,
         JudgeChain,
+        LanguageChain,
+        LearnChain,
         Piece,
         PlanChain,
         RepairChain,
+        RetrieveChain,
         SampleChain,
         Sequence,
         StepsChain,
         Transform,
+        TranslateChain,
         ValidateChain,
         WriteTestsChain,
     )
@@ -33,11 +37,14 @@ if TYPE_CHECKING:
         ExecutorError,
         InputError,
         IsolationError,
+        StoreError,
         WeightsError,
     )
     from code_chains.executors import Limits, SandboxExecutor
     from code_chains.extraction import extract_code
     from code_chains.factory import CodeChain, create_code_chain
+    from code_chains.language import detect_language
+    from code_chains.snippets import SnippetStore
     from code_chains.state import Execution, Problem, Verdict
 
 __version__ = "0.1.0"
@@ -48,6 +55,13 @@ _HOMES = {
     "Budget": "budget",
     "BudgetError": "errors",
     "JudgeChain": "chains",
+    "LanguageChain": "chains",
+    "LearnChain": "chains",
+    "RetrieveChain": "chains",
+    "SnippetStore": "snippets",
+    "StoreError": "errors",
+    "TranslateChain": "chains",
+    "detect_language": "language",
     "PlanChain": "chains",
     "SampleChain": "chains",
     "StepsChain": "chains",
@@ -96,21 +110,28 @@ __all__ = [
     "InterpretChain",
     "IsolationError",
     "JudgeChain",
+    "LanguageChain",
+    "LearnChain",
     "Limits",
     "Piece",
     "PlanChain",
     "Problem",
     "RepairChain",
+    "RetrieveChain",
     "SampleChain",
     "SandboxExecutor",
     "Sequence",
+    "SnippetStore",
     "StepsChain",
+    "StoreError",
     "Transform",
+    "TranslateChain",
     "ValidateChain",
     "Verdict",
     "WeightsError",
     "WriteTestsChain",
     "create_code_chain",
+    "detect_language",
     "extract_code",
 ]
 

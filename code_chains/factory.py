@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence as Several
+from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import LanguageModelInput
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
+from langchain_core.vectorstores import VectorStore
 
 from code_chains.budget import Budget, find_budgets
 from code_chains.chains import (
@@ -18,12 +21,16 @@ from code_chains.chains import (
     GenerateChain,
     InterpretChain,
     JudgeChain,
+    LanguageChain,
+    LearnChain,
     Piece,
     PlanChain,
     RepairChain,
+    RetrieveChain,
     SampleChain,
     Sequence,
     StepsChain,
+    TranslateChain,
     ValidateChain,
     WriteTestsChain,
 )
@@ -37,19 +44,21 @@ from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.base import Closing
 from code_chains.models import for_code, resolve_model
+from code_chains.snippets import SnippetStore, curated_snippets
 from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain", "create_code_chain"]
 
 Plan = bool | Literal["auto"]
+Snippets = bool | str | Path | VectorStore | BaseRetriever
 
 
 class CodeChain(Sequence, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the story of its answer out.
 
-    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `session`, `context` and `history`. Adds
-    `code`, `problems`, `execution`, `output`, `verdict`, `attempts`, `stop_reason`, `answer` (unless it was made with
-    `interpret=False`) and `usage`.
+    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context` and
+    `history`. Adds `language`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`, `stop_reason`, `answer`
+    (unless it was made with `interpret=False`) and `usage`; `sources`, `translation` and `learned` where it was asked to.
 
     It is a context manager: leaving it closes the executor that was made for it.
     """
@@ -118,7 +127,11 @@ def create_code_chain(
     judge: bool | Runnable[LanguageModelInput, Any] = False,
     write_tests: bool = False,
     plan: Plan = False,
+    snippets: Snippets = False,
+    learn: bool = False,
     budget: Budget | None = None,
+    language: str = "auto",
+    translate: bool = False,
     interpret: bool = True,
     memory: Memory | None = None,
     base_url: str | None = None,
@@ -140,7 +153,12 @@ def create_code_chain(
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
         plan: Whether a task is done in steps, in one session: `"auto"` where it says that one thing comes after another,
             True where the model thinks so.
+        snippets: Examples to show to the model: True for the curated ones that come with the package, a folder of yours, a
+            `SnippetStore`, or any LangChain vector store or retriever.
+        learn: Whether programs that tests have verified become snippets themselves, in the store that is given.
         budget: Limits on what is spent, shared by all that this chain does.
+        language: What answers and labels of plots are written in: `"auto"` for the question's language, or e.g. `"es"`.
+        translate: Whether a model translates questions into English first, for models that know it best.
         interpret: Whether a model tells the answer in words.
         memory: A classic LangChain memory; what it loads as `history` is shown to the model.
         base_url: Address of an OpenAI-compatible server that has the model.
@@ -200,9 +218,16 @@ def create_code_chain(
             when="always" if plan is True else "auto",
             evaluate=EvaluateChain(executor=place),
         )
+    store = _resolve_snippets(snippets)
+    if learn and not isinstance(store, SnippetStore):
+        raise ConfigurationError("learn", learn, "it with snippets= a SnippetStore, or a folder, in which to keep them")
     stages: list[Chain] = [
+        LanguageChain(language),
+        *([TranslateChain(model=chat)] if translate else []),
+        *([RetrieveChain(store)] if store is not None else []),
         *([WriteTestsChain(model=for_code(chat), validate_tests=validate)] if write_tests else []),
         solve,
+        *([LearnChain(store=store)] if learn and isinstance(store, SnippetStore) else []),
     ]
     added = [key for stage in stages for key in stage.output_keys]
     if interpret:
@@ -232,6 +257,18 @@ def _check_arguments(*, memory: object, budget: object, plan: object, approve: o
         raise ConfigurationError("plan", plan, 'True, False or "auto"')
     if approve is not None and not callable(approve):
         raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
+
+
+def _resolve_snippets(snippets: object) -> VectorStore | BaseRetriever | None:
+    if snippets is False or snippets is None:
+        return None
+    if snippets is True:
+        return curated_snippets()
+    if isinstance(snippets, str | Path):
+        return SnippetStore.open(snippets)
+    if isinstance(snippets, VectorStore | BaseRetriever):
+        return snippets
+    raise ConfigurationError("snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever")
 
 
 def _generate(model: Runnable[LanguageModelInput, Any], place: Executor) -> GenerateChain:

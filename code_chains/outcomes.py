@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Outcome", "group", "ungrounded"]
+__all__ = ["Outcome", "group", "ungrounded", "untold"]
 
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
@@ -15,6 +16,7 @@ _TOKEN = re.compile(
     rf"(?P<number>{_NUMBER.pattern})|(?P<word>(?<![\w.])-?[^\W\d]\w*(?:[.'-]\w+)*|\w[\w.'-]*\w|\w)"
     r"|(?P<sign>[^\w\s.,;:!?'\"()\[\]{}=|`_<>-]+)"
 )
+_BESIDE = re.compile(r"(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)")
 _LABEL = re.compile(r"^[^:=\n]*?[:=]\s+(?=\S)")
 _TOLD = re.compile(r"^.*\b(?:is|are|was|were|equals|ist|sind|es|son|est|sont)\b\s+(?=\S)", re.IGNORECASE)
 _FILLER = frozenset(
@@ -30,6 +32,7 @@ _TURNING = frozenset(
 """Words that make it another outcome, wherever they stand."""
 _ITEM = re.compile(r"^\s*\d{1,2}[.)]\s", re.MULTILINE)
 _COMMAS = str.maketrans(",.", ".,")
+_FEW = 3
 _MOST = 10_000
 
 
@@ -181,10 +184,33 @@ def ungrounded(answer: str, *sources: str) -> list[str]:
         >>> ungrounded("It is 2.67, not 3.", "Mean: 2.6666666")
         ['3']
     """
-    known = [_Number(text).value for source in sources for text in _NUMBER.findall(source)[:_MOST]]
-    answer = _ITEM.sub("", answer)
+    known = [_Number(text).value for source in sources for text in _NUMBER.findall(_spaced(source))[:_MOST]]
+    answer = _ITEM.sub("", _spaced(answer))
     readings = (answer, answer.translate(_COMMAS))  # In half of the world a comma is what a point is in the other.
     return min((_unknown(reading, known) for reading in readings), key=len)
+
+
+def untold(answer: str, output: str) -> bool:
+    """Whether an output has a few numbers, and an answer tells none of them.
+
+    Example:
+        >>> untold("What is the sum?", "Sum: 15")
+        True
+    """
+    known = {_Number(text).value for text in _NUMBER.findall(_spaced(output))[:_MOST]}
+    if not 0 < len(known) <= _FEW:
+        return False
+    spaced = _spaced(answer)
+    numbers = [_Number(text) for reading in (spaced, spaced.translate(_COMMAS)) for text in _NUMBER.findall(reading)]
+    return not any(_stands(number, list(known), percent=True) for number in numbers)
+
+
+def _spaced(text: str) -> str:
+    """Text whose digits are those of English, apart from letters of scripts that put no space beside them."""
+    digits = {
+        ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if not sign.isascii() and sign.isdecimal()
+    }
+    return _BESIDE.sub(" ", text.translate({**digits, ord("٫"): ".", ord("٬"): ","}))
 
 
 def _unknown(answer: str, known: Sequence[float]) -> list[str]:

@@ -71,6 +71,8 @@ class SnippetStore(VectorStore):
         self._next = 0
         self._index: Any = None
         self._lock = threading.RLock()
+        self.folder: Path | None = None
+        """Where it was last saved or loaded."""
 
     # -- making and keeping one ---------------------------------------------------------------------------------------
 
@@ -99,6 +101,17 @@ class SnippetStore(VectorStore):
         store = cls(embedding, **kwargs)
         store.update(folder)
         return store
+
+    @classmethod
+    def open(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """The store that was saved in a folder, or else a store of the code in it.
+
+        Raises:
+            InputError: There is no such folder, or neither in it.
+            StoreError: What was saved there cannot be loaded.
+        """
+        saved = (Path(folder).expanduser() / _DOCUMENTS).is_file()
+        return cls.load(folder, embedding, **kwargs) if saved else cls.from_folder(folder, embedding, **kwargs)
 
     @classmethod
     def from_files(cls, paths: Iterable[str | Path], embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
@@ -138,6 +151,7 @@ class SnippetStore(VectorStore):
                 for old in folder.glob("index-*.faiss"):
                     if index is None or old.name != index.name:
                         old.unlink(missing_ok=True)
+                self.folder = folder
             except OSError as error:
                 raise StoreError(f"The snippets cannot be kept in {str(folder)!r}: {error}.") from error
 
@@ -172,6 +186,7 @@ class SnippetStore(VectorStore):
                 f"The snippets in {str(folder)!r} were made with the embeddings {made_with!r}, not"
                 f" {identity(store._embedding)!r}. Pass these, or make the index again."
             )
+        store.folder = folder
         return store
 
     def _write_index(self, folder: Path) -> Path | None:

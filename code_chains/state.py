@@ -22,6 +22,7 @@ __all__ = [
     "Isolation",
     "Level",
     "Problem",
+    "Source",
     "Status",
     "StopReason",
     "Usage",
@@ -288,6 +289,19 @@ class Attempt(Record):
 
 
 @dataclass(frozen=True)
+class Source(Record):
+    """An example that was shown to the model.
+
+    Attributes:
+        name: Where it is from: a file, or the name of a snippet.
+        about: What it shows.
+    """
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
 class Usage(Record):
     """What was spent on models.
 
@@ -318,7 +332,10 @@ class CodeState(TypedDict, total=False):
         tests: Python source, usually `assert` statements, that a program must pass; it cannot reach them.
         examples: Pairs of arguments and result that a function of the program must give.
         session: An open session of the executor, in which programs run; those that fail leave no trace in it.
+        language: ISO 639-1 code of the language that answers come in.
+        translation: The question in English; empty where it is in English, or was not translated.
         context: Text that may help to write the program; untrusted.
+        sources: Where examples in the context are from.
         history: Earlier turns of the conversation, as text.
         earlier: Programs and outputs of the steps of a plan that are done.
         feedback: What was wrong with the program in `failed_code`.
@@ -336,6 +353,7 @@ class CodeState(TypedDict, total=False):
         attempts: The story of all attempts.
         stop_reason: Why work on the question ended.
         answer: The answer in words.
+        learned: Id of the snippet that the program became; None if it did not.
         usage: What was spent on models.
     """
 
@@ -345,7 +363,10 @@ class CodeState(TypedDict, total=False):
     tests: str
     examples: Sequence[Any]
     session: Any
+    language: str
+    translation: str
     context: str
+    sources: tuple[Source, ...]
     history: str
     earlier: str
     feedback: str
@@ -363,6 +384,7 @@ class CodeState(TypedDict, total=False):
     attempts: list[Attempt]
     stop_reason: StopReason
     answer: str
+    learned: str | None
     usage: Usage
 
 

@@ -42,7 +42,7 @@ def test_a_question_gets_code_output_verdict_and_answer(chain: CodeChain) -> Non
 
 def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
     keys = [next(iter(chunk)) for chunk in chain.stream({"query": QUESTION})]
-    assert keys[:4] == ["query", "attempts", "code", "answer"]
+    assert keys[:5] == ["query", "language", "attempts", "code", "answer"]
     assert keys[-1] == "usage"
 
 
@@ -56,7 +56,7 @@ async def test_all_ways_give_the_same(chain: CodeChain) -> None:
 
 async def test_every_stage_is_an_event_by_its_name(chain: CodeChain) -> None:
     events = [event async for event in chain.astream_events(QUESTION, version="v2")]
-    stages = ["code_chain", "repair", "attempt", "generate", "validate", "execute", "evaluate", "interpret"]
+    stages = ["code_chain", "language", "repair", "attempt", "generate", "validate", "execute", "evaluate", "interpret"]
     assert [event["name"] for event in events if event["event"] == "on_chain_start"] == stages
     assert events[-1]["name"] == "code_chain"
 

@@ -7,10 +7,14 @@ from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
 from code_chains.chains.interpret import InterpretChain
 from code_chains.chains.judge import JudgeChain
+from code_chains.chains.language import LanguageChain
+from code_chains.chains.learn import LearnChain
 from code_chains.chains.plan import PlanChain
 from code_chains.chains.repair import RepairChain
+from code_chains.chains.retrieve import RetrieveChain
 from code_chains.chains.sample import SampleChain
 from code_chains.chains.steps import StepsChain
+from code_chains.chains.translate import TranslateChain
 from code_chains.chains.validate import ApprovalRequest, ValidateChain
 from code_chains.chains.write_tests import WriteTestsChain
 
@@ -22,13 +26,17 @@ __all__ = [
     "GenerateChain",
     "InterpretChain",
     "JudgeChain",
+    "LanguageChain",
+    "LearnChain",
     "Piece",
     "PlanChain",
     "RepairChain",
+    "RetrieveChain",
     "SampleChain",
     "Sequence",
     "StepsChain",
     "Transform",
+    "TranslateChain",
     "ValidateChain",
     "WriteTestsChain",
 ]

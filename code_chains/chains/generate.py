@@ -1,4 +1,4 @@
-"""query, (files, variables, tests, examples, context, history, feedback, failed_code, variation) -> code, finish_reason."""
+"""query, (files, variables, tests, context, history, language, feedback …) -> code, finish_reason."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from code_chains.errors import InputError
 from code_chains.expectations import expect
 from code_chains.extraction import extract_code, extract_fenced
 from code_chains.inputs import check_query, fenced, told
+from code_chains.language import LANGUAGES
 from code_chains.sampling import chat_model, varied
 
-__all__ = ["EXAMPLES", "GENERATE_PROMPT", "GENERATE_PROMPTS", "GenerateChain", "finish_reason", "reply_text"]
+__all__ = ["EXAMPLES", "GENERATE_PROMPT", "GENERATE_PROMPTS", "GenerateChain", "finish_reason", "plain", "reply_text"]
 
 GENERATE_PROMPT = """\
 You answer questions by writing one complete Python 3 program whose output is the answer.
@@ -65,9 +66,10 @@ _ALWAYS_SAY = ("openai-chat", "azure-openai-chat")
 class GenerateChain(Piece):
     r"""Asks a model for a program.
 
-    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `context`, `history`, `feedback`,
-    `failed_code` and `variation`. Adds `code`, the program (empty if the reply held none or was cut), and `finish_reason`:
-    `stop`, `length` or `missing`. Of tests the model sees the first, of examples one or two, but not all.
+    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `language`, `translation`, `context`,
+    `history`, `feedback`, `failed_code` and `variation`. Adds `code`, the program (empty if the reply held none or was
+    cut), and `finish_reason`: `stop`, `length` or `missing`. Of tests the model sees the first, of examples one or two, but
+    not all.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -101,6 +103,8 @@ class GenerateChain(Piece):
             "variables",
             "tests",
             "examples",
+            "language",
+            "translation",
             "context",
             "history",
             "earlier",
@@ -127,7 +131,7 @@ class GenerateChain(Piece):
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, examples, the question with what is there, and what went wrong before."""
-        messages: list[BaseMessage] = [SystemMessage(self.prompt)]
+        messages: list[BaseMessage] = [SystemMessage(self.prompt + _speaking(values.get("language")))]
         for question, program in self.examples:
             messages += [HumanMessage(question), AIMessage(fenced(program, self.language))]
         messages.append(HumanMessage("\n\n".join(_question(values))))
@@ -142,16 +146,24 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     query = check_query(values["query"])
     expected = expect(values.get("tests"), values.get("examples"))
     return [
-        *([f"The conversation so far:\n{fenced(_plain('history', values))}"] if values.get("history") else []),
-        *([f"This may help:\n{fenced(_plain('context', values))}"] if values.get("context") else []),
+        *([f"The conversation so far:\n{fenced(plain('history', values))}"] if values.get("history") else []),
+        *([f"This may help:\n{fenced(plain('context', values))}"] if values.get("context") else []),
         *([f"{_EARLIER}\n{fenced(str(values['earlier']))}"] if values.get("earlier") else []),
         *told(values),
         query,
+        *([f"In English: {values['translation']}"] if values.get("translation") else []),
         *([expected.told()] if expected else []),
     ]
 
 
-def _plain(key: str, values: Mapping[str, Any]) -> str:
+def _speaking(language: str | None) -> str:
+    """The rule in which language a program speaks to people; none where that goes without saying."""
+    if language is None or language == "en":
+        return ""
+    return f"\n- The question is in {LANGUAGES.get(language, language)}: so are words that are printed and labels of plots."
+
+
+def plain(key: str, values: Mapping[str, Any]) -> str:
     """History and context as text: messages and documents are what memories and retrievers give."""
     value = values[key]
     several = value if isinstance(value, Sequence) else ()

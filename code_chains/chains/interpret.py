@@ -1,4 +1,4 @@
-"""query, output, (verdict, attempts) -> answer."""
+"""query, output, (verdict, attempts, language) -> answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from code_chains.chains.base import Call, Config, Piece, Program, State
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
-from code_chains.outcomes import ungrounded
+from code_chains.language import LANGUAGES
+from code_chains.outcomes import ungrounded, untold
+from code_chains.phrases import phrases
 from code_chains.state import Verdict
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
@@ -37,8 +39,9 @@ _LONGEST_REASON, _LONGEST_QUOTE = 300, 500
 class InterpretChain(Piece):
     """Tells what came out, as an answer in words. Streams `answer`.
 
-    The model is told how the outcome was checked. Where the verdict is that there is no answer, it says so and why; no model
-    is asked to dress that up. Where an answer has a number that the program did not print, the output is told, too.
+    The model is told how the outcome was checked, and in which `language` to answer. Where the verdict is that there is no
+    answer, it is said so and why, in that language; no model is asked to dress that up. Where an answer has a number that
+    the program did not print, the output is told, too.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -62,8 +65,8 @@ class InterpretChain(Piece):
 
     @property
     def optional_keys(self) -> list[str]:
-        """It says how sure that is."""
-        return ["verdict", "attempts"]
+        """It says how sure that is, in this language."""
+        return ["verdict", "attempts", "language"]
 
     @property
     def output_keys(self) -> list[str]:
@@ -71,7 +74,7 @@ class InterpretChain(Piece):
         return ["answer"]
 
     def _program(self, values: State, config: Config) -> Program:
-        verdict = values.get("verdict")
+        verdict, said = values.get("verdict"), phrases(values.get("language"))
         if verdict is not None and not verdict.ok:
             yield {"answer": _apology(values)}
             return
@@ -80,15 +83,17 @@ class InterpretChain(Piece):
             reply = yield Call(self.model, self.messages(values), config, aloud)
         except BudgetError as error:
             begun = " …\n" if aloud.told else ""
-            yield {"answer": f"{begun}{values['output']}\n({error} The output is not told in words.)"}
+            yield {"answer": f"{begun}{values['output']}\n({error} {said.untold})"}
             return
         output = str(values["output"])
         if not aloud.told.strip():
             yield {"answer": output}  # A model with nothing to say must not hide the result.
         elif finish_reason(reply, self.model) != "stop":
-            yield {"answer": " … (the model's answer was cut off here)"}
-        elif ungrounded(aloud.told, output, str(values["query"]), verdict.reason if verdict else ""):
-            yield {"answer": f"\n\n(The program's own words: {shortened(output, _LONGEST_QUOTE)})"}
+            yield {"answer": f" … ({said.cut})"}
+        elif untold(aloud.told, output) or ungrounded(
+            aloud.told, output, str(values["query"]), verdict.reason if verdict else ""
+        ):
+            yield {"answer": f"\n\n({said.own_words.format(output=shortened(output, _LONGEST_QUOTE))})"}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""
@@ -97,6 +102,8 @@ class InterpretChain(Piece):
         verdict: Verdict | None = values.get("verdict")
         if verdict is not None and verdict.by != "none":
             question += f"\n\nHow it was checked ({verdict.status}):\n{fenced(verdict.reason)}"
+        if language := values.get("language"):
+            question += f"\n\nAnswer in {LANGUAGES.get(language, language)}."
         return [SystemMessage(self.prompt), HumanMessage(_EXAMPLE[0]), AIMessage(_EXAMPLE[1]), HumanMessage(question)]
 
 
@@ -131,5 +138,4 @@ def _apology(values: Mapping[str, Any]) -> str:
     count = len(values.get("attempts") or [None])
     reason = " ".join(values["verdict"].reason.split())
     reason = reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…"
-    tries = "one attempt" if count == 1 else f"{count} attempts"
-    return f"I could not answer this. After {tries} there was no program that worked: {reason}"
+    return phrases(values.get("language")).unanswered.format(attempts=count, reason=reason)

@@ -1,0 +1,64 @@
+"""query, (language, history) -> language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+
+from code_chains.chains.base import Config, Do, Piece, Program, State
+from code_chains.inputs import check_query
+from code_chains.language import check_language, detect_language
+
+__all__ = ["LanguageChain"]
+
+
+class LanguageChain(Piece):
+    """Finds the language of a question, so that the answer and the labels of plots come in it. No model is asked.
+
+    A question too short to tell is taken to be in the language of the conversation.
+
+    Args:
+        language: `"auto"`, or the language of all answers, e.g. `"es"`.
+
+    Example:
+        >>> LanguageChain().invoke({"query": "¿Cuál es la suma de los números del 1 al 5?"})["language"]
+        'es'
+    """
+
+    name: str | None = "language"
+    language: str = "auto"
+
+    def __init__(self, language: str = "auto", **kwargs: Any) -> None:
+        super().__init__(**{"language": check_language(language), **kwargs})
+
+    @property
+    def input_keys(self) -> list[str]:
+        """It needs the question."""
+        return ["query"]
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """A language that is given stands."""
+        return ["language", "history"]
+
+    @property
+    def output_keys(self) -> list[str]:
+        """It adds the language."""
+        return ["language"]
+
+    def _program(self, values: State, config: Config) -> Program:
+        yield {"language": (yield Do(self._find, values, config))}
+
+    def _find(self, values: State) -> str:
+        given = check_language(values.get("language") or self.language)
+        if given != "auto":
+            return given
+        before = _last_question(values.get("history"))
+        return detect_language(check_query(values["query"]), default=detect_language(before) if before else "en")
+
+
+def _last_question(history: object) -> str:
+    messages = history if isinstance(history, Sequence) else ()
+    return next((str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage)), "")

@@ -1,0 +1,73 @@
+"""query, code, verdict -> learned."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from datetime import UTC, datetime
+
+from langchain_core.documents import Document
+
+from code_chains.chains.base import Config, Do, Piece, Program, State
+from code_chains.parsing import parse
+from code_chains.snippets import SnippetStore
+from code_chains.state import Verdict
+
+__all__ = ["LearnChain"]
+
+
+class LearnChain(Piece):
+    """Keeps the program of a verified answer as a snippet, so that the next question like it finds an example.
+
+    Only what tests have verified is kept, and nothing twice: a program that is there already, but for its spaces and
+    comments, is left as it is. Adds `learned`: the id of the new snippet, or None. The snippet says where it comes from:
+    the question, the verdict and the time.
+
+    Args:
+        store: Where it is kept. A store that was loaded from a folder is saved there again.
+    """
+
+    name: str | None = "learn"
+    store: SnippetStore
+
+    @property
+    def input_keys(self) -> list[str]:
+        """It needs an answer with its verdict."""
+        return ["query", "code", "verdict"]
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """It is found by its English words, too."""
+        return ["translation"]
+
+    @property
+    def output_keys(self) -> list[str]:
+        """It says what was learned."""
+        return ["learned"]
+
+    def _program(self, values: State, config: Config) -> Program:
+        verdict: Verdict = values["verdict"]
+        yield {"learned": (yield Do(self._keep, values, config)) if verdict.status == "verified" else None}
+
+    def _keep(self, values: State) -> str | None:
+        code, query = values["code"], " ".join(str(values.get("translation") or values["query"]).split())
+        name = f"learned/{_shape(code)}"
+        if self.store.get_by_ids([name]):
+            return None
+        metadata = {
+            "source": "learned",
+            "about": query,
+            "language": "python",
+            "verdict": values["verdict"].to_dict(),
+            "learned": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        self.store.add_documents([Document(code, metadata=metadata, id=name)])
+        if self.store.folder is not None:
+            self.store.save(self.store.folder)
+        return name
+
+
+def _shape(code: str) -> str:
+    """What two programs share that differ in spaces and comments alone."""
+    tree = parse(code)
+    return hashlib.sha256((ast.dump(tree) if tree else code).encode("utf-8", "replace")).hexdigest()[:16]

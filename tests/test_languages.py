@@ -1,0 +1,143 @@
+"""Questions and answers in the user's language."""
+
+from __future__ import annotations
+
+from string import Formatter
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from code_chains import GenerateChain, InterpretChain, LanguageChain, TranslateChain, create_code_chain
+from code_chains.errors import ConfigurationError
+from code_chains.language import LANGUAGES, detect_language
+from code_chains.outcomes import ungrounded, untold
+from code_chains.phrases import PHRASES
+from code_chains.state import Verdict
+from code_chains.testing import ScriptedModel, asks_for_code
+
+SUMS = {
+    "ar": "ما هو مجموع الأعداد من 1 إلى 5؟",
+    "de": "Was ist die Summe der Zahlen von 1 bis 5?",
+    "es": "¿Cuál es la suma de los números del 1 al 5?",
+    "fr": "Quelle est la somme des nombres de 1 à 5 ?",
+    "he": "מה סכום המספרים מ-1 עד 5?",
+    "hi": "1 से 5 तक की संख्याओं का योग क्या है?",
+    "it": "Qual è la somma dei numeri da 1 a 5?",
+    "ja": "1から5までの数の合計はいくつですか?",
+    "ko": "1부터 5까지의 합은 얼마인가요?",
+    "pt": "Qual é a soma dos números de 1 a 5?",
+    "ru": "Какова сумма чисел от 1 до 5?",
+    "tr": "1'den 5'e kadar olan sayıların toplamı nedir?",
+    "zh": "1到5的数字之和是多少?",
+}
+
+
+def obeys(messages: list[BaseMessage]) -> str:
+    """A model that answers in the language it is told to."""
+    if asks_for_code(messages):
+        return "print(sum(range(1, 6)))"
+    told = str(messages[-1].text)
+    language = next(code for code, name in LANGUAGES.items() if told.endswith(f"Answer in {name}."))
+    return f"{PHRASES[language].untold} {PHRASES[language].own_words.format(output='15')}"
+
+
+@pytest.mark.parametrize("language", SUMS)
+def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
+    with create_code_chain(ScriptedModel(obeys), executor="none") as chain:
+        result = chain.invoke({"query": SUMS[language]})
+    assert (result["language"], detect_language(result["answer"]), result["output"]) == (language, language, "15")
+
+
+@pytest.mark.parametrize("language", SUMS)
+def test_a_failure_is_told_in_the_language_of_the_question(language: str) -> None:
+    failing = ScriptedModel(lambda messages: "raise ValueError('x')")
+    with create_code_chain(failing, executor="none", max_attempts=1) as chain:
+        answer = chain.invoke({"query": SUMS[language]})["answer"]
+    assert detect_language(answer.partition("ValueError")[0]) == language
+
+
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+def test_the_embedded_model_answers_in_many_languages() -> None:
+    with create_code_chain("local") as chain:
+        results = {language: chain.invoke({"query": query}) for language, query in SUMS.items()}
+    assert [one for one, result in results.items() if "15" not in result["answer"]] == []
+    told = [one for one, result in results.items() if detect_language(result["answer"]) == one]
+    assert len(told) >= 10
+
+
+def test_a_language_that_is_asked_for_is_used_whatever_the_question() -> None:
+    with create_code_chain(ScriptedModel(obeys), executor="none", language="ja") as chain:
+        assert detect_language(chain.invoke("What is the sum of 1 to 5?")["answer"]) == "ja"
+
+
+def test_a_short_question_is_in_the_language_of_the_conversation() -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    history = [HumanMessage("¿Cuál es la media de las ventas?"), AIMessage("Es 3.")]
+    assert LanguageChain().invoke({"query": "plot?", "history": history})["language"] == "es"
+
+
+def test_an_unknown_language_is_refused_at_once() -> None:
+    with pytest.raises(ConfigurationError, match="language"):
+        create_code_chain(ScriptedModel(obeys), language="Klingon")
+
+
+def test_a_program_is_told_to_speak_the_language_but_english_goes_without_saying() -> None:
+    generate = GenerateChain(model=ScriptedModel(obeys))
+    french = generate.messages({"query": "?", "language": "fr"})[0].text
+    assert "French" in french
+    assert generate.messages({"query": "?", "language": "en"})[0].text == generate.prompt
+
+
+def test_a_translation_stands_beside_the_question() -> None:
+    seen = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.append(messages)
+        return 'How many "años" are there?' if "translate" in str(messages[0].text) else "print(1)"
+
+    with create_code_chain(ScriptedModel(model), executor="none", translate=True, interpret=False) as chain:
+        result = chain.invoke({"query": '¿Cuántos "años" hay en la tabla de personas?'})
+    asked = str(seen[1][-1].text)
+    assert result["query"] in asked
+    assert result["translation"] in asked
+
+
+def test_a_question_in_english_is_not_translated() -> None:
+    never = ScriptedModel(lambda messages: pytest.fail("it was asked"))
+    assert TranslateChain(model=never).invoke({"query": "What is it?", "language": "en"})["translation"] == ""
+
+
+def test_each_language_has_its_phrases() -> None:
+    assert PHRASES.keys() == LANGUAGES.keys()
+
+
+@pytest.mark.parametrize("language", PHRASES)
+def test_phrases_ask_for_what_they_are_given(language: str) -> None:
+    fields = [{name for _, name, _, _ in Formatter().parse(phrase) if name} for phrase in PHRASES[language]]
+    assert fields == [{"attempts", "reason"}, {"output"}, set(), set()]
+
+
+@pytest.mark.parametrize("language", PHRASES)
+def test_phrases_are_in_their_language(language: str) -> None:
+    assert detect_language(" ".join(PHRASES[language]), default="?") == language
+
+
+@pytest.mark.parametrize(
+    "answer", ["合計は15です。", "المجموع ١٥.", "योग १५ है।", "Es sind 15,0 Punkte.", "합은 15입니다."]
+)
+def test_numbers_are_read_in_each_script(answer: str) -> None:
+    assert ungrounded(answer, "15") == []
+    assert not untold(answer, "15")
+
+
+def test_a_wrong_number_is_seen_in_each_script() -> None:
+    assert ungrounded("合計は42です。", "15") == ["42"]
+
+
+def test_an_answer_that_tells_nothing_of_the_output_gets_the_programs_own_words() -> None:
+    tell = InterpretChain(model=ScriptedModel(lambda messages: "योग क्या है?"))
+    verdict = Verdict("unverified", "none", "It ran.")
+    answer = tell.invoke({"query": "योग?", "output": "15", "verdict": verdict, "language": "hi"})["answer"]
+    assert answer.endswith("(प्रोग्राम ने स्वयं यह छापा: 15)")

@@ -1,0 +1,153 @@
+"""Examples that help the model, and answers that become examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from langchain_community.vectorstores import FAISS
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.messages import BaseMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+
+from code_chains import LearnChain, RetrieveChain, SnippetStore, create_code_chain
+from code_chains.errors import ConfigurationError
+from code_chains.snippets import curated_snippets
+from code_chains.state import Source, Verdict
+from code_chains.testing import ScriptedModel
+
+FAKE = DeterministicFakeEmbedding(size=32)
+VERIFIED = Verdict("verified", "tests", "All tests passed.")
+
+
+class Always(BaseRetriever):
+    """Finds the same, whatever is asked."""
+
+    def _get_relevant_documents(self, query: str, **kwargs: object) -> list[Document]:
+        return [Document(f"print({n})", metadata={"source": f"{n}.py", "about": f"Print {n}."}) for n in range(9)]
+
+
+def store() -> SnippetStore:
+    return SnippetStore.from_texts(["print('a')", "print('b')"], FAKE, [{"source": "a.py"}, {"source": "b.py"}])
+
+
+def test_a_retrievers_examples_become_context_and_sources() -> None:
+    result = RetrieveChain(Always(), k=1).invoke({"query": "?"})
+    assert result["context"] == "# Print 0.\nprint(0)"
+    assert result["sources"] == (Source("0.py", "Print 0."),)
+
+
+@pytest.mark.parametrize("kind", [FAISS, InMemoryVectorStore])
+def test_any_vector_store_will_do(kind: type[VectorStore]) -> None:
+    other = kind.from_texts(["print('a')"], FAKE)
+    assert RetrieveChain(other).invoke({"query": "print('a')"})["context"] == "print('a')"
+
+
+def test_what_is_far_from_the_question_is_left_out() -> None:
+    assert RetrieveChain(store()).invoke({"query": "print('a')"})["sources"] == (Source("a.py"),)
+
+
+def test_context_that_was_given_comes_first() -> None:
+    assert RetrieveChain(store()).invoke({"query": "print('a')", "context": "Mine."})["context"].startswith("Mine.\n\n")
+
+
+async def test_asynchronous_retrieval_gives_the_same() -> None:
+    retrieve = RetrieveChain(store())
+    assert await retrieve.ainvoke("print('a')") == retrieve.invoke("print('a')")
+
+
+def test_what_is_no_retriever_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="retriever"):
+        RetrieveChain("a folder")  # type: ignore[arg-type]
+
+
+def test_the_model_sees_examples_fenced_as_data() -> None:
+    seen: list[BaseMessage] = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.extend(messages)
+        return "print(1)"
+
+    with create_code_chain(ScriptedModel(model), executor="none", snippets=Always(), interpret=False) as chain:
+        result = chain.invoke({"query": "What is one?"})
+    assert "This may help:\n```text\n# Print 0.\nprint(0)" in str(seen[-1].text)
+    assert [one.name for one in result["sources"]] == ["0.py", "1.py"]
+
+
+def test_a_folder_is_searched(tmp_path: Path) -> None:
+    (tmp_path / "area.py").write_text('"""Compute the area of a circle."""\nprint(3.14159 * 2**2)\n')
+    model = ScriptedModel(lambda messages: "print(1)")
+    with create_code_chain(model, executor="none", snippets=tmp_path, interpret=False) as chain:
+        sources = chain.invoke({"query": "How large is a circle of radius 3?"})["sources"]
+    assert [one.name for one in sources] == ["area.py"]
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("What do 1000 euros become with compound interest of 3 percent?", "finance/compound_interest.py"),
+        ("Calcula el interés compuesto de 1000 euros", "finance/compound_interest.py"),
+    ],
+)
+def test_the_curated_snippets_are_found_across_languages(query: str, name: str) -> None:
+    assert name in [one.metadata["source"] for one in curated_snippets().similarity_search(query, k=3)]
+
+
+def test_the_curated_snippets_are_embedded_once() -> None:
+    first = curated_snippets()
+    assert first.folder == curated_snippets().folder is not None
+
+
+# -- learning ------------------------------------------------------------------------------------------------------------
+
+
+def learn(snippets: SnippetStore, code: str, verdict: Verdict = VERIFIED) -> str | None:
+    learned: str | None = LearnChain(store=snippets).invoke({"query": "Double 4?", "code": code, "verdict": verdict})[
+        "learned"
+    ]
+    return learned
+
+
+def test_a_verified_program_becomes_a_snippet_with_its_provenance() -> None:
+    snippets = store()
+    (found,) = snippets.get_by_ids([learn(snippets, "print(2 * 4)") or ""])
+    assert (found.page_content, found.metadata["about"]) == ("print(2 * 4)", "Double 4?")
+    assert found.metadata["verdict"]["status"] == "verified"
+
+
+@pytest.mark.parametrize("status", ["plausible", "unverified", "failed"])
+def test_nothing_less_than_verified_is_learned(status: str) -> None:
+    snippets = store()
+    assert learn(snippets, "print(8)", Verdict(status, "none", "")) is None  # type: ignore[arg-type]
+    assert len(snippets) == 2
+
+
+def test_the_same_program_is_learned_once() -> None:
+    snippets = store()
+    learn(snippets, "print(2 * 4)")
+    assert learn(snippets, "print(2*4)  # again") is None
+    assert len(snippets) == 3
+
+
+def test_a_store_of_a_folder_keeps_what_it_learned(tmp_path: Path) -> None:
+    snippets = store()
+    snippets.save(tmp_path)
+    learn(snippets, "print(2 * 4)")
+    assert len(SnippetStore.load(tmp_path, FAKE)) == 3
+
+
+def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
+    snippets = store()
+    model = ScriptedModel(lambda messages: "def double(x):\n    return 2 * x\nprint(double(4))")
+    with create_code_chain(model, snippets=snippets, learn=True, interpret=False) as chain:
+        learned = chain.invoke({"query": "Write double(x).", "examples": [(2, 4)]})["learned"]
+        sources = chain.invoke({"query": "Write double(x)."})["sources"]
+    assert learned is not None
+    assert [one.about for one in sources] == ["Write double(x)."]
+
+
+def test_learning_needs_somewhere_to_keep_it() -> None:
+    with pytest.raises(ConfigurationError, match="learn"):
+        create_code_chain(ScriptedModel(lambda messages: ""), learn=True)
