@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from collections.abc import Sequence as Several
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, ensure_config
+from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.budget import Budget, find_budgets
@@ -40,11 +43,16 @@ from code_chains.chains.evaluate import expectations
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.validate import Approve
 from code_chains.checks import Check
+from code_chains.conversations import Conversations, inventory
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.base import Closing
+from code_chains.inputs import check_session_id
+from code_chains.memory import ConversationMemory
 from code_chains.models import for_code, resolve_model
 from code_chains.snippets import SnippetStore, curated_snippets
+from code_chains.state import Turn
+from code_chains.stores import SqliteStore
 from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain", "create_code_chain"]
@@ -67,21 +75,80 @@ class CodeChain(Sequence, Closing):
     place: Executor | None = None
     owned: Executor | None = None
     budget: Budget | None = None
+    conversations: Conversations | None = None
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """What the stages read where it is given, and the name of a conversation."""
+        return [*super().optional_keys, "session_id"]
 
     @property
     def output_keys(self) -> list[str]:
         """What the stages add, and what was spent."""
         return [*self.output_variables, "usage"]
 
+    def prep_inputs(self, inputs: Any) -> State:
+        """The inputs with the `session_id` of the config, and what memory adds."""
+        return super().prep_inputs(self._named(inputs))
+
+    async def aprep_inputs(self, inputs: Any) -> State:
+        """Like `prep_inputs`."""
+        return await super().aprep_inputs(self._named(inputs))
+
+    def _named(self, inputs: Any) -> State:
+        state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
+        configured = ensure_config().get("configurable", {}).get("session_id")
+        if state.get("session_id") is None and configured is not None:
+            state["session_id"] = configured
+        if state.get("session_id") is not None:
+            check_session_id(state["session_id"])
+        return state
+
     def _program(self, values: State, config: Config) -> Program:
         meter = UsageMeter(self.budget.prices.given if self.budget else None)
         self._check_expectations(values)  # What cannot be used is said before anything is spent.
         if self.place:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        yield from super()._program(
-            values, {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
-        )
+        config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
+        if self.conversations is None or values.get("session_id") is None or values.get("session") is not None:
+            yield from super()._program(values, config)
+        else:
+            yield from self._turn(self.conversations, values, config)
         yield {"usage": meter.usage}
+
+    def _turn(self, conversations: Conversations, values: State, config: Config) -> Program:
+        """Answer in the state of the conversation."""
+        begin = partial(conversations.begin, turns=partial(self._turns, values["session_id"]))
+        abegin = partial(conversations.abegin, turns=partial(self._turns, values["session_id"]))
+        conversation = yield Do(begin, values["session_id"], config, abegin)
+        try:
+            kept = yield Do(inventory, conversation.session, config)
+            yield from super()._program({**values, "session": conversation.session, "kept": kept}, config)
+        finally:
+            conversation.end()
+
+    def _turns(self, session_id: str) -> list[Turn]:
+        return self.memory.turns(session_id) if isinstance(self.memory, ConversationMemory) else []
+
+    def undo(self, session_id: str) -> Turn | None:
+        """Take back the last turn of a conversation, what was said and what it did to the state; None if there is none.
+
+        Raises:
+            ConfigurationError: The chain's memory cannot take back a turn.
+        """
+        if not isinstance(self.memory, ConversationMemory):
+            raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can take back turns")
+        turn = self.memory.undo(session_id)
+        if turn is not None and self.conversations is not None:
+            self.conversations.undo(session_id, turn)
+        return turn
+
+    def forget(self, session_id: str) -> None:
+        """Forget a conversation, what was said and its state."""
+        if isinstance(self.memory, ConversationMemory):
+            self.memory.clear(session_id)
+        if self.conversations is not None:
+            self.conversations.forget(session_id)
 
     def _check_expectations(self, values: State) -> None:
         if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:
@@ -95,7 +162,9 @@ class CodeChain(Sequence, Closing):
         return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
 
     def close(self) -> None:
-        """Give back what the executor made for this chain holds; one that was passed in stays open."""
+        """Close the conversations' states, and the executor that was made for this chain; one passed in stays open."""
+        if self.conversations:
+            self.conversations.close()
         if self.owned:
             self.owned.close()
 
@@ -133,7 +202,7 @@ def create_code_chain(
     language: str = "auto",
     translate: bool = False,
     interpret: bool = True,
-    memory: Memory | None = None,
+    memory: Memory | ByteStore | str | Path | bool = True,
     base_url: str | None = None,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
@@ -160,7 +229,9 @@ def create_code_chain(
         language: What answers and labels of plots are written in: `"auto"` for the question's language, or e.g. `"es"`.
         translate: Whether a model translates questions into English first, for models that know it best.
         interpret: Whether a model tells the answer in words.
-        memory: A classic LangChain memory; what it loads as `history` is shown to the model.
+        memory: Where conversations (questions with a `session_id`) are remembered: True for this process's memory, a path
+            for an SQLite file that outlives it, a `ByteStore`, a `ConversationMemory`, any classic LangChain memory, or
+            False for nowhere.
         base_url: Address of an OpenAI-compatible server that has the model.
 
     Returns:
@@ -180,7 +251,7 @@ def create_code_chain(
         'It is 15.'
     """
     _check_arguments(
-        max_attempts=max_attempts, samples=samples, memory=memory, budget=budget, plan=plan, approve=approve
+        max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve
     )
     place = _resolve_executor(executor, limits)
     if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
@@ -240,17 +311,16 @@ def create_code_chain(
         output_variables=added,
         place=place,
         owned=owned,
-        memory=memory,
+        memory=_resolve_memory(memory),
         budget=budget,
+        conversations=None if type(place).session is Executor.session else Conversations(place.session),
     )
 
 
-def _check_arguments(*, memory: object, budget: object, plan: object, approve: object, **counts: object) -> None:
+def _check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
     for name, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ConfigurationError(name, count, "a whole number, at least 1")
-    if memory is not None and not isinstance(memory, Memory):
-        raise ConfigurationError("memory", memory, "a LangChain memory, e.g. ConversationBufferMemory(...)")
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
     if plan not in (True, False, "auto"):
@@ -269,6 +339,22 @@ def _resolve_snippets(snippets: object) -> VectorStore | BaseRetriever | None:
     if isinstance(snippets, VectorStore | BaseRetriever):
         return snippets
     raise ConfigurationError("snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever")
+
+
+def _resolve_memory(memory: object) -> Memory | None:
+    if memory is None or memory is False:
+        return None
+    if memory is True:
+        return ConversationMemory()
+    if isinstance(memory, str | Path):
+        return ConversationMemory(SqliteStore(memory))
+    if isinstance(memory, BaseStore):
+        return ConversationMemory(memory)
+    if isinstance(memory, Memory):
+        return memory
+    raise ConfigurationError(
+        "memory", memory, "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))"
+    )
 
 
 def _generate(model: Runnable[LanguageModelInput, Any], place: Executor) -> GenerateChain:

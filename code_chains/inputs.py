@@ -17,6 +17,7 @@ __all__ = [
     "MAX_QUERY",
     "check_files",
     "check_query",
+    "check_session_id",
     "check_variables",
     "describe",
     "fenced",
@@ -48,6 +49,17 @@ def check_query(query: object) -> str:
             " and pass it with files=."
         )
     return query
+
+
+def check_session_id(session_id: object) -> str:
+    """The name of a conversation.
+
+    Raises:
+        InputError: It is no text, empty, or longer than 500 characters.
+    """
+    if not isinstance(session_id, str) or not session_id.strip() or len(session_id) > 500 or not _is_text(session_id):
+        raise InputError(f"session_id must be a text of 1 to 500 characters, not {str(session_id)[:100]!r}.")
+    return session_id
 
 
 def check_files(files: Mapping[str, Any] | None) -> dict[str, Path]:
@@ -148,6 +160,7 @@ def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
 def told(values: Mapping[str, Any]) -> list[str]:
     """The part of a message that tells a model which files and variables there are; none where there are none."""
     there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
+    there = "\n".join(filter(None, [there, values.get("kept")]))
     return [f"What is there:\n{fenced(there)}"] if there else []
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Status",
     "StopReason",
+    "Turn",
     "Usage",
     "Verdict",
 ]
@@ -322,6 +323,35 @@ class Usage(Record):
     usd: float | None = None
 
 
+@dataclass(frozen=True)
+class Turn(Record):
+    """A question of a conversation and what came of it.
+
+    Attributes:
+        id: Names it within its session; later turns have greater ones.
+        query: The question.
+        answer: What was told.
+        code: The program that was kept.
+        output: What it showed.
+        status: The verdict's status.
+        files: The files that were given, `{name: path on this machine}`.
+        variables: The variables that were given, as far as they are JSON.
+        artifacts: Files and figures that it made.
+        runs: How many runs changed the state of the session.
+    """
+
+    id: str
+    query: str
+    answer: str = ""
+    code: str = ""
+    output: str = ""
+    status: str = "unverified"
+    files: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, JsonValue] = field(default_factory=dict)
+    artifacts: tuple[Artifact, ...] = ()
+    runs: int = 0
+
+
 class CodeState(TypedDict, total=False):
     """The dict that travels. Every piece reads some of these keys and adds others.
 
@@ -331,7 +361,9 @@ class CodeState(TypedDict, total=False):
         variables: `{name: JSON value}` that exist when the program starts.
         tests: Python source, usually `assert` statements, that a program must pass; it cannot reach them.
         examples: Pairs of arguments and result that a function of the program must give.
+        session_id: Names a conversation: its turns are remembered, and their programs share a state.
         session: An open session of the executor, in which programs run; those that fail leave no trace in it.
+        kept: What earlier programs left in the session: names of variables with their types.
         language: ISO 639-1 code of the language that answers come in.
         translation: The question in English; empty where it is in English, or was not translated.
         context: Text that may help to write the program; untrusted.
@@ -362,7 +394,9 @@ class CodeState(TypedDict, total=False):
     variables: Mapping[str, JsonValue]
     tests: str
     examples: Sequence[Any]
+    session_id: str
     session: Any
+    kept: str
     language: str
     translation: str
     context: str

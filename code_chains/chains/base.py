@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast, get_type_hints
@@ -122,23 +122,18 @@ class Piece(Chain):
     def invoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
         """Run the piece. `return_only_outputs=True` leaves the inputs out of the result."""
         # Chain.invoke drops most of the config ("configurable", say); the context carries it to _child_config.
-        token = var_child_runnable_config.set(_without_run(ensure_config(config)))
-        try:
+        with _configured(config):
             return super().invoke(cast("State", input), config, **kwargs)
-        finally:
-            var_child_runnable_config.reset(token)
 
     async def ainvoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
         """Run the piece without blocking the event loop; cancelling stops what it is doing."""
-        token = var_child_runnable_config.set(_without_run(ensure_config(config)))
-        try:
+        with _configured(config):
             return await super().ainvoke(cast("State", input), config, **kwargs)
-        finally:
-            var_child_runnable_config.reset(token)
 
     def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[AddableDict]:  # noqa: A002
         """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
-        inputs = self.prep_inputs(cast("State", input))
+        with _configured(config):
+            inputs = self.prep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), CallbackManager)
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
         head = self._head(inputs, **kwargs)
@@ -158,7 +153,8 @@ class Piece(Chain):
         **kwargs: Any,
     ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
-        inputs = await self.aprep_inputs(cast("State", input))
+        with _configured(config):
+            inputs = await self.aprep_inputs(cast("State", input))
         config = self._stream_config(ensure_config(config), AsyncCallbackManager)
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
@@ -439,6 +435,16 @@ def _total(chunks: Iterable[Any]) -> Any:
 def _without_run(config: Config) -> Config:
     """The config without what names one run, so that the first stage does not take its parent's name."""
     return cast("Config", {key: value for key, value in config.items() if key not in ("run_name", "run_id")})
+
+
+@contextmanager
+def _configured(config: Config | None) -> Iterator[None]:
+    """Let code below see the config of this run as its context."""
+    token = var_child_runnable_config.set(_without_run(ensure_config(config)))
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(token)
 
 
 def _child_config(

@@ -1,0 +1,183 @@
+"""Sessions by their names: each conversation has a state of its own, which is rebuilt where it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from code_chains.errors import CodeChainsError, SessionError
+from code_chains.executors.base import Closing, Session
+from code_chains.state import Turn
+
+__all__ = ["Conversation", "Conversations", "inventory"]
+
+_WAIT = 600.0
+_PAUSE = 0.01
+_INVENTORY = """
+def _describe():
+    import types
+    for _name, _value in list(globals().items()):
+        if _name.startswith("_") or isinstance(_value, types.ModuleType):
+            continue
+        _kind = type(_value).__name__
+        if isinstance(_value, (types.FunctionType, type)):
+            print(f"- {'class' if isinstance(_value, type) else 'function'} `{_name}`")
+        elif hasattr(_value, "columns") and hasattr(_value, "shape"):
+            _columns = ", ".join(f"`{_one}`" for _one in list(_value.columns)[:40])
+            print(f"- variable `{_name}`: {_kind}, {_value.shape[0]} rows, columns {_columns}"[:1500])
+        elif hasattr(_value, "shape") and hasattr(_value, "dtype"):
+            print(f"- variable `{_name}`: {_kind} of {_value.dtype}, shape {_value.shape}"[:300])
+        else:
+            try:
+                _shown = repr(_value) if not hasattr(_value, "__len__") or len(_value) <= 1000 else f"{len(_value)} items"
+            except Exception:
+                _shown = ""
+            print(f"- variable `{_name}`: {_kind}, {_shown[:80]}")
+_describe()
+"""
+
+
+@dataclass
+class Conversation:
+    """The state of one conversation.
+
+    Attributes:
+        session: Where its programs run; None until the first, and after it was lost.
+        lock: Held during a turn.
+    """
+
+    session: Session | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def end(self) -> None:
+        """Let the next turn begin."""
+        self.lock.release()
+
+    def drop(self) -> None:
+        """Close the session; the next turn rebuilds it."""
+        if self.session is not None:
+            self.session.close()
+        self.session = None
+
+
+class Conversations(Closing):
+    """The open sessions of a chain, by `session_id`. One turn of a conversation runs at a time; others wait for it.
+
+    Args:
+        open_session: Opens a session of the executor.
+        most: How many are kept open; the one that was idle for longest is closed for a new one, and rebuilt when its
+            conversation goes on.
+    """
+
+    def __init__(self, open_session: Callable[[], Session], *, most: int = 16) -> None:
+        self._open = open_session
+        self._most = most
+        self._all: OrderedDict[str, Conversation] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def begin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+        """Begin a turn of a conversation, whose `end` must be called; its session is open then.
+
+        Where there is none any more (it was idle for too long, or belongs to an earlier process) it is rebuilt: the programs
+        of the turns before run once more, in their order, with the files that are still there.
+
+        Args:
+            session_id: The conversation.
+            turns: Gives its turns so far.
+
+        Raises:
+            SessionError: Another turn has been running for ten minutes.
+            ExecutorError: No session can be opened.
+        """
+        waiting = self._waiting(session_id)
+        while (conversation := next(waiting)) is None:
+            time.sleep(_PAUSE)
+        return self._opened(conversation, turns)
+
+    async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+        """Like `begin`. Who waits holds no thread, of which the turn that is running may need all."""
+        waiting = self._waiting(session_id)
+        while (conversation := next(waiting)) is None:
+            await asyncio.sleep(_PAUSE)
+        return await asyncio.to_thread(self._opened, conversation, turns)
+
+    def _waiting(self, session_id: str) -> Iterator[Conversation | None]:
+        """None for as long as another turn is running, then the conversation with its lock held."""
+        until = time.monotonic() + _WAIT
+        while time.monotonic() < until:
+            with self._lock:  # None is closed to make room between being found here and being held.
+                conversation = self._all.setdefault(session_id, Conversation())
+                self._all.move_to_end(session_id)
+                if conversation.lock.acquire(blocking=False):
+                    yield conversation
+            yield None
+        raise SessionError(f"The session {session_id!r} is busy with another question. Ask again later.")
+
+    def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+        try:
+            if conversation.session is None or not conversation.session.alive:
+                self._make_room()
+                conversation.session = self._rebuilt(turns())
+        except BaseException:
+            conversation.end()
+            raise
+        return conversation
+
+    def undo(self, session_id: str, turn: Turn) -> None:
+        """Take back what the last turn did to the state."""
+        with self._lock:
+            conversation = self._all.get(session_id)
+        if conversation is None or turn.runs == 0:
+            return
+        with conversation.lock:
+            try:
+                if conversation.session is None or turn.runs > 1:
+                    raise SessionError("Only the last run can be rolled back.")
+                conversation.session.rollback()
+            except SessionError:
+                conversation.drop()  # The next turn rebuilds the state from the turns that are left.
+
+    def forget(self, session_id: str) -> None:
+        """Close the session of a conversation; its state is gone."""
+        with self._lock:
+            conversation = self._all.pop(session_id, None)
+        if conversation is not None:
+            conversation.drop()
+
+    def close(self) -> None:
+        """Close all."""
+        for session_id in list(self._all):
+            self.forget(session_id)
+
+    def _make_room(self) -> None:
+        """Close the sessions that were idle for longest, if there are too many."""
+        with self._lock:
+            idle = [name for name, one in self._all.items() if one.lock.acquire(blocking=False)]
+            surplus = len(self._all) - self._most
+            for number, name in enumerate(idle):
+                conversation = self._all[name]
+                if number < surplus:
+                    conversation.drop()
+                    del self._all[name]
+                conversation.end()
+
+    def _rebuilt(self, turns: Sequence[Turn]) -> Session:
+        session = self._open()
+        for turn in turns:
+            if turn.runs and turn.code.strip():
+                files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
+                session.run(turn.code, files=files, variables=turn.variables)
+        return session
+
+
+def inventory(session: Session) -> str:
+    """What programs have left in a session, told for a model: names of variables with their types. The state stays."""
+    try:
+        return session.run(_INVENTORY, check=lambda _: False).stdout[:6000].strip()
+    except CodeChainsError:
+        return ""  # A session that broke will say so when the program runs.
