@@ -89,6 +89,7 @@ _HOMES = {
     "ExecutorError": "errors",
     "InputError": "errors",
     "IsolationError": "errors",
+    "StoreError": "errors",
     "WeightsError": "errors",
 }
 

@@ -7,7 +7,7 @@ CodeChainsError
 │   ├── IsolationError     the isolation that was asked for cannot be given here
 │   └── SessionError       a session has ended with its state, or cannot do what was asked
 ├── BudgetError            a limit of a Budget is reached; chains of ours turn it into a `stop_reason` with the best so far
-├── StoreError             what keeps snippets, results or conversations cannot be read or written
+├── StoreError             a store's file cannot be used: mend what its message names; try again if `is_retryable`
 ├── WeightsError           the embedded model cannot be fetched or loaded
 └── CodeFailedError        only from `Execution.raise_for_failure()`
 
@@ -98,7 +98,16 @@ class BudgetError(CodeChainsError, RuntimeError):
 
 
 class StoreError(CodeChainsError, RuntimeError):
-    """A store of snippets, results or conversations cannot be read or written, or is not what it should be."""
+    """The file of a store cannot be made, read or written, or is none of ours; it is left as it is.
+
+    Args:
+        message: Which file, what happened and what to do next.
+        is_retryable: Whether the same call may succeed when repeated.
+    """
+
+    def __init__(self, message: str, *, is_retryable: bool = False) -> None:
+        super().__init__(message)
+        self.is_retryable = is_retryable
 
 
 class WeightsError(CodeChainsError, RuntimeError):
