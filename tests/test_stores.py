@@ -7,7 +7,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -249,24 +248,34 @@ def test_threads_and_processes_that_write_at_once_lose_nothing(store: SqliteStor
     assert store.stats() == StoreStats(4 * 200 + 8 * 200 + 1, 4 * 200 + 8 * 200 + 1, 0)
 
 
-def test_processes_that_open_a_new_file_at_once_all_can(path: Path) -> None:
-    code = "SqliteStore(sys.argv[1]).mset([(sys.argv[2], b'')])"
-    python(code, path, count=8)
+OPEN = """
+import os
+os.mkdir(f"{sys.argv[2]}/{sys.argv[3]}")
+while len(os.listdir(sys.argv[2])) < 8: pass
+SqliteStore(sys.argv[1]).mset([(sys.argv[3], b"")])
+"""
+
+
+def test_processes_that_open_a_new_file_at_once_all_can(path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    python(OPEN, path, tmp_path_factory.mktemp("ready"), count=8)
     with SqliteStore(path) as store:
         assert len(list(store.yield_keys())) == 8
     assert os.listdir(path.parent) == ["store.db"]
 
 
 def test_a_write_is_whole_or_not_at_all(store: SqliteStore) -> None:
-    def write() -> None:
-        for number in range(200):
-            store.mset([(key, str(number).encode()) for key in "abc"])
+    keys = [str(number) for number in range(100)]
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    seen = [set(store.mget(["a", "b", "c"])) for _ in range(200)]
-    writer.join()
-    assert max(map(len, seen)) == 1
+    def write() -> None:
+        for number in range(100):
+            store.mset([(key, str(number).encode()) for key in keys])
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        seen = [set(store.mget(keys))]
+        while not writing.done():
+            seen.append(set(store.mget(keys)))
+    assert (max(map(len, seen)), len(seen) > 10) == (1, True)
 
 
 def test_writers_that_are_killed_have_lost_nothing_that_was_acknowledged() -> None:
