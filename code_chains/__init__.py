@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from code_chains.extraction import extract_code
     from code_chains.factory import CodeChain, create_code_chain
     from code_chains.language import detect_language
+    from code_chains.memory import ConversationMemory
     from code_chains.snippets import SnippetStore
-    from code_chains.state import Execution, Problem, Verdict
+    from code_chains.state import Execution, Problem, Turn, Verdict
+    from code_chains.stores import SqliteStore
 
 __version__ = "0.1.0"
 
@@ -59,7 +61,8 @@ _HOMES = {
     "LearnChain": "chains",
     "RetrieveChain": "chains",
     "SnippetStore": "snippets",
-    "StoreError": "errors",
+    "ConversationMemory": "memory",
+    "SqliteStore": "stores",
     "TranslateChain": "chains",
     "detect_language": "language",
     "PlanChain": "chains",
@@ -82,6 +85,7 @@ _HOMES = {
     "extract_code": "extraction",
     "Execution": "state",
     "Problem": "state",
+    "Turn": "state",
     "Verdict": "state",
     "CodeChainsError": "errors",
     "CodeFailedError": "errors",
@@ -102,6 +106,7 @@ __all__ = [
     "CodeChainsError",
     "CodeFailedError",
     "ConfigurationError",
+    "ConversationMemory",
     "EvaluateChain",
     "ExecuteChain",
     "Execution",
@@ -123,10 +128,12 @@ __all__ = [
     "SandboxExecutor",
     "Sequence",
     "SnippetStore",
+    "SqliteStore",
     "StepsChain",
     "StoreError",
     "Transform",
     "TranslateChain",
+    "Turn",
     "ValidateChain",
     "Verdict",
     "WeightsError",

@@ -38,6 +38,14 @@ def _describe():
             except Exception:
                 _shown = ""
             print(f"- variable `{_name}`: {_kind}, {_shown[:80]}")
+    import os
+    for _name in sorted(os.listdir("."))[:20]:
+        if os.path.isfile(_name):
+            _begin = ""
+            if _name.lower().endswith((".csv", ".tsv")):
+                with open(_name, errors="replace") as _file:
+                    _begin = f", begins with the line `{_file.readline().strip()[:300]}`"
+            print(f"- file `{_name}` in the working directory{_begin}")
 _describe()
 """
 
@@ -102,7 +110,7 @@ class Conversations(Closing):
     async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Like `begin`. Who waits holds no thread, of which the turn that is running may need all."""
         waiting = self._waiting(session_id)
-        while (conversation := next(waiting)) is None:
+        while (conversation := next(waiting)) is None:  # noqa: ASYNC110 (the turn before may end in a thread)
             await asyncio.sleep(_PAUSE)
         return await asyncio.to_thread(self._opened, conversation, turns)
 
@@ -110,12 +118,11 @@ class Conversations(Closing):
         """None for as long as another turn is running, then the conversation with its lock held."""
         until = time.monotonic() + _WAIT
         while time.monotonic() < until:
-            with self._lock:  # None is closed to make room between being found here and being held.
+            with self._lock:  # So that none is closed to make room between being found here and being held.
                 conversation = self._all.setdefault(session_id, Conversation())
                 self._all.move_to_end(session_id)
-                if conversation.lock.acquire(blocking=False):
-                    yield conversation
-            yield None
+                free = conversation.lock.acquire(blocking=False)
+            yield conversation if free else None
         raise SessionError(f"The session {session_id!r} is busy with another question. Ask again later.")
 
     def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:

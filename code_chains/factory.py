@@ -250,9 +250,7 @@ def create_code_chain(
         ...     chain.invoke({"query": "What is the sum of the numbers from 1 to 5?"})["answer"]
         'It is 15.'
     """
-    _check_arguments(
-        max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve
-    )
+    _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
     place = _resolve_executor(executor, limits)
     if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
         raise ConfigurationError(

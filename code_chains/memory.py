@@ -134,8 +134,9 @@ class ConversationMemory(Memory):
                 raise ConfigurationError("session_id", None, "the session to forget: histories cannot be listed")
             self.history(session_id).clear()
             return
-        keys = [key for one in (_TURNS, _SUMMARIES) for key in self.store.yield_keys(prefix=_place(one, session_id))]
-        self.store.mdelete(keys)
+        keys = [key for one in (_TURNS, _SUMMARIES) for key in self._keys(_place(one, session_id))]
+        if keys:
+            self.store.mdelete(keys)
 
     # -- for people ---------------------------------------------------------------------------------------------------
 
@@ -144,8 +145,8 @@ class ConversationMemory(Memory):
         check_session_id(session_id)
         if self.history is not None:
             return _paired(self.history(session_id).messages)
-        keys = sorted(self.store.yield_keys(prefix=_place(_TURNS, session_id)))
-        return [turn for turn in map(_read, self.store.mget(keys)) if turn is not None]
+        keys = sorted(self._keys(_place(_TURNS, session_id)))
+        return [turn for turn in map(_read, self.store.mget(keys) if keys else []) if turn is not None]
 
     def add(self, session_id: str, turn: Turn) -> None:
         """Put a turn at the end of a session."""
@@ -179,8 +180,13 @@ class ConversationMemory(Memory):
         """The sessions that there are, by name; none where a `history` keeps them."""
         if self.history is not None:
             return []
-        first = {key.rpartition("/")[0]: key for key in self.store.yield_keys(prefix=_TURNS)}
+        first = {key.rpartition("/")[0]: key for key in self._keys(_TURNS)}
         return sorted(str(json.loads(data)["session"]) for data in self.store.mget(list(first.values())) if data)
+
+    def _keys(self, prefix: str) -> list[str]:
+        # LangChain's RedisStore takes a pattern of Redis for a prefix.
+        redis = type(self.store).__name__ == "RedisStore"
+        return [str(key) for key in self.store.yield_keys(prefix=f"{prefix}*" if redis else prefix)]
 
     # -- a running summary --------------------------------------------------------------------------------------------
 
