@@ -26,7 +26,7 @@ _INSTALL = 'it after `pip install "code-chains[embeddings]"`, or any LangChain E
 _LONGEST = 256
 """Tokens of a text that MiniLM reads, as it was trained."""
 _BATCH = 32
-_E5_FLOOR = 0.8
+_E5_FLOOR = 0.74
 """Cosine that E5 gives to texts that have nothing to do with each other; MiniLM gives them about 0."""
 
 
@@ -87,6 +87,9 @@ class OfflineEmbeddings(Embeddings):
         WeightsError: A package carries another model than the one that is known here.
     """
 
+    ENGLISH = 384
+    """How many numbers of a vector are MiniLM's; they come first."""
+
     def __init__(self, *, multilingual: bool | None = None) -> None:
         self.multilingual = _E5.is_there() if multilingual is None else multilingual
         _MINILM.verified()
@@ -117,11 +120,11 @@ class OfflineEmbeddings(Embeddings):
         """The vector of a query, shape `(dimensions,)`."""
         if not self.multilingual:
             return cast("Vectors", _minilm().vectors([text])[0])
-        vector = np.zeros(2 * 384 + 1, np.float32)
+        vector = np.zeros(2 * self.ENGLISH + 1, np.float32)
         if detect_language(text) == "en":
-            vector[:384] = _minilm().vectors([text])[0]
+            vector[: self.ENGLISH] = _minilm().vectors([text])[0]
         else:
-            vector[384:-1] = _e5().query(text) / (1 - _E5_FLOOR)
+            vector[self.ENGLISH : -1] = _e5().query(text) / (1 - _E5_FLOOR)
             vector[-1] = -_E5_FLOOR / (1 - _E5_FLOOR)
         return vector
 

@@ -32,6 +32,11 @@ class ChatLocal(ChatOpenAI):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED}
 
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells its replies from those of others; the port of its server does not."""
+        return {"weights": self.model_name, **self._default_params}
+
     def for_code(self) -> Runnable[LanguageModelInput, Any]:
         """The same model, held by a grammar to reply with one fenced program."""
         return self.bind(extra_body={"grammar": ONE_BLOCK})

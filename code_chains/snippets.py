@@ -18,7 +18,6 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
-from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from code_chains.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
 from code_chains.errors import InputError, StoreError
@@ -47,13 +46,14 @@ class SnippetStore(VectorStore):
     """Snippets of code that are found by what they are about; a LangChain `VectorStore` on FAISS.
 
     What is searched is `metadata["about"]` where there is one (docstrings, headings), else the text itself. Scores are
-    cosines: 1 for the same text, about 0 for texts that have nothing in common. Up to `approximate_from` snippets the search
+    cosines: 1 for the same text, about 0 for texts that have nothing in common. Below `approximate_from` snippets the search
     is exact; from then on FAISS looks through the nearest cells of an inverted index. A `filter` is always exact, however
     rare what it lets through. All methods may be called from several threads, and none keeps half of a change.
 
     Args:
         embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for the offline ones.
-        approximate_from: Number of snippets from which the search is approximate.
+        approximate_from: Number of snippets from which the search is approximate; None for 50,000, and for 500,000 with the
+            offline embeddings, whose vectors have two parts that share no cells well.
 
     Example:
         >>> from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -63,12 +63,14 @@ class SnippetStore(VectorStore):
         'sum(range(1, 6))'
     """
 
-    def __init__(self, embedding: Embeddings | str | None = None, *, approximate_from: int = 50_000) -> None:
+    def __init__(self, embedding: Embeddings | str | None = None, *, approximate_from: int | None = None) -> None:
         self._embedding = resolve_embedding(embedding)
-        self._approximate_from = approximate_from
+        usual = 500_000 if isinstance(self._embedding, OfflineEmbeddings) else 50_000
+        self._approximate_from = usual if approximate_from is None else approximate_from
         self._documents: dict[int, Document] = {}
         self._numbers: dict[str, int] = {}
         self._next = 0
+        self._content = 0  # The checksums of all snippets in one, whatever their order.
         self._index: Any = None
         self._lock = threading.RLock()
         self.folder: Path | None = None
@@ -203,6 +205,8 @@ class SnippetStore(VectorStore):
         }
         self._numbers = {str(document.id): number for number, document in self._documents.items()}
         self._next = int(note["next"])
+        for document in self._documents.values():
+            self._content ^= _checksum(document)
         if note["index"] is not None:
             path = folder / Path(note["index"]).name
             if _sha256(path) != note["sha256"]:
@@ -210,6 +214,8 @@ class SnippetStore(VectorStore):
             self._index = _faiss().read_index(str(path))
         if len(self._documents) != len(self) or len(self._numbers) != len(self):
             raise ValueError("it does not hold as many texts as vectors")
+        if self._index is not None:
+            self._fit()
 
     # -- what is in it ------------------------------------------------------------------------------------------------
 
@@ -227,9 +233,7 @@ class SnippetStore(VectorStore):
     @property
     def fingerprint(self) -> str:
         """What tells its content from that of another; it changes with any snippet."""
-        with self._lock:
-            every = sorted(digest(document) for document in self._documents.values())
-        return hashlib.sha256("".join([identity(self._embedding), *every]).encode()).hexdigest()
+        return f"{identity(self._embedding)}:{self._content:064x}"
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The snippets of these ids; those that are not there are left out."""
@@ -284,13 +288,14 @@ class SnippetStore(VectorStore):
         """Delete the snippets of these ids, or all; those that are not there are no error."""
         with self._lock:
             if ids is None:
-                self._documents, self._numbers, self._index = {}, {}, None
+                self._documents, self._numbers, self._index, self._content = {}, {}, None, 0
                 return True
             numbers = [self._numbers.pop(one) for one in dict.fromkeys(ids) if one in self._numbers]
             for number in numbers:
-                del self._documents[number]
+                self._content ^= _checksum(self._documents.pop(number))
             if numbers:
                 self._index.remove_ids(np.array(numbers, np.int64))
+                self._fit()
         return True
 
     def update(self, folder: str | Path) -> Changes:
@@ -323,10 +328,22 @@ class SnippetStore(VectorStore):
         numbers = range(self._next, self._next + len(documents))
         self._next += len(documents)
         self._index.add_with_ids(vectors, np.array(numbers, np.int64))
+        for document in documents:
+            self._content ^= _checksum(document)
         self._documents |= dict(zip(numbers, documents, strict=True))
         self._numbers |= {str(document.id): number for number, document in zip(numbers, documents, strict=True)}
-        if len(self) >= self._approximate_from and not _is_approximate(self._index):
-            self._index = _approximate(self._index, np.array(list(self._documents), np.int64))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Have the kind of index that suits the number of snippets; cells are made anew where they became too few."""
+        near, cells = len(self) >= self._approximate_from, _cells(self._index)
+        if near == bool(cells) and cells * cells * 2 >= len(self) * near:
+            return
+        numbers = np.array(list(self._documents), np.int64)
+        vectors = self._index.reconstruct_batch(numbers)
+        self._index = _approximate(vectors, numbers) if near else _flat(self._index.d)
+        if not near:
+            self._index.add_with_ids(vectors, numbers)
 
     def _vectors(self, texts: list[str]) -> Vectors:
         if isinstance(self._embedding, OfflineEmbeddings):
@@ -370,8 +387,7 @@ class SnippetStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """The snippets nearest to a vector."""
-        vector = np.array(embedding, np.float32)
-        return [self._document(number) for number, _ in self._search(vector, k, filter)]
+        return [self._document(number) for number, _ in self._search(self._asked(embedding), k, filter)]
 
     def max_marginal_relevance_search(
         self,
@@ -404,13 +420,16 @@ class SnippetStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """The same for a vector."""
-        return self._diverse(np.array(embedding, np.float32), k, fetch_k, lambda_mult, filter)
+        return self._diverse(self._asked(embedding), k, fetch_k, lambda_mult, filter)
 
     def _query(self, query: str) -> Vectors:
         if isinstance(self._embedding, OfflineEmbeddings):
             return self._embedding.query(query)
-        vectors: Vectors = _units(np.array(self._embedding.embed_query(query), np.float32))
-        return vectors
+        return self._asked(self._embedding.embed_query(query))
+
+    def _asked(self, vector: Sequence[float]) -> Vectors:
+        given = np.array(vector, np.float32)
+        return given if isinstance(self._embedding, OfflineEmbeddings) else _units(given)
 
     def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[int, float]]:
         with self._lock:
@@ -428,10 +447,12 @@ class SnippetStore(VectorStore):
 
     def _diverse(self, vector: Vectors, k: int, fetch_k: int, weight: float, allowed: Filter | None) -> list[Document]:
         with self._lock:
-            numbers = [number for number, _ in self._search(vector, max(k, fetch_k), allowed)]
-            vectors = [self._index.reconstruct(number) for number in numbers]
-        chosen = maximal_marginal_relevance(vector, vectors, lambda_mult=weight, k=k) if vectors else []
-        return [self._document(numbers[place]) for place in chosen]
+            found = self._search(vector, max(k, fetch_k), allowed)
+            vectors = np.array([self._index.reconstruct(number) for number, _ in found])
+        if isinstance(self._embedding, OfflineEmbeddings):
+            vectors = vectors[:, : OfflineEmbeddings.ENGLISH]
+        scores = np.array([score for _, score in found], np.float32)
+        return [self._document(found[place][0]) for place in _diverse(scores, vectors, k, weight)]
 
     def _document(self, number: int) -> Document:
         with self._lock:
@@ -447,6 +468,10 @@ def _checked(document: Document, given: str | None) -> Document:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"The metadata of a snippet must be JSON: {error}.") from error
     return Document(document.page_content, metadata=metadata, id=given or document.id or digest(document))
+
+
+def _checksum(document: Document) -> int:
+    return int(hashlib.sha256(f"{document.id} {digest(document)}".encode("utf-8", "replace")).hexdigest(), 16)
 
 
 def _searched(document: Document) -> str:
@@ -475,6 +500,21 @@ def _units(vectors: Vectors) -> Vectors:
     return units
 
 
+def _diverse(scores: Vectors, vectors: Vectors, k: int, weight: float) -> list[int]:
+    """Places of what is near and unlike what was chosen before (maximal marginal relevance, Carbonell and Goldstein 1998).
+
+    LangChain's own function works out how near things are from whole vectors, of which an offline query asks but one part.
+    """
+    chosen: list[int] = []
+    likeness = np.zeros(len(scores), np.float32)
+    while len(chosen) < min(k, len(scores)):
+        worth = weight * scores - (1 - weight) * likeness
+        worth[chosen] = -np.inf
+        chosen.append(int(np.argmax(worth)))
+        likeness = np.maximum(likeness, vectors @ vectors[chosen[-1]])
+    return chosen
+
+
 # -- FAISS ---------------------------------------------------------------------------------------------------------------
 
 
@@ -488,16 +528,16 @@ def _flat(size: int) -> Any:
     return faiss.IndexIDMap2(faiss.IndexFlatIP(size))
 
 
-def _is_approximate(index: Any) -> bool:
-    return isinstance(index, _faiss().IndexIVFFlat)
+def _cells(index: Any) -> int:
+    """In how many cells an approximate index looks; 0 for an exact one."""
+    return int(index.nlist) if isinstance(index, _faiss().IndexIVFFlat) else 0
 
 
-def _approximate(exact: Any, numbers: Any) -> Any:
-    """An inverted index of the same vectors: as many cells as the root of their number, a tenth of them searched."""
+def _approximate(vectors: Vectors, numbers: Any) -> Any:
+    """An inverted index: as many cells as the root of the number of vectors, a tenth of them searched."""
     faiss = _faiss()
-    vectors = exact.reconstruct_batch(numbers)
-    cells = round(float(np.sqrt(len(vectors))))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(exact.d), exact.d, cells, faiss.METRIC_INNER_PRODUCT)
+    size, cells = vectors.shape[1], max(1, round(float(np.sqrt(len(vectors)))))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(size), size, cells, faiss.METRIC_INNER_PRODUCT)
     index.train(vectors)
     index.set_direct_map_type(faiss.DirectMap.Hashtable)
     index.add_with_ids(vectors, numbers)
@@ -511,7 +551,7 @@ def _parameters(index: Any, numbers: Sequence[int] | None) -> Any:
         return None
     faiss = _faiss()
     selector = faiss.IDSelectorBatch(np.array(numbers, np.int64))
-    if _is_approximate(index):
+    if _cells(index):
         return faiss.SearchParametersIVF(sel=selector, nprobe=index.nlist)
     return faiss.SearchParameters(sel=selector)
 

@@ -15,7 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from code_chains.errors import InputError, StoreError
-from code_chains.snippets import Changes, SnippetStore
+from code_chains.snippets import Changes, SnippetStore, _cells
 
 
 class Counting(DeterministicFakeEmbedding):
@@ -165,6 +165,34 @@ def test_embeddings_that_fail_leave_the_store_as_it_was(embedding: Counting, mon
     with pytest.raises(InputError, match="32"):
         store.add_texts(["print(0)"], [{"n": "other"}], ids=store.add_texts([]) or ["x"])
     assert [one.metadata["n"] for one in store.similarity_search("print(0)", k=1)] == [0]
+
+
+def test_an_approximate_search_finds_as_many_as_asked_for_though_most_is_deleted(embedding: Counting) -> None:
+    store = numbered(600, embedding, approximate_from=10)
+    store.delete([str(one.id) for one in store.similarity_search("print(1)", k=600)[20:]])
+    assert len(store.similarity_search("print(2)", k=20)) == 20
+
+
+def test_cells_grow_with_the_store(embedding: Counting) -> None:
+    store = numbered(100, embedding, approximate_from=100)
+    store.add_texts([f"more {n}" for n in range(1500)])
+    exact = SnippetStore.from_texts([f"print({n})" for n in range(100)] + [f"more {n}" for n in range(1500)], embedding)
+    same = [store.similarity_search(f"more {n}", k=1) == exact.similarity_search(f"more {n}", k=1) for n in range(50)]
+    assert np.mean(same) > 0.95
+
+
+@pytest.mark.parametrize("approximate_from", [10, 10_000])
+def test_a_loaded_store_searches_as_it_was_asked_to(embedding: Counting, tmp_path: Path, approximate_from: int) -> None:
+    numbered(300, embedding, approximate_from=10_010 - approximate_from).save(tmp_path)
+    loaded = SnippetStore.load(tmp_path, embedding, approximate_from=approximate_from)
+    assert loaded.similarity_search("print(7)", k=1)[0].page_content == "print(7)"
+    assert bool(_cells(loaded._index)) == (approximate_from == 10)
+
+
+def test_the_length_of_a_vector_changes_nothing(embedding: Counting) -> None:
+    store, vector = numbered(20, embedding), embedding.embed_query("print(3)")
+    longer = [7 * number for number in vector]
+    assert store.similarity_search_by_vector(longer) == store.similarity_search_by_vector(vector)
 
 
 # -- keeping -------------------------------------------------------------------------------------------------------------

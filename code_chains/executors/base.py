@@ -123,6 +123,11 @@ class Executor(Closing, ABC):
             raise ConfigurationError("limits", limits, "a Limits, e.g. Limits(seconds=10, memory='512M')")
         self.limits = limits or Limits()
 
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells its runs from those of other places: what was asked for when it was made."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
+
     @abstractmethod
     def run(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None

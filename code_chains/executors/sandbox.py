@@ -146,6 +146,12 @@ class SandboxExecutor(Executor):
         self._lock = threading.Lock()
 
     @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells its runs from those of other places; how its boxes are built does not."""
+        told = {"limits": self.limits, "packages": self.packages, "preload": self.preload, "python": str(self._python)}
+        return {**told, "seed": self.seed, "moment": self.moment, "network": self.network}
+
+    @property
     def launcher(self) -> str:
         """How boxes are built."""
         return self._launchers[0]
