@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from code_chains.chains import (
         ApprovalRequest,
         AttemptChain,
+        CachedChain,
         EvaluateChain,
         ExecuteChain,
         GenerateChain,
@@ -56,6 +57,7 @@ _HOMES = {
     "AttemptChain": "chains",
     "Budget": "budget",
     "BudgetError": "errors",
+    "CachedChain": "chains",
     "JudgeChain": "chains",
     "LanguageChain": "chains",
     "LearnChain": "chains",
@@ -102,6 +104,7 @@ __all__ = [
     "AttemptChain",
     "Budget",
     "BudgetError",
+    "CachedChain",
     "CodeChain",
     "CodeChainsError",
     "CodeFailedError",

@@ -228,6 +228,82 @@ def _weights(name: str) -> Any:
     return weights
 
 
+# -- snippets and answers ------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.option("--into", type=click.Path(file_okay=False), help="Where to keep the index. [default: PATH/.code_chains]")
+@guarded
+def index(path: str, into: str | None) -> None:
+    """Make the code under PATH searchable, or bring its index up to date.
+
+    Python, Markdown, notebooks and other languages; only what changed is read anew.
+    """
+    from code_chains.progress import working
+    from code_chains.snippets import INSIDE, SnippetStore, is_saved
+
+    folder = Path(into or Path(path, INSIDE))
+    with working("Reading and embedding what is new"):
+        store = SnippetStore.load(folder) if is_saved(folder) else SnippetStore()
+        changes = store.update(path)
+        store.save(folder)
+    counts = ", ".join(f"{count} {name}" for name, count in vars(changes).items())
+    click.echo(f"{len(store)} snippets in {folder} ({counts})")
+
+
+@cli.command()
+@click.argument("query")
+@click.option(
+    "--in", "folder", type=click.Path(exists=True, file_okay=False), help="A folder. [default: the curated ones]"
+)
+@click.option("-k", "count", default=3, show_default=True, help="How many to show at most.")
+@click.option("--code/--no-code", default=True, help="Whether to show the code as well.")
+@guarded
+def search(query: str, folder: str | None, count: int, code: bool) -> None:
+    """Search examples for QUERY, in any language."""
+    from code_chains.progress import harmless, working
+    from code_chains.snippets import SnippetStore, curated_snippets
+
+    with working("Searching"):
+        store = SnippetStore.open(folder) if folder else curated_snippets()
+        found = store.similarity_search_with_score(query, k=count)
+    for snippet, score in found:
+        click.secho(f"{score:.2f}  {harmless(str(snippet.metadata.get('source', snippet.id)))}", bold=True)
+        click.echo(f"      {harmless(str(snippet.metadata.get('about', '')))}")
+        if code:
+            click.echo("".join(f"    {line}\n" for line in harmless(snippet.page_content).splitlines()))
+    sys.exit(0 if found else 1)
+
+
+@cli.group()
+def cache() -> None:
+    """See or empty what `ask --cache` keeps."""
+
+
+@cache.command()
+@click.option("--path", type=click.Path(dir_okay=False), help="The file. [default: the one in the user's cache]")
+@guarded
+def stats(path: str | None) -> None:
+    """Say how many answers are kept, and where."""
+    from code_chains.factory import answers_store
+
+    with answers_store(path) as store:
+        kept = store.stats()
+        click.echo(f"{kept.entries} answers, {kept.bytes / 1e6:.1f} MB in {store.path}")
+
+
+@cache.command()
+@click.option("--path", type=click.Path(dir_okay=False), help="The file. [default: the one in the user's cache]")
+@guarded
+def clear(path: str | None) -> None:
+    """Forget all answers."""
+    from code_chains.factory import answers_store
+
+    with answers_store(path) as store:
+        click.echo(f"{store.clear()} answers forgotten")
+
+
 # -- doctor --------------------------------------------------------------------------------------------------------------
 
 

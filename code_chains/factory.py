@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import LanguageModelInput
@@ -19,6 +19,7 @@ from langchain_core.vectorstores import VectorStore
 from code_chains.budget import Budget, find_budgets
 from code_chains.chains import (
     AttemptChain,
+    CachedChain,
     EvaluateChain,
     ExecuteChain,
     GenerateChain,
@@ -55,7 +56,7 @@ from code_chains.state import Turn
 from code_chains.stores import SqliteStore
 from code_chains.usage import UsageMeter
 
-__all__ = ["CodeChain", "create_code_chain"]
+__all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
 Plan = bool | Literal["auto"]
 Snippets = bool | str | Path | VectorStore | BaseRetriever
@@ -203,6 +204,7 @@ def create_code_chain(
     translate: bool = False,
     interpret: bool = True,
     memory: Memory | ByteStore | str | Path | bool = True,
+    cache: ByteStore | str | Path | bool = False,
     base_url: str | None = None,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
@@ -232,6 +234,8 @@ def create_code_chain(
         memory: Where conversations (questions with a `session_id`) are remembered: True for this process's memory, a path
             for an SQLite file that outlives it, a `ByteStore`, a `ConversationMemory`, any classic LangChain memory, or
             False for nowhere.
+        cache: Where good answers are kept, so that the same question costs nothing the next time: True for the user's cache
+            folder, a path for an SQLite file, or a `ByteStore`. See `CachedChain` for what is the same question.
         base_url: Address of an OpenAI-compatible server that has the model.
 
     Returns:
@@ -252,16 +256,46 @@ def create_code_chain(
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
     place = _resolve_executor(executor, limits)
-    if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
-        raise ConfigurationError(
-            "write_tests", write_tests, "it with a place that isolates tests, such as SandboxExecutor"
-        )
-    if plan and type(place).session is Executor.session:
-        raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
-    if place.language != "python" and checks == "strict":
-        raise ConfigurationError("checks", checks, '"none" or functions of your own: the policies read Python')
-    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
+    _check_place(place, write_tests=write_tests, plan=plan, checks=checks)
     chat = resolve_model(model, base_url=base_url)
+    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
+    solve = _solving(chat, place, validate, max_attempts=max_attempts, samples=samples, judge=judge, plan=plan)
+    store = _resolve_snippets(snippets)
+    if learn and (snippets is True or not isinstance(store, SnippetStore)):
+        raise ConfigurationError("learn", learn, "it with snippets= a SnippetStore, or a folder, in which to keep them")
+    optional: list[tuple[bool, Callable[[], Chain]]] = [
+        (True, lambda: LanguageChain(language)),
+        (translate, lambda: TranslateChain(model=chat)),
+        (store is not None, lambda: RetrieveChain(cast("VectorStore", store))),
+        (write_tests, lambda: WriteTestsChain(model=for_code(chat), validate_tests=validate)),
+        (True, lambda: solve),
+        (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
+        (interpret, lambda: InterpretChain(model=chat)),
+    ]
+    stages = _remembered([make() for wanted, make in optional if wanted], _resolve_cache(cache), place)
+    return CodeChain(
+        chains=stages,
+        input_variables=["query"],
+        output_variables=[key for stage in stages for key in stage.output_keys],
+        place=place,
+        owned=None if place is executor else place,
+        memory=_resolve_memory(memory),
+        budget=budget,
+        conversations=_conversations(place),
+    )
+
+
+def _solving(
+    chat: Runnable[LanguageModelInput, Any],
+    place: Executor,
+    validate: ValidateChain,
+    *,
+    max_attempts: int,
+    samples: int,
+    judge: bool | Runnable[LanguageModelInput, Any],
+    plan: Plan,
+) -> Piece:
+    """What writes, runs and judges programs until one holds."""
     if not isinstance(judge, bool | Runnable):
         raise ConfigurationError("judge", judge, "True, False or a chat model")
     judging = None if judge is False else JudgeChain(model=chat if judge is True else judge)
@@ -278,41 +312,48 @@ def create_code_chain(
     )
     if samples > 1:
         attempt = SampleChain(attempt=attempt, samples=samples, judge=judging)
-    solve: Piece = RepairChain(attempt=attempt, max_attempts=max_attempts)
-    if plan:
-        solve = StepsChain(
-            solve=solve,
-            plan=PlanChain(model=chat),
-            open_session=place.session,
-            when="always" if plan is True else "auto",
-            evaluate=EvaluateChain(executor=place),
-        )
-    store = _resolve_snippets(snippets)
-    if learn and not isinstance(store, SnippetStore):
-        raise ConfigurationError("learn", learn, "it with snippets= a SnippetStore, or a folder, in which to keep them")
-    stages: list[Chain] = [
-        LanguageChain(language),
-        *([TranslateChain(model=chat)] if translate else []),
-        *([RetrieveChain(store)] if store is not None else []),
-        *([WriteTestsChain(model=for_code(chat), validate_tests=validate)] if write_tests else []),
-        solve,
-        *([LearnChain(store=store)] if learn and isinstance(store, SnippetStore) else []),
-    ]
-    added = [key for stage in stages for key in stage.output_keys]
-    if interpret:
-        stages.append(InterpretChain(model=chat))
-        added.append("answer")
-    owned = None if place is executor else place
-    return CodeChain(
-        chains=stages,
-        input_variables=["query"],
-        output_variables=added,
-        place=place,
-        owned=owned,
-        memory=_resolve_memory(memory),
-        budget=budget,
-        conversations=None if type(place).session is Executor.session else Conversations(place.session),
+    solve = RepairChain(attempt=attempt, max_attempts=max_attempts)
+    if not plan:
+        return solve
+    return StepsChain(
+        solve=solve,
+        plan=PlanChain(model=chat),
+        open_session=place.session,
+        when="always" if plan is True else "auto",
+        evaluate=EvaluateChain(executor=place),
     )
+
+
+def _remembered(stages: list[Chain], answers: ByteStore | None, place: Executor) -> list[Chain]:
+    """The stages, with a cache in front of them where there is one."""
+    if answers is None:
+        return stages
+    added = [key for stage in stages for key in stage.output_keys]
+    inner = Sequence(chains=stages, input_variables=["query"], output_variables=added, name="answer")
+    return [CachedChain(inner, store=answers, repeatable=getattr(place, "seed", None) is not None)]
+
+
+def _conversations(place: Executor) -> Conversations | None:
+    """The states of conversations, where the place keeps any; some of its sessions are left to others."""
+    if not _keeps_state(place):
+        return None
+    return Conversations(place.session, most=max(1, 3 * getattr(place, "most_sessions", 8) // 4))
+
+
+def _keeps_state(place: Executor) -> bool:
+    return type(place).session is not Executor.session
+
+
+def _check_place(place: Executor, *, write_tests: bool, plan: Plan, checks: object) -> None:
+    """See that a place can do what is asked of it."""
+    if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
+        raise ConfigurationError(
+            "write_tests", write_tests, "it with a place that isolates tests, such as SandboxExecutor"
+        )
+    if plan and not _keeps_state(place):
+        raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
+    if place.language != "python" and checks == "strict":
+        raise ConfigurationError("checks", checks, '"none" or functions of your own: the policies read Python')
 
 
 def _check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
@@ -337,6 +378,23 @@ def _resolve_snippets(snippets: object) -> VectorStore | BaseRetriever | None:
     if isinstance(snippets, VectorStore | BaseRetriever):
         return snippets
     raise ConfigurationError("snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever")
+
+
+def _resolve_cache(cache: object) -> ByteStore | None:
+    if cache is None or cache is False:
+        return None
+    if isinstance(cache, BaseStore):
+        return cache
+    if cache is True or isinstance(cache, str | Path):
+        return answers_store(None if cache is True else cache)
+    raise ConfigurationError("cache", cache, "True, a path, or a ByteStore, e.g. SqliteStore(path)")
+
+
+def answers_store(path: str | Path | None = None) -> SqliteStore:
+    """The file in which answers are kept for 30 days, at most 256 MB of them; None for the one in the user's cache."""
+    from platformdirs import user_cache_path
+
+    return SqliteStore(path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20)
 
 
 def _resolve_memory(memory: object) -> Memory | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -19,10 +20,11 @@ from rich.text import Text
 
 from code_chains.chains.validate import ApprovalRequest
 
-__all__ = ["Progress", "harmless"]
+__all__ = ["Progress", "harmless", "working"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 DOING = {
+    "translate": "Translating the question",
     "retrieve": "Looking for examples",
     "plan": "Planning",
     "write_tests": "Writing tests",
@@ -129,6 +131,17 @@ class Progress(BaseCallbackHandler):
             tokens = f"{value.input_tokens} tokens read, {value.output_tokens} written"
             cost = f", {value.usd:.4f} dollars" if value.usd else ""
             self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}{cost}[/dim]")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on standard error while something takes its time; nothing elsewhere than on a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(f"{what} …"):
+        yield
 
 
 def harmless(text: str) -> str:

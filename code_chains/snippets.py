@@ -23,13 +23,15 @@ from code_chains.embeddings import OfflineEmbeddings, Vectors, identity, resolve
 from code_chains.errors import InputError, StoreError
 from code_chains.sources import digest, read_file, read_folder
 
-__all__ = ["Changes", "SnippetStore", "curated_snippets"]
+__all__ = ["INSIDE", "Changes", "SnippetStore", "curated_snippets", "is_saved"]
 
 Filter = Mapping[str, Any] | Callable[[Document], bool]
 """Metadata that a snippet must have (a collection means any of its values), or a function that says whether it will do."""
 
 _FORMAT = "code-chains snippets 1"
 _DOCUMENTS = "snippets.json"
+INSIDE = ".code_chains"
+"""The folder inside a folder of code in which its index is kept."""
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,22 @@ class SnippetStore(VectorStore):
 
     @classmethod
     def open(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
-        """The store that was saved in a folder, or else a store of the code in it.
+        """The store that was saved in a folder, or a store of the code in it, brought up to date.
+
+        A store of code that is saved again goes to the hidden folder `.code_chains` inside.
 
         Raises:
             InputError: There is no such folder, or neither in it.
             StoreError: What was saved there cannot be loaded.
         """
-        saved = (Path(folder).expanduser() / _DOCUMENTS).is_file()
-        return cls.load(folder, embedding, **kwargs) if saved else cls.from_folder(folder, embedding, **kwargs)
+        folder = Path(folder).expanduser()
+        saved = next((one for one in (folder, folder / INSIDE) if is_saved(one)), None)
+        store = cls(embedding, **kwargs) if saved is None else cls.load(saved, embedding, **kwargs)
+        origin = str(folder.resolve())
+        if saved is None or any(one.metadata.get("origin") == origin for one in store._documents.values()):
+            store.update(folder)
+        store.folder = saved or folder / INSIDE
+        return store
 
     @classmethod
     def from_files(cls, paths: Iterable[str | Path], embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
@@ -171,7 +181,7 @@ class SnippetStore(VectorStore):
         """
         store = cls(embedding, **kwargs)
         folder = Path(folder).expanduser()
-        if not (folder / _DOCUMENTS).is_file():
+        if not is_saved(folder):
             raise StoreError(f"There are no snippets in {str(folder)!r}. `code-chains index PATH` makes an index.")
         try:
             note = json.loads((folder / _DOCUMENTS).read_text("utf-8", "surrogatepass"))
@@ -557,6 +567,11 @@ def _parameters(index: Any, numbers: Sequence[int] | None) -> Any:
 
 
 # -- files ---------------------------------------------------------------------------------------------------------------
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether a store was saved in a folder."""
+    return (folder / _DOCUMENTS).is_file()
 
 
 def _sha256(path: Path) -> str:

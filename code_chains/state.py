@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypedDict
+from typing import Any, Literal, Self, TypedDict, get_type_hints
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
@@ -385,6 +386,8 @@ class CodeState(TypedDict, total=False):
         attempts: The story of all attempts.
         stop_reason: Why work on the question ended.
         answer: The answer in words.
+        complete: Whether a model told the answer to its end.
+        cached: Whether the answer was there already.
         learned: Id of the snippet that the program became; None if it did not.
         usage: What was spent on models.
     """
@@ -418,6 +421,8 @@ class CodeState(TypedDict, total=False):
     attempts: list[Attempt]
     stop_reason: StopReason
     answer: str
+    complete: bool
+    cached: bool
     learned: str | None
     usage: Usage
 
@@ -433,6 +438,21 @@ def signal_name(number: int) -> str:
 def as_json(state: Mapping[str, Any]) -> dict[str, Any]:
     """A whole result as JSON values: records become dicts, paths and the like become text."""
     return {key: _plain(value) for key, value in state.items()}
+
+
+def from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The result that `as_json` made JSON of; keys that are not known stay as they are.
+
+    Raises:
+        ValueError: A known key holds something else than it should.
+    """
+    return {key: _state_adapter(key).validate_json(json.dumps(value)) for key, value in data.items()}
+
+
+@functools.cache
+def _state_adapter(key: str) -> TypeAdapter[Any]:
+    kind = get_type_hints(CodeState).get(key, Any)
+    return TypeAdapter(kind)
 
 
 def _plain(value: object) -> object:

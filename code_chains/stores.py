@@ -217,6 +217,15 @@ class SqliteStore(BaseStore[str, bytes]):
         with self._writing() as connection:
             connection.execute("DELETE FROM leases WHERE key = ? AND token = ?", (_key(key), token))
 
+    def renew(self, key: str, token: str, seconds: float) -> bool:
+        """Have a lease last for longer from now on; False where it has gone to somebody else meanwhile."""
+        name, lasting = _key(key), _seconds("seconds", seconds)
+        with self._writing() as connection:
+            values = (time.time() + lasting, name, token)
+            return bool(
+                connection.execute("UPDATE leases SET expires = ? WHERE key = ? AND token = ?", values).rowcount
+            )
+
     async def alease(self, key: str, seconds: float) -> str | None:
         """The same as `lease`, for event loops."""
         return await run_in_executor(None, self.lease, key, seconds)

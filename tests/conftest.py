@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.stores import BaseStore
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -176,3 +179,29 @@ def openai_server() -> Iterator[OpenAI]:
         openai = OpenAI(server, script)
         server.expect_request("/v1/chat/completions").respond_with_handler(openai.answer)
         yield openai
+
+
+@pytest.fixture
+def redis_store(tmp_path: Path) -> Iterator[BaseStore[str, bytes]]:
+    """LangChain's own store over a real server of redis."""
+    from langchain_community.storage import RedisStore
+    from redis import Redis
+
+    program = shutil.which("redis-server")
+    if not program:
+        pytest.skip("redis-server is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    settings = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
+    with subprocess.Popen([program, *settings], stdout=subprocess.DEVNULL) as server:
+        try:
+            assert soon(lambda: _listens(port))
+            with Redis.from_url(f"redis://127.0.0.1:{port}") as client:
+                yield RedisStore(client=client, namespace="code_chains", ttl=60)
+        finally:
+            server.terminate()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -288,6 +288,16 @@ def test_what_is_gone_from_a_folder_goes_from_the_store(embedding: Counting, fol
     assert len(store) == 2
 
 
+def test_a_folder_is_opened_as_it_is_now_with_what_was_added(embedding: Counting, folder: Path) -> None:
+    store = SnippetStore.open(folder, embedding)
+    store.add_texts(["learned"])
+    store.save(store.folder or "")
+    (folder / "one.py").unlink()
+    embedding.asked.clear()
+    again = SnippetStore.open(folder, embedding)
+    assert (len(again), embedding.asked) == (2, [])
+
+
 def test_the_fingerprint_follows_the_content(embedding: Counting, folder: Path) -> None:
     store = SnippetStore.from_folder(folder, embedding)
     before = store.fingerprint

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -24,7 +22,7 @@ from benchmarks.durability import Outcome, run
 from code_chains.errors import ConfigurationError, InputError, StoreError
 from code_chains.stores import SqliteStore, StoreStats
 
-from .conftest import ROOT, soon
+from .conftest import ROOT
 
 THREE = (b"foo", b"\x00\xff", b"")
 
@@ -81,36 +79,10 @@ class TestAsync(BaseStoreAsyncTests[bytes]):
         return THREE
 
 
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if not program:
-        pytest.skip("redis-server is not installed")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    settings = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
-    with subprocess.Popen([program, *settings], stdout=subprocess.DEVNULL) as server:
-        try:
-            assert soon(lambda: _listens(int(port)))
-            yield f"redis://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
-
-
-def test_langchains_redis_store_can_take_its_place(redis_url: str) -> None:
-    from langchain_community.storage import RedisStore
-    from redis import Redis
-
-    with Redis.from_url(redis_url) as client:
-        store: BaseStore[str, bytes] = RedisStore(client=client, namespace="cache", ttl=60)
-        store.mset([("a", b"\x00\xff"), ("b", b"2")])
-        store.mdelete(["b", "c"])
-        assert (store.mget(["a", "b"]), list(store.yield_keys())) == ([b"\x00\xff", None], ["a"])
+def test_langchains_redis_store_can_take_its_place(redis_store: BaseStore[str, bytes]) -> None:
+    redis_store.mset([("a", b"\x00\xff"), ("b", b"2")])
+    redis_store.mdelete(["b", "c"])
+    assert (redis_store.mget(["a", "b"]), list(redis_store.yield_keys())) == ([b"\x00\xff", None], ["a"])
 
 
 # -- keys -----------------------------------------------------------------------------------------------------------------

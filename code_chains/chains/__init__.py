@@ -2,6 +2,7 @@
 
 from code_chains.chains.attempt import AttemptChain
 from code_chains.chains.base import Piece, Sequence, Transform
+from code_chains.chains.cached import CachedChain
 from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
@@ -21,6 +22,7 @@ from code_chains.chains.write_tests import WriteTestsChain
 __all__ = [
     "ApprovalRequest",
     "AttemptChain",
+    "CachedChain",
     "EvaluateChain",
     "ExecuteChain",
     "GenerateChain",

@@ -1,4 +1,4 @@
-"""query, output, (verdict, attempts, language) -> answer."""
+"""query, output, (verdict, attempts, language) -> answer, complete."""
 
 from __future__ import annotations
 
@@ -70,30 +70,31 @@ class InterpretChain(Piece):
 
     @property
     def output_keys(self) -> list[str]:
-        """It adds the answer."""
-        return ["answer"]
+        """It adds the answer, and whether it was told to its end."""
+        return ["answer", "complete"]
 
     def _program(self, values: State, config: Config) -> Program:
         verdict, said = values.get("verdict"), phrases(values.get("language"))
         if verdict is not None and not verdict.ok:
-            yield {"answer": _apology(values)}
+            yield {"answer": _apology(values), "complete": True}
             return
-        aloud = _Aloud()
+        aloud, output = _Aloud(), str(values["output"])
         try:
             reply = yield Call(self.model, self.messages(values), config, aloud)
         except BudgetError as error:
             begun = " …\n" if aloud.told else ""
-            yield {"answer": f"{begun}{values['output']}\n({error} {said.untold})"}
+            yield {"answer": f"{begun}{output}\n({error} {said.untold})", "complete": False}
             return
-        output = str(values["output"])
+        complete = finish_reason(reply, self.model) == "stop"
         if not aloud.told.strip():
             yield {"answer": output}  # A model with nothing to say must not hide the result.
-        elif finish_reason(reply, self.model) != "stop":
+        elif not complete:
             yield {"answer": f" … ({said.cut})"}
         elif untold(aloud.told, output) or ungrounded(
             aloud.told, output, str(values["query"]), verdict.reason if verdict else ""
         ):
             yield {"answer": f"\n\n({said.own_words.format(output=shortened(output, _LONGEST_QUOTE))})"}
+        yield {"complete": complete}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""

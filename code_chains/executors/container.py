@@ -101,6 +101,11 @@ class ContainerExecutor(Executor):
             await asyncio.shield(asyncio.to_thread(container.remove))
             raise
 
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells its runs from those of other places, the image among it."""
+        return {**super().fingerprint, "options": self._options}
+
     def close(self) -> None:
         """Refuse further runs."""
         self._closed = True

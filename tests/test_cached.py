@@ -1,0 +1,419 @@
+"""The same question in the same world is not asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.stores import BaseStore, InMemoryByteStore
+
+from code_chains import CachedChain, SqliteStore, Transform, create_code_chain
+from code_chains.chains.cached import is_good
+from code_chains.chance import is_repeatable
+from code_chains.errors import ConfigurationError
+from code_chains.executors import ProcessExecutor, SandboxExecutor
+from code_chains.factory import CodeChain
+from code_chains.fingerprint import Unknowable, fingerprint
+from code_chains.state import Verdict
+from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import QUESTION
+
+
+class Counted:
+    """A model that counts how often it is asked for a program."""
+
+    def __init__(self, code: str = "print(sum(range(1, 6)))", pause: float = 0.0) -> None:
+        self.calls, self.code, self.pause = 0, code, pause
+
+    @property
+    def fingerprint(self) -> str:
+        return self.code
+
+    def __call__(self, messages: list[BaseMessage]) -> str:
+        time.sleep(self.pause)
+        if not asks_for_code(messages):
+            return "It is 15."
+        self.calls += 1
+        return self.code
+
+
+@pytest.fixture
+def model() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def place() -> Iterator[ProcessExecutor]:
+    with ProcessExecutor() as place:
+        yield place
+
+
+def chain_of(model: Callable[..., str], place: object, store: object, **options: Any) -> CodeChain:
+    return create_code_chain(ScriptedModel(model), executor=place, cache=store, **options)  # type: ignore[arg-type]
+
+
+# -- hits ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_hit_gives_the_same_without_a_model_or_a_run(model: Counted, place: ProcessExecutor) -> None:
+    chain = chain_of(model, place, InMemoryByteStore())
+    first, second = chain.invoke(QUESTION), chain.invoke(QUESTION)
+    assert (first.pop("cached"), second.pop("cached"), model.calls) == (False, True, 1)
+    assert (second.pop("usage").model_calls, first.pop("usage").model_calls) == (0, 2)
+    assert first == second
+
+
+async def test_each_way_of_asking_finds_what_another_kept(model: Counted, place: ProcessExecutor) -> None:
+    chain = chain_of(model, place, InMemoryByteStore())
+    list(chain.stream(QUESTION))
+    chunks = [chunk async for chunk in chain.astream(QUESTION)]
+    total = chunks[0]
+    for chunk in chunks[1:]:
+        total += chunk
+    assert total == await chain.ainvoke(QUESTION) == chain.invoke(QUESTION)
+    assert model.calls == 1
+
+
+def test_another_process_finds_it_in_the_file(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"
+        "model = ScriptedModel(lambda messages: 'print(15)')\n"
+        "chain = create_code_chain(model, executor='none', cache=sys.argv[1], interpret=False)\n"
+        "print(chain.invoke('What is 15?')['cached'])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "answers.sqlite")]
+    told = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)]
+    assert told == ["False", "True"]
+
+
+def test_an_answer_with_a_figure_comes_back_whole(place: ProcessExecutor) -> None:
+    chain = chain_of(Counted("open('a.png', 'wb').write(b'\\x89PNG')\nprint(1)"), place, InMemoryByteStore())
+    first, second = chain.invoke(QUESTION), chain.invoke(QUESTION)
+    assert second["cached"]
+    assert second["execution"] == first["execution"]
+
+
+def test_spaces_around_a_question_make_no_difference(model: Counted, place: ProcessExecutor) -> None:
+    chain = chain_of(model, place, InMemoryByteStore())
+    chain.invoke("Wie groß ist der Umfang von é?")
+    assert chain.invoke("  Wie groß ist der Umfang von e\N{COMBINING ACUTE ACCENT}?\r\n")["cached"]
+
+
+def test_a_redis_server_will_do(model: Counted, place: ProcessExecutor, redis_store: BaseStore[str, bytes]) -> None:
+    chain = chain_of(model, place, redis_store)
+    assert [chain.invoke(QUESTION)["cached"] for _ in range(2)] == [False, True]
+
+
+# -- what is another question --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"query": QUESTION.lower()},
+        {"variables": {"n": 2}},
+        {"variables": {"n": 1.0}},
+        {"language": "es"},
+        {"history": [HumanMessage("Before.")]},
+        {"context": "Help."},
+        {"tests": "assert True"},
+    ],
+)
+def test_what_may_change_the_answer_is_another_question(place: ProcessExecutor, other: dict[str, Any]) -> None:
+    chain = chain_of(Counted(), place, InMemoryByteStore(), interpret=False)
+    asked = {"query": QUESTION, "variables": {"n": 1}}
+    chain.invoke(asked)
+    assert not chain.invoke({**asked, **other})["cached"]
+
+
+def test_a_file_counts_by_its_content(model: Counted, place: ProcessExecutor, tmp_path: Path) -> None:
+    chain, file = chain_of(model, place, InMemoryByteStore()), tmp_path / "a.csv"
+    found = []
+    for content, path in (("a,b", file), ("a,b", tmp_path / "moved.csv"), ("a,c", file)):
+        path.write_text(content)
+        found.append(chain.invoke({"query": QUESTION, "files": {"a.csv": path}})["cached"])
+    assert found == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"checks": "strict"},
+        {"max_attempts": 1},
+        {"samples": 2},
+        {"judge": True},
+        {"language": "es"},
+        {"interpret": False},
+        {"limits": None, "executor": "sandbox"},
+    ],
+)
+def test_another_chain_has_answers_of_its_own(place: ProcessExecutor, options: dict[str, Any]) -> None:
+    store, model = InMemoryByteStore(), Counted()
+    chain_of(model, place, store).invoke(QUESTION)
+    with create_code_chain(ScriptedModel(model), **{"executor": place, "cache": store, **options}) as other:
+        assert not other.invoke(QUESTION)["cached"]
+
+
+def test_other_snippets_make_another_question(model: Counted, place: ProcessExecutor) -> None:
+    from langchain_core.embeddings import DeterministicFakeEmbedding
+
+    from code_chains import SnippetStore
+
+    snippets = SnippetStore.from_texts(["print(1)"], DeterministicFakeEmbedding(size=8))
+    chain = chain_of(model, place, InMemoryByteStore(), snippets=snippets)
+    chain.invoke(QUESTION)
+    snippets.add_texts(["print(2)"])
+    assert not chain.invoke(QUESTION)["cached"]
+
+
+def test_keys_of_a_model_are_no_part_of_it() -> None:
+    from langchain_openai import ChatOpenAI
+
+    one, two, other = (
+        ChatOpenAI(model=name, api_key=key, temperature=warm)
+        for name, key, warm in (("a", "sk-1", 0), ("a", "sk-2", 0), ("a", "sk-1", 1))
+    )
+    assert fingerprint(one) == fingerprint(two) != fingerprint(other)
+
+
+def test_functions_count_by_what_they_do() -> None:
+    def of(n: int) -> Callable[[], int]:
+        return lambda: n
+
+    assert fingerprint(of(1)) == fingerprint(of(1)) != fingerprint(of(2))
+
+
+def test_arrays_and_frames_count_by_their_content() -> None:
+    assert fingerprint(np.arange(3)) == fingerprint(np.arange(3)) != fingerprint(np.arange(3.0))
+    frame = pd.DataFrame({"a": [1, 2]})
+    assert fingerprint(frame) == fingerprint(frame.copy()) != fingerprint(frame.rename(columns={"a": "b"}))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(json_values, json_values)
+def test_different_values_have_different_fingerprints(one: object, two: object) -> None:
+    same = json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
+    assert (fingerprint(one) == fingerprint(two)) == same
+
+
+def test_what_cannot_be_told_is_refused_unless_it_has_a_version(model: Counted) -> None:
+    class Odd:
+        __slots__ = ()
+
+    with pytest.raises(Unknowable):
+        fingerprint(Odd())
+    held = Odd()
+    odd = Transform(
+        input_variables=["query"], output_variables=["answer"], transform=lambda _: {"answer": f"{held}"[:0]}
+    )
+    with pytest.raises(ConfigurationError, match="version"):
+        CachedChain(odd, store=InMemoryByteStore())
+    assert CachedChain(odd, store=InMemoryByteStore(), version="1").invoke("a")["answer"] == ""
+
+
+# -- what is not kept ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise ValueError(1)",
+        "import random\nprint(random.random())",
+        "from datetime import date\nprint(date.today())",
+        "import time\nprint(time.time())",
+        "import uuid\nprint(uuid.uuid4())",
+        "import numpy as np\nprint(np.random.rand())",
+        "import numpy as np\nprint(np.random.default_rng().normal())",
+        "import random\nrandom.seed()\nprint(random.random())",
+    ],
+)
+def test_what_may_come_out_differently_is_not_kept(place: ProcessExecutor, code: str) -> None:
+    store = InMemoryByteStore()
+    chain_of(Counted(code), place, store, max_attempts=1, interpret=False).invoke(QUESTION)
+    assert list(store.yield_keys()) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import random\nrandom.seed(7)\nprint(random.random())",
+        "import random\nlots = random.Random(7)\nprint(lots.sample(range(9), 2))",
+        "import numpy as np\nlots = np.random.default_rng(7)\nprint(lots.normal())",
+        "from datetime import date, datetime\nprint(date(2024, 1, 1), datetime(2024, 1, 1))",
+        "import time\ntime.sleep(0)\nprint(1)",
+        "SELECT sum(amount) FROM sales",
+    ],
+)
+def test_what_comes_out_the_same_is_kept(code: str) -> None:
+    assert is_repeatable(code)
+
+
+@pytest.mark.parametrize("code", ["SELECT now()", "SELECT * FROM t USING SAMPLE 3", "import requests\nprint(1)"])
+def test_doubtful_programs_are_not_repeatable(code: str) -> None:
+    assert not is_repeatable(code)
+
+
+def test_a_seed_of_the_executor_makes_randomness_repeatable() -> None:
+    with SandboxExecutor(seed=3, preload=()) as place:
+        chain = chain_of(Counted("import random\nprint(random.random())"), place, InMemoryByteStore())
+        chain.invoke(QUESTION)
+        assert chain.invoke(QUESTION)["cached"]
+
+
+def test_an_answer_cut_short_is_not_kept() -> None:
+    outputs = {"verdict": Verdict("unverified", "none", ""), "code": "print(1)", "stop_reason": "answered"}
+    assert is_good(outputs)
+    assert not is_good({**outputs, "complete": False})
+    assert not is_good({**outputs, "stop_reason": "tokens"})
+
+
+def test_nothing_is_kept_in_a_session(model: Counted) -> None:
+    store = InMemoryByteStore()
+    with SandboxExecutor(preload=()) as place, chain_of(model, place, store) as chain:
+        chain.invoke({"query": QUESTION, "session_id": "a"})
+    assert list(store.yield_keys()) == []
+
+
+def test_an_answer_is_not_used_after_its_time(model: Counted, place: ProcessExecutor) -> None:
+    inner = create_code_chain(ScriptedModel(model), executor=place)
+    cached = CachedChain(inner, store=InMemoryByteStore(), ttl=0.05)
+    cached.invoke(QUESTION)
+    time.sleep(0.06)
+    assert not cached.invoke(QUESTION)["cached"]
+
+
+# -- a cache is a help, never a hindrance --------------------------------------------------------------------------------
+
+
+class Broken(InMemoryByteStore):
+    """A store that fails at everything."""
+
+    def mget(self, keys: Any) -> Any:
+        raise OSError("the disk is gone")
+
+    def mset(self, key_value_pairs: Any) -> None:
+        raise OSError("the disk is gone")
+
+
+def test_a_broken_store_is_a_miss_and_a_line_in_the_log(
+    model: Counted, place: ProcessExecutor, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = chain_of(model, place, Broken()).invoke(QUESTION)
+    assert (result["cached"], result["answer"]) == (False, "It is 15.")
+    assert "the disk is gone" in caplog.text
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b'{"made": 0, "outputs": {"verdict": 7}}'])
+def test_a_damaged_entry_is_a_miss(model: Counted, place: ProcessExecutor, damage: bytes) -> None:
+    store = InMemoryByteStore()
+    chain = chain_of(model, place, store)
+    chain.invoke(QUESTION)
+    store.mset([(key, damage) for key in list(store.yield_keys())])
+    assert not chain.invoke(QUESTION)["cached"]
+
+
+def test_a_locked_file_is_a_miss(model: Counted, place: ProcessExecutor, tmp_path: Path) -> None:
+    import sqlite3
+
+    store = SqliteStore(tmp_path / "answers.sqlite", timeout=0.05)
+    chain = chain_of(model, place, store)
+    other = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    result = chain.invoke(QUESTION)
+    other.close()
+    assert (result["cached"], result["answer"]) == (False, "It is 15.")
+
+
+# -- one flight ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_fifty_threads_ask_the_model_once(place: ProcessExecutor, tmp_path: Path, kind: str) -> None:
+    model = Counted(pause=0.3)
+    store = InMemoryByteStore() if kind == "memory" else SqliteStore(tmp_path / "answers.sqlite")
+    chain = chain_of(model, place, store)
+    answers: list[str] = []
+    threads = [threading.Thread(target=lambda: answers.append(chain.invoke(QUESTION)["answer"])) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (model.calls, answers) == (1, ["It is 15."] * 50)
+
+
+async def test_fifty_tasks_ask_the_model_once(place: ProcessExecutor) -> None:
+    model = Counted(pause=0.3)
+    chain = chain_of(model, place, InMemoryByteStore())
+    answers = await asyncio.gather(*(chain.ainvoke(QUESTION) for _ in range(50)))
+    assert (model.calls, {one["answer"] for one in answers}) == (1, {"It is 15."})
+
+
+def test_those_who_wait_for_a_failure_share_it(place: ProcessExecutor) -> None:
+    model = Counted("raise ValueError(1)", pause=0.3)
+    chain = chain_of(model, place, InMemoryByteStore(), max_attempts=1)
+    results: list[Any] = []
+    threads = [threading.Thread(target=lambda: results.append(chain.invoke(QUESTION))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert model.calls == 1
+    assert {one["verdict"].status for one in results} == {"failed"}
+
+
+def test_after_an_error_the_next_one_asks(place: ProcessExecutor) -> None:
+    def failing(messages: list[BaseMessage]) -> str:
+        if not tried:
+            tried.append(1)
+            raise ConnectionError("once")
+        return "print(15)"
+
+    tried: list[int] = []
+    chain = chain_of(failing, place, InMemoryByteStore(), interpret=False)
+    with pytest.raises(ConnectionError):
+        chain.invoke(QUESTION)
+    assert chain.invoke(QUESTION)["output"] == "15"
+
+
+def ask_in_a_process(path: str, log: str) -> None:
+    def model(messages: list[BaseMessage]) -> str:
+        with open(log, "a") as file:
+            file.write("asked\n")
+        time.sleep(1)
+        return "print(15)"
+
+    chain = create_code_chain(ScriptedModel(model), executor="none", cache=path, interpret=False)
+    assert chain.invoke("What is 15?")["output"] == "15"
+
+
+def test_processes_ask_the_model_once(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    given = (str(tmp_path / "answers.sqlite"), str(tmp_path / "log"))
+    processes = [spawn.Process(target=ask_in_a_process, args=given) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    assert (tmp_path / "log").read_text() == "asked\n"

@@ -1,0 +1,199 @@
+"""A conversation and the state of its programs belong together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
+from code_chains.conversations import Conversations
+from code_chains.errors import ConfigurationError, InputError, SessionError
+from code_chains.factory import CodeChain
+from code_chains.testing import ScriptedModel, asks_for_code
+
+
+def does_as_told(messages: list[BaseMessage]) -> str:
+    """A model whose program is the last line of the question."""
+    return str(messages[-1].text).splitlines()[-1] if asks_for_code(messages) else "Told."
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor() as box:
+        yield box
+
+
+@pytest.fixture
+def chain(box: SandboxExecutor) -> Iterator[CodeChain]:
+    with create_code_chain(ScriptedModel(does_as_told), executor=box, interpret=False, max_attempts=1) as chain:
+        yield chain
+
+
+def run(chain: CodeChain, code: str, session_id: str | None = "ann", **more: Any) -> str:
+    state = {"query": code, **({"session_id": session_id} if session_id else {}), **more}
+    return str(chain.invoke(state)["output"])
+
+
+def test_a_program_finds_what_the_turn_before_left(chain: CodeChain) -> None:
+    run(chain, "x = 20; print(x)")
+    assert run(chain, "print(x + 1)") == "21"
+
+
+def test_a_file_of_an_earlier_turn_is_still_there(chain: CodeChain, sales: Path) -> None:
+    run(chain, "print(1)", files={"sales.csv": sales})
+    assert "region" in run(chain, "print(open('sales.csv').readline())")
+
+
+def test_conversations_have_states_of_their_own(chain: CodeChain) -> None:
+    run(chain, "x = 1; print(x)")
+    assert run(chain, "print('x' in globals())", "bob") == "False"
+    assert run(chain, "print('x' in globals())", None) == "False"
+
+
+def test_the_config_may_name_the_conversation(chain: CodeChain) -> None:
+    config = {"configurable": {"session_id": "ann"}}
+    chain.invoke("x = 20; print(x)", config)  # type: ignore[arg-type]
+    chunks = list(chain.stream("print(x + 1)", config))  # type: ignore[arg-type]
+    assert next(chunk["output"] for chunk in chunks if "output" in chunk) == "21"
+
+
+def test_the_config_reaches_a_chain_among_others(chain: CodeChain) -> None:
+    after = Transform(
+        input_variables=["output"], output_variables=["loud"], transform=lambda s: {"loud": s["output"] * 2}
+    )
+    both = Sequence(chains=[chain, after], input_variables=["query"], output_variables=["loud"])
+    config = {"configurable": {"session_id": "ann"}}
+    both.invoke({"query": "x = 20; print(x)"}, config)  # type: ignore[arg-type]
+    assert both.invoke({"query": "print(x + 1)"}, config)["loud"] == "2121"  # type: ignore[arg-type]
+
+
+def test_a_failed_turn_leaves_the_state_as_it_was(chain: CodeChain) -> None:
+    run(chain, "x = 20; print(x)")
+    run(chain, "x = 0; 1 / x")
+    assert run(chain, "print(x)") == "20"
+
+
+def test_the_model_is_told_what_is_there(box: SandboxExecutor, sales: Path) -> None:
+    seen: list[str] = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages[-1].text))
+        return does_as_told(messages)
+
+    load = "import pandas as pd; df = pd.read_csv('sales.csv'); n = len(df); print(n)"
+    with create_code_chain(ScriptedModel(model), executor=box, interpret=False) as chain:
+        run(chain, load, files={"sales.csv": sales})
+        run(chain, "print(n)")
+    assert "variable `df`: DataFrame, 2 rows, columns `region`, `amount`" in seen[1]
+    assert "file `sales.csv` in the working directory, begins with the line `region,amount`" in seen[1]
+    assert load in seen[1]
+
+
+async def test_turns_at_once_wait_for_each_other(chain: CodeChain) -> None:
+    run(chain, "x = 0; print(x)")
+    states = [{"query": "x += 1; print(x)", "session_id": "ann"}] * 12
+    results = await asyncio.gather(*(chain.ainvoke(state) for state in states))
+    assert sorted(int(result["output"]) for result in results) == list(range(1, 13))
+
+
+def test_threads_wait_for_each_other_too(chain: CodeChain) -> None:
+    run(chain, "x = 0; print(x)")
+    results = chain.batch([{"query": "x += 1; print(x)", "session_id": "ann"}] * 6)
+    assert sorted(int(result["output"]) for result in results) == list(range(1, 7))
+
+
+def test_a_state_that_was_lost_is_rebuilt(chain: CodeChain, box: SandboxExecutor) -> None:
+    run(chain, "x = 20; print(x)")
+    run(chain, "1 / 0")
+    run(chain, "x += 1; print(x)")
+    box_sessions = list(box._sessions)
+    for session in box_sessions:
+        session.close()
+    assert run(chain, "print(x)") == "21"
+
+
+def test_another_process_goes_on_where_one_left(box: SandboxExecutor, tmp_path: Path, sales: Path) -> None:
+    options: dict[str, Any] = {"executor": box, "interpret": False, "memory": tmp_path / "turns.sqlite"}
+    with create_code_chain(ScriptedModel(does_as_told), **options) as first:
+        run(first, "x = len(open('sales.csv').read()) * n; print(x)", files={"sales.csv": sales}, variables={"n": 2})
+    with create_code_chain(ScriptedModel(does_as_told), **options) as second:
+        assert run(second, "print(x)") == str(2 * len(sales.read_text()))
+
+
+def test_a_turn_is_taken_back_with_its_state(chain: CodeChain) -> None:
+    run(chain, "x = 20; print(x)")
+    run(chain, "x = 0; print(x)")
+    undone = chain.undo("ann")
+    assert undone is not None
+    assert (undone.query, run(chain, "print(x)")) == ("x = 0; print(x)", "20")
+
+
+def test_several_turns_are_taken_back_one_by_one(chain: CodeChain) -> None:
+    for number in range(4):
+        run(chain, f"x = {number}; print(x)")
+    run(chain, "1 / 0")
+    for _ in range(3):
+        chain.undo("ann")
+    assert run(chain, "print(x)") == "1"
+
+
+def test_a_forgotten_conversation_begins_anew(chain: CodeChain) -> None:
+    run(chain, "x = 20; print(x)")
+    chain.forget("ann")
+    assert run(chain, "print('x' in globals())") == "False"
+
+
+def test_there_is_nothing_to_take_back_at_first(chain: CodeChain) -> None:
+    assert chain.undo("nobody") is None
+
+
+def test_more_conversations_than_places_are_all_kept(chain: CodeChain) -> None:
+    for number in range(10):
+        run(chain, f"x = {number}; print(x)", f"session {number}")
+    assert [run(chain, "print(x)", f"session {number}") for number in range(10)] == [str(n) for n in range(10)]
+
+
+def test_an_executor_without_sessions_still_remembers_what_was_said() -> None:
+    from code_chains.executors.monty import MontyExecutor
+
+    with create_code_chain(ScriptedModel(does_as_told), executor=MontyExecutor(), interpret=False) as chain:
+        run(chain, "print(1)")
+        assert [turn.query for turn in chain.memory.turns("ann")] == ["print(1)"]  # type: ignore[union-attr]
+
+
+def test_a_bad_name_is_refused_before_anything_is_asked(chain: CodeChain) -> None:
+    with pytest.raises(InputError, match="session_id"):
+        run(chain, "print(1)", "   ")
+
+
+def test_a_memory_that_cannot_take_back_says_so(box: SandboxExecutor) -> None:
+    with (
+        create_code_chain(ScriptedModel(does_as_told), executor=box, memory=False) as chain,
+        pytest.raises(ConfigurationError, match="ConversationMemory"),
+    ):
+        chain.undo("ann")
+
+
+def test_who_waits_too_long_is_told_that_the_session_is_busy(
+    box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.conversations._WAIT", 0.05)
+    with Conversations(box.session) as conversations:
+        held = conversations.begin("ann", list)
+        with pytest.raises(SessionError, match="busy"):
+            conversations.begin("ann", list)
+        held.end()
+
+
+def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> None:
+    stream = cast("Generator[Any, None, None]", chain.stream({"query": "x = 1; print(x)", "session_id": "ann"}))
+    next(stream)
+    stream.close()
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(run, chain, "print(2)").result(timeout=30) == "2"
