@@ -9,6 +9,7 @@ fault with, or that nobody can write to any more, is corrupt.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import random
@@ -22,7 +23,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_chains.stores import SqliteStore
+from code_chains import CachedChain, ConversationMemory, SqliteStore, Transform, Verdict
 
 PROCESSES = 4
 WRITES = 1000
@@ -67,7 +68,43 @@ def _read_store(path: Path) -> set[str]:
         return {key for key, value in zip(keys, store.mget(keys), strict=True) if value == _value(key)}
 
 
-SUBJECTS = {"store": Subject(_write_store, _read_store)}
+def _write_answer(path: Path) -> Callable[[str], None]:
+    """Each is a question to a chain whose answers are cached."""
+    verdict = Verdict("verified", "tests", "It passed.")
+    chain = Transform(
+        input_variables=["query"],
+        output_variables=["answer", "verdict"],
+        transform=lambda state: {"answer": state["query"], "verdict": verdict},
+    )
+    cached = CachedChain(chain, store=SqliteStore(path), version="1")
+
+    def write(name: str) -> None:
+        cached.invoke({"query": name})
+
+    return write
+
+
+def _read_answers(path: Path) -> set[str]:
+    with SqliteStore(path) as store:
+        kept = [json.loads(value or b"{}") for value in store.mget(list(store.yield_keys()))]
+    return {str(note["outputs"]["answer"]) for note in kept}
+
+
+def _write_turn(path: Path) -> Callable[[str], None]:
+    """Each is a turn of one conversation."""
+    memory = ConversationMemory(SqliteStore(path))
+    return lambda name: memory.save_context({"query": name, "session_id": "all"}, {"answer": name})
+
+
+def _read_turns(path: Path) -> set[str]:
+    return {turn.query for turn in ConversationMemory(SqliteStore(path)).turns("all") if turn.answer == turn.query}
+
+
+SUBJECTS = {
+    "store": Subject(_write_store, _read_store),
+    "answers": Subject(_write_answer, _read_answers),
+    "turns": Subject(_write_turn, _read_turns),
+}
 
 
 def run(name: str, rounds: int, writes: int = WRITES) -> Outcome:

@@ -268,7 +268,7 @@ async def test_saving_and_loading_never_block_the_event_loop() -> None:
 # -- in chains -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:The class `ConversationBufferMemory` was deprecated")
+@pytest.mark.filterwarnings("ignore:The class `.*` was deprecated")
 def test_a_classic_memory_still_works() -> None:
     seen: list[str] = []
 
