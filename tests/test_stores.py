@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from langchain_core.stores import BaseStore
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
-from benchmarks.durability import Outcome, run
+from benchmarks.durability import SUBJECTS, Outcome, run
 from code_chains.errors import ConfigurationError, InputError, StoreError
 from code_chains.stores import SqliteStore, StoreStats
 
@@ -254,8 +254,9 @@ def test_a_write_is_whole_or_not_at_all(store: SqliteStore) -> None:
     assert (max(map(len, seen)), len(seen) > 10) == (1, True)
 
 
-def test_writers_that_are_killed_have_lost_nothing_that_was_acknowledged() -> None:
-    came = run("store", rounds=3, writes=300)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_writers_that_are_killed_have_lost_nothing_that_was_acknowledged(subject: str) -> None:
+    came = run(subject, rounds=2, writes=300)
     assert (came.acknowledged > 0, came.lost, came.corrupt) == (True, 0, 0), came
     assert isinstance(came, Outcome)
 
