@@ -116,6 +116,13 @@ def test_an_event_loop_or_generator_that_was_left_open_harms_nothing(session: Se
     assert session.run("x").result == "5"
 
 
+def test_a_figure_is_shown_by_the_run_that_drew_it_and_by_no_later_one() -> None:
+    with SandboxExecutor(preload=("matplotlib",)) as box, box.session() as session:
+        drawn = session.run("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])").artifacts
+        later = session.run("print(1)").artifacts
+    assert ([one.name for one in drawn], later) == (["figure-1.png"], ())
+
+
 def test_what_a_check_refuses_is_rolled_back(session: Session) -> None:
     session.run("x = 1")
     refused = session.run("x = 2; x", check=lambda done: done.result == "3")

@@ -37,13 +37,14 @@ def views(value: object, room: int) -> Json:
 
 
 def figures() -> Iterator[View]:
-    """Open matplotlib figures as PNG, also those that were never saved."""
+    """Open matplotlib figures as PNG, also those that were never saved. They are closed: a session shows each once."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     for number in pyplot.get_fignums() if pyplot else ():
         with contextlib.suppress(Exception):
             target = io.BytesIO()
             pyplot.figure(number).savefig(target, format="png")  # type: ignore[union-attr]
             yield f"figure-{number}.png", "image/png", target.getvalue()
+            pyplot.close(number)  # type: ignore[union-attr]  # Shown once, as in a notebook.
 
 
 def rich(value: object) -> Iterator[View]:
