@@ -1,4 +1,4 @@
-"""query, output, (verdict, attempts, language) -> answer, complete."""
+"""query, output, (execution, verdict, attempts, language) -> answer, complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
 from code_chains.outcomes import ungrounded, untold
 from code_chains.phrases import phrases
-from code_chains.state import Verdict
+from code_chains.state import Execution, Verdict
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
 
@@ -65,8 +65,8 @@ class InterpretChain(Piece):
 
     @property
     def optional_keys(self) -> list[str]:
-        """It says how sure that is, in this language."""
-        return ["verdict", "attempts", "language"]
+        """It tells of figures and files, and how sure it is, in this language."""
+        return ["execution", "verdict", "attempts", "language"]
 
     @property
     def output_keys(self) -> list[str]:
@@ -87,19 +87,17 @@ class InterpretChain(Piece):
             return
         complete = finish_reason(reply, self.model) == "stop"
         if not aloud.told.strip():
-            yield {"answer": output}  # A model with nothing to say must not hide the result.
+            yield {"answer": _shown(values)}  # A model with nothing to say must not hide the result.
         elif not complete:
             yield {"answer": f" … ({said.cut})"}
-        elif untold(aloud.told, output) or ungrounded(
-            aloud.told, output, str(values["query"]), verdict.reason if verdict else ""
-        ):
-            yield {"answer": f"\n\n({said.own_words.format(output=shortened(output, _LONGEST_QUOTE))})"}
+        elif not _does(aloud.told, values):
+            yield {"answer": f"\n\n({said.own_words.format(output=shortened(_shown(values), _LONGEST_QUOTE))})"}
         yield {"complete": complete}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """The messages that are sent: rules, one example, the question and the fenced output."""
-        output = fenced(shortened(str(values["output"]), _MOST_OUTPUT))
-        question = f"Question: {values['query']}\n\nOutput of the program:\n{output}"
+        shown = fenced(shortened(_shown(values), _MOST_OUTPUT))
+        question = f"Question: {values['query']}\n\nOutput of the program:\n{shown}"
         verdict: Verdict | None = values.get("verdict")
         if verdict is not None and verdict.by != "none":
             question += f"\n\nHow it was checked ({verdict.status}):\n{fenced(verdict.reason)}"
@@ -133,6 +131,25 @@ class _Aloud:
             self._held, self._thought = self._held.partition("</think>")[2], True
         if self._thought:
             self._held = self._held.lstrip()
+
+
+def _shown(values: Mapping[str, Any]) -> str:
+    """What a person sees of the run: what was printed, and the names of figures and files."""
+    execution: Execution | None = values.get("execution")
+    made = execution.artifacts if execution else ()
+    figures = ", ".join(one.name for one in made if one.media_type.startswith("image/"))
+    others = ", ".join(one.name for one in made if not one.media_type.startswith("image/"))
+    lines = [str(values["output"]), f"Figure: {figures}" if figures else "", f"File: {others}" if others else ""]
+    return "\n".join(filter(None, lines))
+
+
+def _does(answer: str, values: Mapping[str, Any]) -> bool:
+    """Whether an answer may stand alone: it is not the question again, tells what came out, and makes up no number."""
+    query, output, verdict = str(values["query"]), str(values["output"]), values.get("verdict")
+    if "".join(answer.split()).strip(".?¿!").lower() == "".join(query.split()).strip(".?¿!").lower():
+        return False
+    known = (output, query, verdict.reason if verdict else "", _shown(values))
+    return not untold(answer, output) and not ungrounded(answer, *known)
 
 
 def _apology(values: Mapping[str, Any]) -> str:
