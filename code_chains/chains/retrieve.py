@@ -17,7 +17,7 @@ from code_chains.state import Source
 
 __all__ = ["RetrieveChain"]
 
-_NEAR = 0.25
+_NEAR = 0.4
 """The least score of a snippet that is shown to a model. An example that has nothing to do with the question misleads it."""
 _LONGEST = 3000
 
