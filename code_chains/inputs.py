@@ -16,6 +16,7 @@ from code_chains.errors import InputError
 __all__ = [
     "MAX_QUERY",
     "check_files",
+    "check_name",
     "check_query",
     "check_session_id",
     "check_variables",
@@ -70,7 +71,7 @@ def check_files(files: Mapping[str, Any] | None) -> dict[str, Path]:
     """
     if not isinstance(files or {}, Mapping):
         raise InputError('files must be a mapping, e.g. {"sales.csv": "data/sales.csv"}.')
-    checked = {_check_name(name): _check_file(path) for name, path in (files or {}).items()}
+    checked = {check_name(name): _check_file(path) for name, path in (files or {}).items()}
     if len(checked) < len(files or {}):
         raise InputError("Two files have the same name.")
     for name in checked:
@@ -87,7 +88,12 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _check_name(name: object) -> str:
+def check_name(name: object) -> str:
+    """The name of a file in a working directory, which does not lead out of it.
+
+    Raises:
+        InputError: It does, or it is none.
+    """
     text = name if isinstance(name, str) and name.isprintable() and _is_text(name) else ""
     path = PurePosixPath(text)
     wrong = not text or path.is_absolute() or ".." in path.parts or str(path) == "."
