@@ -9,10 +9,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from code_chains.errors import CodeChainsError, SessionError
 from code_chains.executors.base import Closing, Session
-from code_chains.state import Turn
+from code_chains.state import Execution, Turn
 
 __all__ = ["Conversation", "Conversations", "inventory"]
 
@@ -50,21 +51,85 @@ _describe()
 """
 
 
+class Counted(Session):
+    """A session that counts the runs which changed its state and were not rolled back.
+
+    Args:
+        session: Where they run.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.runs = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be used."""
+        return self._session.alive
+
+    def run(self, code: str, **given: Any) -> Execution:
+        """Run a program in the state."""
+        return self._counted(self._session.run(code, **given))
+
+    async def arun(self, code: str, **given: Any) -> Execution:
+        """Like `run`, without blocking the event loop."""
+        return self._counted(await self._session.arun(code, **given))
+
+    def _counted(self, execution: Execution) -> Execution:
+        self.runs += execution.ok
+        return execution
+
+    def rollback(self) -> None:
+        """Return to the state before the last run that ended well."""
+        self._session.rollback()
+        self.runs -= 1
+
+    def checkpoint(self, name: str = "checkpoint") -> str:
+        """Hold the state as it is now under a name."""
+        return self._session.checkpoint(name)
+
+    def restore(self, name: str = "checkpoint") -> None:
+        """Return to a checkpoint."""
+        self._session.restore(name)
+
+    def close(self) -> None:
+        """End it."""
+        self._session.close()
+
+
 @dataclass
 class Conversation:
     """The state of one conversation.
 
     Attributes:
-        session: Where its programs run; None until the first, and after it was lost.
+        session: Where its programs run; None until the first, and after it was lost. What it has counted belongs to a turn
+            that has not ended well.
         lock: Held during a turn.
     """
 
-    session: Session | None = None
+    session: Counted | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep(self) -> None:
+        """Let what the turn did to the state stay."""
+        if self.session is not None:
+            self.session.runs = 0
 
     def end(self) -> None:
         """Let the next turn begin."""
         self.lock.release()
+
+    def take_back(self, runs: int = 0) -> None:
+        """Take back what a turn did that did not end well and, before that, so many runs."""
+        runs += self.session.runs if self.session else 0
+        try:
+            if self.session is None or runs > 1:
+                raise SessionError("Only the last run can be rolled back.")
+            if runs:
+                self.session.rollback()
+            self.keep()
+        except SessionError:
+            self.drop()  # The next turn rebuilds the state from the turns that are left.
 
     def drop(self) -> None:
         """Close the session; the next turn rebuilds it."""
@@ -90,6 +155,9 @@ class Conversations(Closing):
 
     def begin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Begin a turn of a conversation, whose `end` must be called; its session is open then.
+
+        If the turn ended well, `keep` must be called before. What it did to the state is taken back otherwise, when the next
+        one begins.
 
         Where there is none any more (it was idle for too long, or belongs to an earlier process) it is rebuilt: the programs
         of the turns before run once more, in their order, with the files that are still there.
@@ -127,6 +195,8 @@ class Conversations(Closing):
 
     def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         try:
+            if conversation.session is not None and conversation.session.runs:
+                conversation.take_back()
             if conversation.session is None or not conversation.session.alive:
                 self._make_room()
                 conversation.session = self._rebuilt(turns())
@@ -142,12 +212,7 @@ class Conversations(Closing):
         if conversation is None or turn.runs == 0:
             return
         with conversation.lock:
-            try:
-                if conversation.session is None or turn.runs > 1:
-                    raise SessionError("Only the last run can be rolled back.")
-                conversation.session.rollback()
-            except SessionError:
-                conversation.drop()  # The next turn rebuilds the state from the turns that are left.
+            conversation.take_back(turn.runs)
 
     def forget(self, session_id: str) -> None:
         """Close the session of a conversation; its state is gone."""
@@ -173,13 +238,17 @@ class Conversations(Closing):
                     del self._all[name]
                 conversation.end()
 
-    def _rebuilt(self, turns: Sequence[Turn]) -> Session:
+    def _rebuilt(self, turns: Sequence[Turn]) -> Counted:
         session = self._open()
-        for turn in turns:
-            if turn.runs and turn.code.strip():
-                files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
-                session.run(turn.code, files=files, variables=turn.variables)
-        return session
+        try:
+            for turn in turns:
+                if turn.runs and turn.code.strip():
+                    files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
+                    session.run(turn.code, files=files, variables=turn.variables)
+        except BaseException:
+            session.close()
+            raise
+        return Counted(session)
 
 
 def inventory(session: Session) -> str:

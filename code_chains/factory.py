@@ -112,19 +112,23 @@ class CodeChain(Sequence, Closing):
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
         config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
         if self.conversations is None or values.get("session_id") is None or values.get("session") is not None:
-            yield from super()._program(values, config)
+            yield from self._answered(values, config, meter)
         else:
-            yield from self._turn(self.conversations, values, config)
+            yield from self._turn(self.conversations, values, config, meter)
+
+    def _answered(self, values: State, config: Config, meter: UsageMeter) -> Program:
+        yield from super()._program(values, config)
         yield {"usage": meter.usage}
 
-    def _turn(self, conversations: Conversations, values: State, config: Config) -> Program:
-        """Answer in the state of the conversation."""
+    def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
+        """Answer in the state of the conversation, which is as it was before unless this comes to its end."""
         begin = partial(conversations.begin, turns=partial(self._turns, values["session_id"]))
         abegin = partial(conversations.abegin, turns=partial(self._turns, values["session_id"]))
         conversation = yield Do(begin, values["session_id"], config, abegin)
         try:
             kept = yield Do(inventory, conversation.session, config)
-            yield from super()._program({**values, "session": conversation.session, "kept": kept}, config)
+            yield from self._answered({**values, "session": conversation.session, "kept": kept}, config, meter)
+            conversation.keep()
         finally:
             conversation.end()
 
