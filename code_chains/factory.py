@@ -117,18 +117,21 @@ class CodeChain(Sequence, Closing):
             yield from self._turn(self.conversations, values, config, meter)
 
     def _answered(self, values: State, config: Config, meter: UsageMeter) -> Program:
-        yield from super()._program(values, config)
+        outcome = yield from super()._program(values, config)
         yield {"usage": meter.usage}
+        return outcome
 
     def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
-        """Answer in the state of the conversation, which is as it was before unless this comes to its end."""
+        """Answer in the state of the conversation, which is as it was before unless this ends well."""
         begin = partial(conversations.begin, turns=partial(self._turns, values["session_id"]))
         abegin = partial(conversations.abegin, turns=partial(self._turns, values["session_id"]))
         conversation = yield Do(begin, values["session_id"], config, abegin)
         try:
             kept = yield Do(inventory, conversation.session, config)
-            yield from self._answered({**values, "session": conversation.session, "kept": kept}, config, meter)
-            conversation.keep()
+            values = {**values, "session": conversation.session, "kept": kept}
+            outcome = yield from self._answered(values, config, meter)
+            if outcome["verdict"].ok:
+                conversation.keep()
         finally:
             conversation.end()
 

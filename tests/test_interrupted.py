@@ -16,6 +16,7 @@ from code_chains.memory import ConversationMemory
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import at_rest, soon
+from .test_steps import PLAN, READ, TASK, planning
 
 LOOK = "print((x, y))"
 
@@ -131,3 +132,15 @@ def test_an_interrupt_while_the_state_is_rebuilt_leaves_no_session_open(sandbox:
         with pytest.raises(KeyboardInterrupt):
             talk.ask("2")
         assert soon(lambda: at_rest() <= before)
+
+
+def test_a_plan_that_fails_half_way(sandbox: SandboxExecutor) -> None:
+    def solve(asked: str, messages: list[Any]) -> str:
+        if "Is it there?" in asked:
+            return "print('name' in globals())"
+        return "1 / 0" if READ in asked.partition("(This is one step")[0] else ""
+
+    with create_code_chain(planning(PLAN, solve), executor=sandbox, max_attempts=1, plan="auto") as chain:
+        result = chain.invoke({"query": TASK, "session_id": "ann"})
+        assert (result["attempts"][0].status, result["verdict"].status) == ("ok", "failed")
+        assert chain.invoke({"query": "Is it there?", "session_id": "ann"})["output"] == "False"

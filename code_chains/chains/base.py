@@ -280,6 +280,7 @@ class Sequence(Piece, SequentialChain):
         values = dict(values)
         for chain in self.chains:
             values |= yield Call(chain, values, config, self._only_outputs)
+        return values
 
     def _only_outputs(self, chunk: State) -> State:
         return {key: value for key, value in chunk.items() if key in self.output_variables}
