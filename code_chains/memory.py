@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import threading
 import time
 import uuid
@@ -266,7 +267,7 @@ def _turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Turn:
         code=str(outputs.get("code") or ""),
         output=str(outputs.get("output") or ""),
         status=verdict.status if isinstance(verdict, Verdict) else "unverified",
-        files={str(name): str(path) for name, path in (inputs.get("files") or {}).items()},
+        files={str(name): os.path.abspath(path) for name, path in (inputs.get("files") or {}).items()},
         variables=_plain_variables(inputs.get("variables") or {}),
         artifacts=execution.artifacts if isinstance(execution, Execution) else (),
         runs=max(1, len(outputs.get("steps") or [1])) if ok else 0,

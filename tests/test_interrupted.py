@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,3 +145,16 @@ def test_a_plan_that_fails_half_way(sandbox: SandboxExecutor) -> None:
         result = chain.invoke({"query": TASK, "session_id": "ann"})
         assert (result["attempts"][0].status, result["verdict"].status) == ("ok", "failed")
         assert chain.invoke({"query": "Is it there?", "session_id": "ann"})["output"] == "False"
+
+
+def test_files_are_found_again_from_another_folder(
+    sandbox: SandboxExecutor, sales: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(sandbox, memory=ConversationMemory())
+    monkeypatch.chdir(sales.parent)
+    with talk.chain:
+        talk.chain.invoke({**talk.given("n = len(open('sales.csv').read()); n"), "files": {"sales.csv": "sales.csv"}})
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        talk.chain.conversations.forget("ann")  # type: ignore[union-attr]
+        assert talk.ask("print(n)") == str(sales.stat().st_size)
