@@ -21,6 +21,7 @@ import click
 if TYPE_CHECKING:
     from code_chains.budget import Budget
     from code_chains.factory import CodeChain
+    from code_chains.memory import ConversationMemory
     from code_chains.progress import Progress
 
 SHOWN = ("code", "output", "verdict", "attempts", "usage")
@@ -66,40 +67,71 @@ def guarded(command: _Command) -> _Command:
 # -- ask -----------------------------------------------------------------------------------------------------------------
 
 
-@cli.command()
-@click.argument("question")
-@click.option("-m", "--model", help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI with a key, else local]")
-@click.option("--base-url", help="Address of an OpenAI-compatible server that has the model.")
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file the program may read; repeatable.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the answer.")
-@click.option("--show", default="code,output", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}.")
-@click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing).")
-@click.option("--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none.")
-@click.option("--approve", is_flag=True, help="Show each program and ask before it runs.")
-@click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most.")
-@click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins.")
-@click.option("--judge", is_flag=True, help="Have the model judge the outcome.")
-@click.option("--plan", is_flag=True, help="Let the model split the task into steps.")
-@click.option(
-    "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
+_SHARED = (
+    click.option(
+        "-m", "--model", help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI with a key, else local]"
+    ),
+    click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
+    click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
+    click.option("--show", default="code,output", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}."),
+    click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."),
+    click.option(
+        "--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none."
+    ),
+    click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
+    click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most."),
+    click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."),
+    click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    click.option("--snippets", is_flag=True, help="Show the model examples that come with the package."),
+    click.option("--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."),
+    click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
+    click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
 )
-@click.option("--budget", "budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60.")
-@click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run.")
-@click.option("--memory", default="512M", show_default=True, help="Memory of one run.")
-@guarded
-def ask(
-    question: str,
+
+
+def answering(command: _Command) -> _Command:
+    """Give a command the options of whatever answers questions; `_assembled` takes most of them."""
+    for option in reversed(_SHARED):
+        command = option(command)
+    return command
+
+
+def _assembled(
+    progress: Progress,
+    *,
     model: str | None,
-    files: tuple[str, ...],
-    as_json: bool,
-    show: str,
     approve: bool,
-    tests: str | None,
     budget: tuple[str, ...],
     seconds: float,
     memory: str,
+    remembering: ConversationMemory | bool = True,
     **options: Any,
-) -> None:
+) -> CodeChain:
+    """The chain that the options describe; others are passed to it as they are."""
+    from code_chains.executors import Limits
+    from code_chains.factory import create_code_chain
+    from code_chains.models import default_model
+
+    return create_code_chain(
+        model or default_model(),
+        approve=progress.approve if approve else None,
+        budget=_budget(budget),
+        limits=Limits(seconds=seconds, memory=memory),
+        memory=remembering,
+        **options,
+    )
+
+
+@cli.command()
+@click.argument("question")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON instead of the answer.")
+@click.option(
+    "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
+)
+@answering
+@guarded
+def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, **options: Any) -> None:
     """Ask a QUESTION and get an answer that code has worked out.
 
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
@@ -113,20 +145,14 @@ def ask(
             state["tests"] = Path(tests).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise click.BadParameter(f"{tests!r} cannot be read: {error}", param_hint="--tests") from None
-    from code_chains.executors import Limits
-    from code_chains.factory import create_code_chain
-    from code_chains.models import default_model
-    from code_chains.progress import Progress
+    from code_chains.progress import Progress, follow
+    from code_chains.state import as_json as plain
 
     progress = Progress(shown)
-    with create_code_chain(
-        model or default_model(),
-        approve=progress.approve if approve else None,
-        budget=_budget(budget),
-        limits=Limits(seconds=seconds, memory=memory),
-        **options,
-    ) as chain:
-        result = _answer(chain, state, progress, as_json=as_json)
+    with _assembled(progress, **options) as chain:
+        result = follow(chain, state, progress, answer=not as_json)
+    if as_json:
+        click.echo(json.dumps(plain(result), ensure_ascii=False, indent=2))
     sys.exit(0 if result["verdict"].ok else 1)
 
 
@@ -160,26 +186,31 @@ def _by_name(files: tuple[str, ...]) -> dict[str, str]:
     return by_name
 
 
-def _answer(chain: CodeChain, state: dict[str, Any], progress: Progress, *, as_json: bool) -> dict[str, Any]:
-    from langchain_core.exceptions import LangChainException
+# -- chat ----------------------------------------------------------------------------------------------------------------
 
-    from code_chains.errors import CodeChainsError
-    from code_chains.state import as_json as plain
 
-    result: Any = None
-    try:
-        with progress:
-            for chunk in chain.stream(state, {"callbacks": [progress]}):
-                result = chunk if result is None else result + chunk
-                progress.show(chunk, answer=not as_json)
-    except (CodeChainsError, BrokenPipeError, click.Abort):
-        raise
-    except Exception as error:
-        kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
-        raise CodeChainsError(f"{kind}: {' '.join(str(error).split())[:500]}. See `code-chains doctor`.") from error
-    if as_json:
-        click.echo(json.dumps(plain(result), ensure_ascii=False, indent=2))
-    return dict(result)
+@cli.command()
+@click.option("--session", metavar="NAME", help="Keep the conversation under this name, and go on where it was.")
+@answering
+@guarded
+def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any) -> None:
+    """Ask one question after another; programs go on with what those before them have left.
+
+    /help says what else there is. Questions may come from a pipe, too, one a line. A budget is for all of them together.
+
+    Example: code-chains chat --session sales -f sales.csv
+    """
+    from code_chains.inputs import check_files, check_session_id
+
+    shown = _shown(show)
+    given = check_files(_by_name(files))
+    name = None if session is None else check_session_id(session)
+    from code_chains.chat import Chat, remembered
+    from code_chains.progress import Progress
+
+    progress = Progress(shown)
+    with remembered(name) as turns, _assembled(progress, remembering=turns, **options) as chain:
+        Chat(chain, progress, name=name, files=given).run()
 
 
 # -- models --------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from code_chains.inputs import check_name, check_variables, fenced
 from code_chains.parsing import parse
 from code_chains.state import Artifact, Turn
 
-__all__ = ["export", "keep", "numbered", "safe_name", "to_markdown", "to_notebook", "to_script"]
+__all__ = ["export", "keep", "numbered", "plain_name", "safe_name", "to_markdown", "to_notebook", "to_script"]
 
 _IMAGES = {
     "image/png": ".png",
@@ -365,8 +365,12 @@ def safe_name(name: str) -> str:
         ...
         code_chains.errors.InputError: A file cannot be called '../plot.png': give a name relative to the working...
     """
-    plain = re.sub(r"[^\w.-]+", "-", check_name(name).replace("/", "-")).strip(".-") or "file"
-    path = PurePosixPath(plain)
+    return plain_name(check_name(name))
+
+
+def plain_name(text: str) -> str:
+    """The name for a file or folder that any text makes: letters, digits, underscores, dots and dashes."""
+    path = PurePosixPath(re.sub(r"[^\w.-]+", "-", text).strip(".-") or "file")
     return f"{_cut(path.stem, 150)}{_cut(path.suffix, 50)}"
 
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import UUID
 
 import click
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.exceptions import LangChainException
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
 from code_chains.chains.validate import ApprovalRequest
+from code_chains.errors import CodeChainsError
+from code_chains.factory import CodeChain
+from code_chains.state import Usage
 
-__all__ = ["Progress", "harmless", "working"]
+__all__ = ["Progress", "follow", "harmless", "spent", "working"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 DOING = {
@@ -39,6 +43,8 @@ DOING = {
 class Progress(BaseCallbackHandler):
     """A callback handler that shows stages on standard error: a spinner on a terminal, plain lines elsewhere.
 
+    It is a context manager, to be entered for each question.
+
     Args:
         shown: Keys of the result to show there as they come, e.g. `("code", "output")`.
     """
@@ -53,6 +59,8 @@ class Progress(BaseCallbackHandler):
         self._asking = threading.Lock()
 
     def __enter__(self) -> Self:
+        self._answering = False
+        self._running.clear()
         if self.console.is_terminal:
             self._status.start()
         return self
@@ -87,7 +95,7 @@ class Progress(BaseCallbackHandler):
         with self._asking:  # Several may be asked for at once.
             self._status.stop()
             self.console.print("[bold]This program is about to run:[/bold]")
-            self._show("code", request.code)
+            self.reveal("code", request.code)
             for problem in request.problems:
                 self.console.print(Text(f"  ! {harmless(str(problem))}", "yellow"))
             for name, path in request.files.items():
@@ -101,7 +109,7 @@ class Progress(BaseCallbackHandler):
         """Show what a chunk of the stream adds; the answer goes to standard output as it comes."""
         for key in self.shown:
             if key in chunk:
-                self._show(key, chunk[key])
+                self.reveal(key, chunk[key])
         if answer and chunk.get("answer"):
             self._status.stop()
             self._answering = True
@@ -115,7 +123,8 @@ class Progress(BaseCallbackHandler):
             indented = "\n".join(f"  {line}" for line in harmless(plain).rstrip().split("\n"))
             self.console.print(Text(indented), soft_wrap=True)
 
-    def _show(self, key: str, value: Any) -> None:
+    def reveal(self, key: str, value: Any) -> None:
+        """Show the value of one key of a result on standard error."""
         if key == "code" and value:
             self._print(value, Syntax(harmless(value.rstrip()), "python", background_color="default", word_wrap=True))
         elif key == "output" and value:
@@ -128,9 +137,51 @@ class Progress(BaseCallbackHandler):
                 said = f"attempt {attempt.number}, {attempt.tack}{mended}: {attempt.status}, {attempt.verdict.reason}"
                 self.console.print(Text(harmless(" ".join(said.split()))))
         elif key == "usage":
-            tokens = f"{value.input_tokens} tokens read, {value.output_tokens} written"
-            cost = f", {value.usd:.4f} dollars" if value.usd else ""
-            self.console.print(f"\n[dim]{value.model_calls} model calls, {tokens}{cost}[/dim]")
+            self.console.print(f"\n[dim]{spent(value)}[/dim]")
+
+
+def follow(
+    chain: CodeChain,
+    state: dict[str, Any],
+    progress: Progress,
+    *,
+    answer: bool = True,
+    callbacks: Sequence[BaseCallbackHandler] = (),
+) -> dict[str, Any]:
+    """Run a chain and show what it does.
+
+    Args:
+        chain: What is run.
+        state: Its input.
+        progress: What shows it.
+        answer: Whether the answer goes to standard output as it comes.
+        callbacks: Who else is told.
+
+    Returns:
+        The whole result.
+
+    Raises:
+        CodeChainsError: Something went wrong, be it in the model's provider; its message is one line.
+    """
+    result: Any = None
+    stream = cast("Generator[Any, None, None]", chain.stream(state, {"callbacks": [progress, *callbacks]}))
+    try:
+        with progress, closing(stream):
+            for chunk in stream:
+                result = chunk if result is None else result + chunk
+                progress.show(chunk, answer=answer)
+    except (CodeChainsError, BrokenPipeError, click.Abort):
+        raise
+    except Exception as error:
+        kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
+        raise CodeChainsError(f"{kind}: {' '.join(str(error).split())[:500]}. See `code-chains doctor`.") from error
+    return dict(result)
+
+
+def spent(usage: Usage) -> str:
+    """What was spent, in a line."""
+    cost = f", {usage.usd:.4f} dollars" if usage.usd else ""
+    return f"{usage.model_calls} model calls, {usage.input_tokens} tokens read, {usage.output_tokens} written{cost}"
 
 
 @contextmanager
