@@ -117,7 +117,7 @@ class Chat:
             _say(f"Saved in {self.folder}: {', '.join(names)}")
 
     def _turns(self) -> list[Turn]:
-        return self.chain.memory.turns(self.session) if isinstance(self.chain.memory, ConversationMemory) else []
+        return self.chain.turns(self.session)
 
     # -- commands ------------------------------------------------------------------------------------------------------
 

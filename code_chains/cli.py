@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from code_chains.memory import ConversationMemory
     from code_chains.progress import Progress
 
-SHOWN = ("code", "output", "verdict", "attempts", "usage")
+SHOWN = ("code", "output", "sources", "verdict", "attempts", "usage")
+CURATED = "<curated>"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -73,7 +74,9 @@ _SHARED = (
     ),
     click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
     click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
-    click.option("--show", default="code,output", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}."),
+    click.option(
+        "--show", default="code,output,sources", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}."
+    ),
     click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."),
     click.option(
         "--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none."
@@ -83,7 +86,16 @@ _SHARED = (
     click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."),
     click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
     click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
-    click.option("--snippets", is_flag=True, help="Show the model examples that come with the package."),
+    click.option(
+        "--snippets",
+        is_flag=False,
+        flag_value=CURATED,
+        metavar="[FOLDER]",
+        help="Show the model examples: of a folder, or alone those that come with the package.",
+    ),
+    click.option(
+        "--language", default="auto", show_default=True, help="Of the answer: auto is the question's; or e.g. es."
+    ),
     click.option("--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."),
     click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
     click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
@@ -105,6 +117,7 @@ def _assembled(
     budget: tuple[str, ...],
     seconds: float,
     memory: str,
+    snippets: str | None,
     remembering: ConversationMemory | bool = True,
     **options: Any,
 ) -> CodeChain:
@@ -119,6 +132,7 @@ def _assembled(
         budget=_budget(budget),
         limits=Limits(seconds=seconds, memory=memory),
         memory=remembering,
+        snippets=True if snippets == CURATED else snippets or False,
         **options,
     )
 
@@ -129,6 +143,7 @@ def _assembled(
 @click.option(
     "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
 )
+@click.option("--cache", is_flag=True, help="Keep good answers; the same question costs nothing the next time.")
 @answering
 @guarded
 def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, **options: Any) -> None:

@@ -123,8 +123,8 @@ class CodeChain(Sequence, Closing):
 
     def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
         """Answer in the state of the conversation, which is as it was before unless this ends well."""
-        begin = partial(conversations.begin, turns=partial(self._turns, values["session_id"]))
-        abegin = partial(conversations.abegin, turns=partial(self._turns, values["session_id"]))
+        begin = partial(conversations.begin, turns=partial(self.turns, values["session_id"]))
+        abegin = partial(conversations.abegin, turns=partial(self.turns, values["session_id"]))
         conversation = yield Do(begin, values["session_id"], config, abegin)
         try:
             kept = yield Do(inventory, conversation.session, config)
@@ -135,7 +135,8 @@ class CodeChain(Sequence, Closing):
         finally:
             conversation.end()
 
-    def _turns(self, session_id: str) -> list[Turn]:
+    def turns(self, session_id: str) -> list[Turn]:
+        """The turns of a conversation so far; none where its memory is not a `ConversationMemory`."""
         return self.memory.turns(session_id) if isinstance(self.memory, ConversationMemory) else []
 
     def undo(self, session_id: str) -> Turn | None:

@@ -136,6 +136,9 @@ class Progress(BaseCallbackHandler):
                 mended = f" ({', '.join(attempt.mends)})" if attempt.mends else ""
                 said = f"attempt {attempt.number}, {attempt.tack}{mended}: {attempt.status}, {attempt.verdict.reason}"
                 self.console.print(Text(harmless(" ".join(said.split()))))
+        elif key == "sources":
+            for source in value:
+                self.console.print(Text(harmless(f"Example: {source.name} ({source.about})"), "dim"))
         elif key == "usage":
             self.console.print(f"\n[dim]{spent(value)}[/dim]")
 
