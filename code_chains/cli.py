@@ -75,7 +75,7 @@ _SHARED = (
     click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
     click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
     click.option(
-        "--show", default="code,output,sources", show_default=True, help=f"What to show besides: {', '.join(SHOWN)}."
+        "--show", default="code,output,sources", show_default=True, help=f"Shown besides: {', '.join(SHOWN)}."
     ),
     click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."),
     click.option(

@@ -25,6 +25,8 @@ from code_chains.memory import ConversationMemory
 from code_chains.state import Artifact, Turn
 from code_chains.testing import ScriptedModel, asks_for_code
 
+from .conftest import ROOT
+
 PROGRAMS = {
     "What is in the file?": "import pandas as pd\nsales = pd.read_csv('sales.csv')\nsales",
     "How much is it?": "print('Regions:', len(sales))\nsales['amount'].sum()",
@@ -81,10 +83,21 @@ def test_a_notebook_runs_and_shows_what_the_session_showed(session: list[Turn], 
     assert [images for _, images in before] == [0, 0, 0, 1, 0]
 
 
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+def test_five_turns_in_spanish_become_a_notebook_that_runs(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "conversation_es.py"
+    told = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=True).stdout
+    notebook = nbformat.read(tmp_path / "tutorial.ipynb", as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(notebook, timeout=200, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert told.count("- ") >= 5
+    assert sum(images for _, images in map(_outputs, notebook.cells) if images) == 1
+
+
 def _outputs(cell: nbformat.NotebookNode) -> tuple[str, int]:
     """What a cell shows: its text, and how many images."""
     texts, images = [], 0
-    for output in cell.outputs:
+    for output in cell.get("outputs", []):
         data = output.get("data", {})
         images += "image/png" in data
         if "image/png" not in data:
