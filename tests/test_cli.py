@@ -67,6 +67,10 @@ def test_samples_and_a_judge_give_a_verdict(openai_server: OpenAI) -> None:
     assert "plausible (by vote): 3 of 3 programs" in shown
 
 
+def test_examples_can_be_shown_to_the_model(openai_server: OpenAI) -> None:
+    assert "Looking for examples" in ask(openai_server, QUESTION, "--snippets").stderr
+
+
 def test_tests_in_a_file_verify(openai_server: OpenAI, tmp_path: Path) -> None:
     (tmp_path / "tests.py").write_text("assert '15' in output")
     shown = ask(openai_server, QUESTION, "--tests", str(tmp_path / "tests.py"), "--show", "verdict").stderr
@@ -197,7 +201,9 @@ def test_remove_says_whether_there_was_anything(tmp_path: Path, monkeypatch: pyt
     assert CliRunner().invoke(cli, ["models", "remove", "local"]).stdout == "was not there\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["ask"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["ask"], ["chat"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"]]
+)
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--help"])
     assert (done.exit_code, done.stdout.startswith("Usage:")) == (0, True)
