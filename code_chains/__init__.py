@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ValidateChain,
         WriteTestsChain,
     )
+    from code_chains.code_chain import CodeChain
     from code_chains.errors import (
         BudgetError,
         CodeChainsError,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     )
     from code_chains.executors import Limits, SandboxExecutor
     from code_chains.extraction import extract_code
-    from code_chains.factory import CodeChain, create_code_chain
+    from code_chains.factory import create_code_chain
     from code_chains.language import detect_language
     from code_chains.memory import ConversationMemory
     from code_chains.snippets import SnippetStore
@@ -72,7 +73,7 @@ _HOMES = {
     "StepsChain": "chains",
     "WriteTestsChain": "chains",
     "create_code_chain": "factory",
-    "CodeChain": "factory",
+    "CodeChain": "code_chain",
     "GenerateChain": "chains",
     "ValidateChain": "chains",
     "ExecuteChain": "chains",

@@ -22,9 +22,9 @@ from typing import Any
 
 import click
 
+from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.export import export, keep, numbered, plain_name, safe_name
-from code_chains.factory import CodeChain
 from code_chains.inputs import check_files, check_query
 from code_chains.memory import ConversationMemory
 from code_chains.progress import Progress, follow, harmless, spent

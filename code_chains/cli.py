@@ -20,7 +20,7 @@ import click
 
 if TYPE_CHECKING:
     from code_chains.budget import Budget
-    from code_chains.factory import CodeChain
+    from code_chains.code_chain import CodeChain
     from code_chains.memory import ConversationMemory
     from code_chains.progress import Progress
 

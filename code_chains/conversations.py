@@ -7,15 +7,18 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from code_chains.errors import CodeChainsError, SessionError
 from code_chains.executors.base import Closing, Session
 from code_chains.state import Execution, Turn
+from code_chains.threads import in_thread
 
-__all__ = ["Conversation", "Conversations", "inventory"]
+__all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
 
 _WAIT = 600.0
 _PAUSE = 0.01
@@ -180,7 +183,7 @@ class Conversations(Closing):
         waiting = self._waiting(session_id)
         while (conversation := next(waiting)) is None:  # noqa: ASYNC110 (the turn before may end in a thread)
             await asyncio.sleep(_PAUSE)
-        return await asyncio.to_thread(self._opened, conversation, turns)
+        return await in_thread(partial(self._opened, conversation, turns), unwanted=Conversation.end)
 
     def _waiting(self, session_id: str) -> Iterator[Conversation | None]:
         """None for as long as another turn is running, then the conversation with its lock held."""
@@ -253,7 +256,21 @@ class Conversations(Closing):
 
 def inventory(session: Session) -> str:
     """What programs have left in a session, told for a model: names of variables with their types. The state stays."""
-    try:
-        return session.run(_INVENTORY, check=lambda _: False).stdout[:6000].strip()
-    except CodeChainsError:
-        return ""  # A session that broke will say so when the program runs.
+    with suppress(CodeChainsError):  # A session that broke will say so when the program runs.
+        return _listed(session.run(_INVENTORY, check=_refuse))
+    return ""
+
+
+async def ainventory(session: Session) -> str:
+    """Like `inventory`, without blocking the event loop."""
+    with suppress(CodeChainsError):
+        return _listed(await session.arun(_INVENTORY, check=_refuse))
+    return ""
+
+
+def _refuse(_: Execution) -> bool:
+    return False
+
+
+def _listed(execution: Execution) -> str:
+    return execution.stdout[:6000].strip()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Sequence as Several
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, ensure_config
+from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.vectorstores import VectorStore
 
-from code_chains.budget import Budget, find_budgets
+from code_chains.budget import Budget
 from code_chains.chains import (
     AttemptChain,
     CachedChain,
@@ -39,158 +36,23 @@ from code_chains.chains import (
     WriteTestsChain,
 )
 from code_chains.chains.attempt import KEPT
-from code_chains.chains.base import Chain, Config, Do, Memory, Program, State
-from code_chains.chains.evaluate import expectations
+from code_chains.chains.base import Chain, Memory
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.validate import Approve
 from code_chains.checks import Check
-from code_chains.conversations import Conversations, inventory
-from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.code_chain import CodeChain
+from code_chains.conversations import Conversations
+from code_chains.errors import ConfigurationError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
-from code_chains.executors.base import Closing
-from code_chains.inputs import check_session_id
 from code_chains.memory import ConversationMemory
 from code_chains.models import for_code, resolve_model
 from code_chains.snippets import SnippetStore, curated_snippets
-from code_chains.state import Turn
 from code_chains.stores import SqliteStore
-from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
 Plan = bool | Literal["auto"]
 Snippets = bool | str | Path | VectorStore | BaseRetriever
-
-
-class CodeChain(Sequence, Closing):
-    """The assembled chain, made by `create_code_chain`: a question in, the story of its answer out.
-
-    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context` and
-    `history`. Adds `language`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`, `stop_reason`, `answer`
-    (unless it was made with `interpret=False`) and `usage`; `sources`, `translation` and `learned` where it was asked to.
-
-    It is a context manager: leaving it closes the executor that was made for it.
-    """
-
-    name: str | None = "code_chain"
-    place: Executor | None = None
-    owned: Executor | None = None
-    budget: Budget | None = None
-    conversations: Conversations | None = None
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """What the stages read where it is given, and the name of a conversation."""
-        return [*super().optional_keys, "session_id"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """What the stages add, and what was spent."""
-        return [*self.output_variables, "usage"]
-
-    def prep_inputs(self, inputs: Any) -> State:
-        """The inputs with the `session_id` of the config, and what memory adds."""
-        return super().prep_inputs(self._named(inputs))
-
-    async def aprep_inputs(self, inputs: Any) -> State:
-        """Like `prep_inputs`."""
-        return await super().aprep_inputs(self._named(inputs))
-
-    def _named(self, inputs: Any) -> State:
-        state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
-        configured = ensure_config().get("configurable", {}).get("session_id")
-        if state.get("session_id") is None and configured is not None:
-            state["session_id"] = configured
-        if state.get("session_id") is not None:
-            check_session_id(state["session_id"])
-        return state
-
-    def _program(self, values: State, config: Config) -> Program:
-        meter = UsageMeter(self.budget.prices.given if self.budget else None)
-        self._check_expectations(values)  # What cannot be used is said before anything is spent.
-        if self.place:
-            yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
-        if self.conversations is None or values.get("session_id") is None or values.get("session") is not None:
-            yield from self._answered(values, config, meter)
-        else:
-            yield from self._turn(self.conversations, values, config, meter)
-
-    def _answered(self, values: State, config: Config, meter: UsageMeter) -> Program:
-        outcome = yield from super()._program(values, config)
-        yield {"usage": meter.usage}
-        return outcome
-
-    def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
-        """Answer in the state of the conversation, which is as it was before unless this ends well."""
-        begin = partial(conversations.begin, turns=partial(self.turns, values["session_id"]))
-        abegin = partial(conversations.abegin, turns=partial(self.turns, values["session_id"]))
-        conversation = yield Do(begin, values["session_id"], config, abegin)
-        try:
-            kept = yield Do(inventory, conversation.session, config)
-            values = {**values, "session": conversation.session, "kept": kept}
-            outcome = yield from self._answered(values, config, meter)
-            if outcome["verdict"].ok:
-                conversation.keep()
-        finally:
-            conversation.end()
-
-    def turns(self, session_id: str) -> list[Turn]:
-        """The turns of a conversation so far; none where its memory is not a `ConversationMemory`."""
-        return self.memory.turns(session_id) if isinstance(self.memory, ConversationMemory) else []
-
-    def undo(self, session_id: str) -> Turn | None:
-        """Take back the last turn of a conversation, what was said and what it did to the state; None if there is none.
-
-        Raises:
-            ConfigurationError: The chain's memory cannot take back a turn.
-        """
-        if not isinstance(self.memory, ConversationMemory):
-            raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can take back turns")
-        turn = self.memory.undo(session_id)
-        if turn is not None and self.conversations is not None:
-            self.conversations.undo(session_id, turn)
-        return turn
-
-    def forget(self, session_id: str) -> None:
-        """Forget a conversation, what was said and its state."""
-        if isinstance(self.memory, ConversationMemory):
-            self.memory.clear(session_id)
-        if self.conversations is not None:
-            self.conversations.forget(session_id)
-
-    def _check_expectations(self, values: State) -> None:
-        if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:
-            raise ConfigurationError("executor", self.place, "one that can run tests, such as SandboxExecutor")
-
-    def _limits(self, config: Config) -> list[BaseCallbackHandler]:
-        """What listens for the budget, which is new for each question if it is each question's own."""
-        if self.budget is None or (self.budget.per == "all" and self.budget in find_budgets(config)):
-            return []
-        budget = self.budget.fresh() if self.budget.per == "question" else self.budget
-        return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
-
-    def close(self) -> None:
-        """Close the conversations' states, and the executor that was made for this chain; one passed in stays open."""
-        if self.conversations:
-            self.conversations.close()
-        if self.owned:
-            self.owned.close()
-
-
-def _warm(place: Executor) -> None:
-    with contextlib.suppress(ExecutorError):  # Running will tell.
-        place.warm()
-
-
-def _with(callbacks: Any, handlers: Several[BaseCallbackHandler]) -> Any:
-    """Callbacks with some more handlers, for this run and all below it."""
-    if isinstance(callbacks, CallbackManager | AsyncCallbackManager):
-        callbacks = callbacks.copy()
-        for handler in handlers:
-            callbacks.add_handler(handler, inherit=True)
-        return callbacks
-    return [*(callbacks or []), *handlers]
 
 
 def create_code_chain(

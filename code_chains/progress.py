@@ -20,8 +20,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from code_chains.chains.validate import ApprovalRequest
+from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError
-from code_chains.factory import CodeChain
 from code_chains.state import Usage
 
 __all__ = ["Progress", "follow", "harmless", "spent", "working"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import multiprocessing
 import subprocess
@@ -24,9 +25,9 @@ from langchain_core.stores import BaseStore, InMemoryByteStore
 from code_chains import CachedChain, SqliteStore, Transform, create_code_chain
 from code_chains.chains.cached import is_good
 from code_chains.chance import is_repeatable
+from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import ProcessExecutor, SandboxExecutor
-from code_chains.factory import CodeChain
 from code_chains.fingerprint import Unknowable, fingerprint
 from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -394,6 +395,18 @@ def test_after_an_error_the_next_one_asks(place: ProcessExecutor) -> None:
     with pytest.raises(ConnectionError):
         chain.invoke(QUESTION)
     assert chain.invoke(QUESTION)["output"] == "15"
+
+
+async def test_who_is_cancelled_leaves_the_question_to_others(place: ProcessExecutor) -> None:
+    model = Counted(pause=0.2)
+    chain = chain_of(model, place, InMemoryByteStore())
+    for pause in (0.0, 0.001, 0.005, 0.05, 0.1):
+        asking = asyncio.create_task(chain.ainvoke(QUESTION))
+        await asyncio.sleep(pause)
+        asking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
+    assert (await asyncio.wait_for(chain.ainvoke(QUESTION), 10))["answer"] == "It is 15."
 
 
 def ask_in_a_process(path: str, log: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
+from code_chains.code_chain import CodeChain
 from code_chains.conversations import Conversations
 from code_chains.errors import ConfigurationError, InputError, SessionError
-from code_chains.factory import CodeChain
 from code_chains.testing import ScriptedModel, asks_for_code
 
 
@@ -189,6 +190,17 @@ def test_who_waits_too_long_is_told_that_the_session_is_busy(
         with pytest.raises(SessionError, match="busy"):
             conversations.begin("ann", list)
         held.end()
+
+
+async def test_a_turn_that_is_cancelled_lets_the_next_one_begin(chain: CodeChain) -> None:
+    for pause in (0.0, 0.001, 0.005, 0.02, 0.05):
+        asking = asyncio.create_task(chain.ainvoke({"query": "import time; time.sleep(3)", "session_id": "ann"}))
+        await asyncio.sleep(pause)
+        asking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
+    result = await asyncio.wait_for(chain.ainvoke({"query": "print(2)", "session_id": "ann"}), 20)
+    assert result["output"] == "2"
 
 
 def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> None:

@@ -17,9 +17,9 @@ from langchain_core.messages import BaseMessage
 
 from code_chains import create_code_chain
 from code_chains.chains.base import State, Transform
+from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
-from code_chains.factory import CodeChain
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, SUM_ANSWER, at_rest, descendants, soon

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from code_chains.code_chain import CodeChain
 from code_chains.executors import SandboxExecutor
-from code_chains.factory import CodeChain, create_code_chain
+from code_chains.factory import create_code_chain
 from code_chains.memory import ConversationMemory
 from code_chains.testing import ScriptedModel, asks_for_code
 

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -26,6 +27,7 @@ from code_chains.fingerprint import Unknowable, describe, environment, fingerpri
 from code_chains.inputs import check_files, check_query
 from code_chains.state import as_json, from_json
 from code_chains.stores import SqliteStore
+from code_chains.threads import in_thread
 
 __all__ = ["CachedChain", "is_good"]
 
@@ -204,7 +206,8 @@ class CachedChain(Piece):
 
     async def _aboard(self, key: str) -> _Flight:
         boarding = self._boarding(key)
-        while (flight := await asyncio.to_thread(next, boarding)) is None:  # noqa: ASYNC110 (others may be processes)
+        step: Callable[[], _Flight | None] = partial(next, boarding)
+        while (flight := await in_thread(step, unwanted=_leave)) is None:  # noqa: ASYNC110 (others may be processes)
             await asyncio.sleep(_PAUSE)
         return flight
 
@@ -262,6 +265,11 @@ class _Flight:
         self.landed.set()
         while self.ends:
             self.ends.pop()()
+
+
+def _leave(flight: _Flight | None) -> None:
+    if flight is not None:
+        flight.land()
 
 
 class _Flights:
