@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
+from pytest_httpserver import HTTPServer
 
 from code_chains.embeddings import OfflineEmbeddings, identity, resolve_embedding
 from code_chains.errors import ConfigurationError, WeightsError
@@ -83,6 +84,27 @@ def test_a_missing_package_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPa
 
 def test_embeddings_are_told_apart_by_class_and_model() -> None:
     assert identity(DeterministicFakeEmbedding(size=3)) != identity(OfflineEmbeddings())
+
+
+def test_a_name_is_made_into_embeddings_of_its_provider(
+    httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {"object": "embedding", "index": 0, "embedding": [0.6, 0.8]}
+    httpserver.expect_request("/v1/embeddings").respond_with_json(
+        {"object": "list", "data": [found], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", httpserver.url_for("/v1"))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    embedding = resolve_embedding("openai:text-embedding-3-small")
+    embedding.check_embedding_ctx_length = False  # type: ignore[attr-defined]  # Its tokenizer would be downloaded.
+    assert embedding.embed_query("hello") == [0.6, 0.8]
+    assert identity(embedding) == "OpenAIEmbeddings:text-embedding-3-small"
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="nobody"):
+        resolve_embedding("nobody:nothing")
 
 
 def test_what_is_no_embedding_is_refused() -> None:
