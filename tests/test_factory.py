@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import operator
-import re
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
