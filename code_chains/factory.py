@@ -200,7 +200,12 @@ def _remembered(stages: list[Chain], answers: ByteStore | None, place: Executor)
         return stages
     added = [key for stage in stages for key in stage.output_keys]
     inner = Sequence(chains=stages, input_variables=["query"], output_variables=added, name="answer")
-    return [CachedChain(inner, store=answers, repeatable=getattr(place, "seed", None) is not None)]
+    return [CachedChain(inner, store=answers, repeatable=_is_repeatable(place))]
+
+
+def _is_repeatable(place: Executor) -> bool:
+    """Whether whatever runs there shows the same each time."""
+    return getattr(place, "seed", None) is not None and not getattr(place, "network", ())
 
 
 def _conversations(place: Executor) -> Conversations | None:

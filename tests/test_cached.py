@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.callbacks import UsageMetadataCallbackHandler
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import ConfigurableField
 from langchain_core.stores import BaseStore, InMemoryByteStore
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from code_chains import CachedChain, SqliteStore, Transform, create_code_chain
 from code_chains.chains.cached import is_good
@@ -33,6 +38,12 @@ from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION
+
+LIMIT = 100
+
+
+def limited(code: str) -> bool:
+    return len(code) < LIMIT
 
 
 class Counted:
@@ -171,8 +182,6 @@ def test_another_chain_has_answers_of_its_own(place: ProcessExecutor, options: d
 
 
 def test_other_snippets_make_another_question(model: Counted, place: ProcessExecutor) -> None:
-    from langchain_core.embeddings import DeterministicFakeEmbedding
-
     from code_chains import SnippetStore
 
     snippets = SnippetStore.from_texts(["print(1)"], DeterministicFakeEmbedding(size=8))
@@ -229,8 +238,91 @@ def test_what_cannot_be_told_is_refused_unless_it_has_a_version(model: Counted) 
         input_variables=["query"], output_variables=["answer"], transform=lambda _: {"answer": f"{held}"[:0]}
     )
     with pytest.raises(ConfigurationError, match="version"):
-        CachedChain(odd, store=InMemoryByteStore())
-    assert CachedChain(odd, store=InMemoryByteStore(), version="1").invoke("a")["answer"] == ""
+        CachedChain(odd, store=InMemoryByteStore(), keep=lambda outputs: True)
+    assert (
+        CachedChain(odd, store=InMemoryByteStore(), version="1", keep=lambda outputs: True).invoke("a")["answer"] == ""
+    )
+
+
+def test_what_is_configured_counts(place: ProcessExecutor) -> None:
+    one, two = ScriptedModel(lambda messages: "print(1)"), ScriptedModel(lambda messages: "print(2)")
+    model = one.configurable_alternatives(ConfigurableField(id="which"), default_key="one", two=two)
+    chain = create_code_chain(model, executor=place, cache=InMemoryByteStore(), interpret=False)
+    told = [chain.invoke(QUESTION, {"configurable": {"which": which}})["output"] for which in ("one", "two", "one")]
+    assert told == ["1", "2", "1"]
+
+
+def test_an_object_counts_by_its_hidden_attributes_and_the_code_of_its_class() -> None:
+    def made(source: str) -> Any:
+        names: dict[str, Any] = {"__name__": "tests.test_cached"}
+        exec(source, names)
+        return names["Check"]
+
+    plain = "class Check:\n    def __init__(self, word): self._word = word\n    def __call__(self, code): return {}"
+    check, other = made(plain.format("[]")), made(plain.format("[1]"))
+    assert fingerprint(check("os")) == fingerprint(check("os")) != fingerprint(check("print"))
+    assert fingerprint(check("os")) != fingerprint(other("os"))
+
+
+def test_a_function_counts_with_the_globals_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = fingerprint(limited)
+    monkeypatch.setitem(globals(), "LIMIT", 3)
+    assert fingerprint(limited) != before
+
+
+def test_models_that_are_configured_later_are_told_apart() -> None:
+    from langchain.chat_models import init_chat_model
+
+    one, two = (init_chat_model(name, configurable_fields="any") for name in ("openai:a", "openai:b"))
+    assert fingerprint(one) != fingerprint(two)
+
+
+def test_callbacks_of_a_bound_model_do_not_count(model: Counted) -> None:
+    base = ScriptedModel(model)
+    bound = [base.with_config(callbacks=[UsageMetadataCallbackHandler()]) for _ in range(2)]
+    assert fingerprint(bound[0]) == fingerprint(bound[1])
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (pd.DataFrame({"a": [1, 2]}, dtype=object), pd.DataFrame({"a": ["1", "2"]}, dtype=object)),
+        (pd.DataFrame({1: [1]}), pd.DataFrame({"1": [1]})),
+        (
+            pd.DataFrame({"a": pd.Categorical(["lo"], ["lo", "hi"], ordered=True)}),
+            pd.DataFrame({"a": pd.Categorical(["lo"], ["hi", "lo"], ordered=True)}),
+        ),
+        (pd.DataFrame({"a": [1]}).rename_axis("x"), pd.DataFrame({"a": [1]}).rename_axis("y")),
+        (pd.DataFrame({"a": [[1], [2]]}), pd.DataFrame({"a": [[1], [3]]})),
+    ],
+)
+def test_frames_that_differ_are_told_apart(one: pd.DataFrame, two: pd.DataFrame) -> None:
+    assert fingerprint(one) == fingerprint(one.copy()) != fingerprint(two)
+
+
+def test_a_function_counts_the_same_in_each_process() -> None:
+    program = (
+        "from code_chains.fingerprint import fingerprint\n"
+        "def check(code): return code in {'alpha', 'beta', 'gamma', 'delta'}\nprint(fingerprint(check))"
+    )
+    told = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(3)}
+    assert len(told) == 1
+
+
+def test_a_store_that_cannot_tell_its_content_needs_a_version(model: Counted, place: ProcessExecutor) -> None:
+    other = InMemoryVectorStore.from_texts(["print(1)"], DeterministicFakeEmbedding(size=8))
+    with pytest.raises(ConfigurationError, match="version"):
+        chain_of(model, place, InMemoryByteStore(), snippets=other)
+
+
+def test_a_chain_without_a_verdict_says_itself_what_is_good() -> None:
+    shout = Transform(
+        input_variables=["query"], output_variables=["loud"], transform=lambda s: {"loud": s["query"] + "!"}
+    )
+    with pytest.raises(ConfigurationError, match="keep"):
+        CachedChain(shout, store=InMemoryByteStore())
+    chain = CachedChain(shout, store=InMemoryByteStore(), keep=lambda outputs: True)
+    assert [chain.invoke("a")["cached"] for _ in range(2)] == [False, True]
 
 
 # -- what is not kept ----------------------------------------------------------------------------------------------------
@@ -370,17 +462,64 @@ async def test_fifty_tasks_ask_the_model_once(place: ProcessExecutor) -> None:
     assert (model.calls, {one["answer"] for one in answers}) == (1, {"It is 15."})
 
 
-def test_those_who_wait_for_a_failure_share_it(place: ProcessExecutor) -> None:
-    model = Counted("raise ValueError(1)", pause=0.3)
+def test_those_who_wait_for_a_failure_ask_for_themselves_all_at_once(place: ProcessExecutor) -> None:
+    model = Counted("raise ValueError(1)", pause=1)
     chain = chain_of(model, place, InMemoryByteStore(), max_attempts=1)
-    results: list[Any] = []
-    threads = [threading.Thread(target=lambda: results.append(chain.invoke(QUESTION))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert model.calls == 1
+    began = time.monotonic()
+    results = chain.batch([{"query": QUESTION}] * 8, {"max_concurrency": 8})
+    assert (model.calls, time.monotonic() - began < 6) == (8, True)
     assert {one["verdict"].status for one in results} == {"failed"}
+
+
+def test_who_reads_two_streams_of_one_question_does_not_wait_for_himself(
+    model: Counted, place: ProcessExecutor
+) -> None:
+    chain = chain_of(model, place, InMemoryByteStore())
+    pairs = list(zip(chain.stream(QUESTION), chain.stream(QUESTION), strict=False))
+    assert pairs[-1][0].keys() == pairs[-1][1].keys()
+
+
+async def test_who_asks_again_half_way_waits_no_longer_than_patience(model: Counted, place: ProcessExecutor) -> None:
+    inner = create_code_chain(ScriptedModel(model), executor=place)
+    chain = CachedChain(inner, store=InMemoryByteStore(), patience=0.2)
+    async with asyncio.timeout(30):
+        async for _ in chain.astream(QUESTION):
+            assert (await chain.ainvoke(QUESTION))["answer"] == "It is 15."
+            break
+
+
+def test_waiting_for_a_stream_that_is_never_read_ends(model: Counted, place: ProcessExecutor) -> None:
+    chain = CachedChain(
+        create_code_chain(ScriptedModel(model), executor=place), store=InMemoryByteStore(), patience=0.2
+    )
+    stream = chain.stream(QUESTION)
+    next(stream)
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(chain.invoke, QUESTION).result(timeout=20)["answer"] == "It is 15."
+
+
+def test_what_one_does_to_an_answer_is_not_seen_by_others(place: ProcessExecutor) -> None:
+    chain = chain_of(Counted(pause=0.3), place, InMemoryByteStore())
+    with ThreadPoolExecutor() as pool:
+        one, two = pool.map(chain.invoke, [QUESTION, QUESTION])
+    one["attempts"].clear()
+    assert len(two["attempts"]) == 1
+
+
+def test_an_interrupt_while_boarding_leaves_the_question_to_others(model: Counted, place: ProcessExecutor) -> None:
+    class Interrupted(InMemoryByteStore):
+        count = 0
+
+        def mget(self, keys: Any) -> Any:
+            self.count += 1
+            if self.count == 2:
+                raise KeyboardInterrupt
+            return super().mget(keys)
+
+    chain = chain_of(model, place, Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        chain.invoke(QUESTION)
+    assert chain.invoke(QUESTION)["answer"] == "It is 15."
 
 
 def test_after_an_error_the_next_one_asks(place: ProcessExecutor) -> None:

@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -22,12 +22,11 @@ from pydantic import Field, PrivateAttr
 from code_chains import __version__
 from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
 from code_chains.chance import is_repeatable
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.fingerprint import Unknowable, describe, environment, fingerprint
 from code_chains.inputs import check_files, check_query
 from code_chains.state import as_json, from_json
 from code_chains.stores import SqliteStore
-from code_chains.threads import in_thread
 
 __all__ = ["CachedChain", "is_good"]
 
@@ -59,9 +58,9 @@ class CachedChain(Piece):
     library. In a `session` nothing is kept, as its state counts, too.
 
     Only good results are kept: answers that are verified, plausible or unverified, but no failures, none cut short by a
-    budget, and none of programs that look at the clock, draw random numbers without a seed, or use the network. When many
-    ask the same at once, in threads, tasks or, with a `SqliteStore`, processes, one asks the model and the others wait. A
-    store that is broken or locked is as good as empty.
+    budget, and none of programs that look at the clock, draw random numbers without a seed, or use the network. On a hit
+    nothing runs, so nothing is checked or approved either. When many ask the same at once, in threads, tasks or, with a
+    `SqliteStore`, processes, one asks the model and the others wait. A store that is broken or locked is as good as empty.
 
     Args:
         chain: The chain whose answers are kept; what it adds must be known keys, or JSON.
@@ -69,9 +68,12 @@ class CachedChain(Piece):
         ttl: Seconds after which an answer is not used any more.
         version: What the chain is known by, instead of its content; change it when the chain changes.
         repeatable: Whether runs are repeatable whatever they do, as those of `SandboxExecutor(seed=…)`.
+        keep: Says of what the chain added whether it is worth keeping, instead of `is_good`, which wants a `verdict`.
+        patience: Seconds to wait for somebody who asks the same at most; then the question is asked once more.
 
     Raises:
-        ConfigurationError: The chain holds something whose content cannot be told, and no `version` was given.
+        ConfigurationError: The chain holds something whose content cannot be told, and no `version` was given; or it adds no
+            `verdict`, and no `keep` was given.
     """
 
     name: str | None = "cached"
@@ -80,12 +82,18 @@ class CachedChain(Piece):
     ttl: float | None = None
     version: str | None = None
     repeatable: bool = False
+    keep: Callable[[State], bool] | None = None
+    patience: float = 30.0
     _flights: _Flights = PrivateAttr(default_factory=lambda: _Flights())
 
     def __init__(self, chain: Chain, *, store: BaseStore[str, bytes], **kwargs: Any) -> None:
         if not isinstance(store, BaseStore):
             raise ConfigurationError("store", store, "a LangChain ByteStore, e.g. SqliteStore(path)")
         super().__init__(**{"chain": chain, "store": store, **kwargs})
+        if self.keep is None and "verdict" not in self.chain.output_keys:
+            raise ConfigurationError(
+                "keep", None, "a function that says whether a result is worth keeping: it has no verdict"
+            )
         try:
             self._world()
         except Unknowable as error:
@@ -115,27 +123,26 @@ class CachedChain(Piece):
         return self.chain.get_graph(config)
 
     def _program(self, values: State, config: Config) -> Program:
-        key = yield Do(self._key, values, config)
+        key = yield Do(self._key, (values, config), config)
         found = (yield Do(self._look, key, config)) if key else None
         if found is not None:
             yield {**found, "cached": True}
-            return
-        if not key:
+        elif key:
+            yield from self._alone(key, values, config)
+        else:
             yield Call(self.chain, values, config, self._only_outputs)
             yield {"cached": False}
-            return
-        yield from self._alone(key, values, config)
 
     def _alone(self, key: str, values: State, config: Config) -> Program:
         """Ask the chain, unless somebody is asking the same already: then wait for what comes of that."""
-        flight = yield Do(self._board, key, config, self._aboard)
+        flight = _Flight(key)
         try:
-            if flight.found is not None:
-                yield {**flight.found, "cached": True}
+            found = yield Do(self._board, flight, config, self._aboard)
+            if found is not None:
+                yield {**found, "cached": True}
                 return
             outputs = self._only_outputs((yield Call(self.chain, values, config, self._only_outputs)))
-            flight.outputs = outputs
-            yield Do(self._keep, (key, outputs), config)
+            yield Do(self._keep, (flight, outputs), config)
             yield {"cached": False}
         finally:
             flight.land()
@@ -145,19 +152,23 @@ class CachedChain(Piece):
 
     # -- what is the same ---------------------------------------------------------------------------------------------
 
-    def _key(self, values: State) -> str | None:
+    def _key(self, given: tuple[State, Config]) -> str | None:
         """The key of a question; None where its answer cannot be kept."""
+        values, config = given
         if values.get("session") is not None:
             return None
         read = {*self.input_keys, *self.optional_keys} or set(values)
         asked = {name: values[name] for name in read if values.get(name) is not None and name not in _NOT_ASKED}
+        set_so = {name: value for name, value in config.get("configurable", {}).items() if _counts(name)}
         try:
             if "query" in asked:
                 asked["query"] = _normal(check_query(asked["query"]))
             if "files" in asked:
                 asked["files"] = {name: _content(path) for name, path in check_files(asked["files"]).items()}
-            return f"answers/{fingerprint([self._world(), asked])}"
-        except (Unknowable, OSError) as error:
+            return f"answers/{fingerprint([self._world(), asked, set_so])}"
+        except InputError:
+            raise
+        except Exception as error:  # What cannot be told apart is not kept.
             _log.debug("This question is not cached: %s", error)
             return None
 
@@ -181,120 +192,143 @@ class CachedChain(Piece):
             _log.warning("The cache cannot be read, so the question is asked again: %s", error)
             return None
 
-    def _keep(self, kept: tuple[str, State]) -> None:
-        key, outputs = kept
-        if not is_good(outputs, repeatable=self.repeatable):
-            return
+    def _keep(self, landing: tuple[_Flight, State]) -> None:
+        """Keep what is good, and give it to those who wait for it."""
+        flight, outputs = landing
         try:
+            good = self.keep(outputs) if self.keep else is_good(outputs, repeatable=self.repeatable)
+            if not good:
+                return
             data = as_json(outputs)
             if from_json(data) != outputs:
                 _log.warning("An answer is not cached: it holds what JSON cannot keep.")
                 return
+            flight.outputs = data
             note = json.dumps({"made": time.time(), "outputs": data}, ensure_ascii=False)
-            self.store.mset([(key, note.encode("utf-8", "surrogatepass"))])
+            self.store.mset([(flight.key, note.encode("utf-8", "surrogatepass"))])
         except Exception as error:
             _log.warning("An answer could not be cached: %s", error)
 
     # -- one of many --------------------------------------------------------------------------------------------------
 
-    def _board(self, key: str) -> _Flight:
-        for flight in self._boarding(key):
-            if flight is not None:
-                return flight
+    def _board(self, flight: _Flight) -> State | None:
+        """What somebody else has found out meanwhile; None to ask oneself."""
+        flight.who = threading.get_ident()
+        while not (tried := self._try(flight)).over:
             time.sleep(_PAUSE)
-        raise AssertionError("boarding only ends with a flight")
+        return tried.found
 
-    async def _aboard(self, key: str) -> _Flight:
-        boarding = self._boarding(key)
-        step: Callable[[], _Flight | None] = partial(next, boarding)
-        while (flight := await in_thread(step, unwanted=_leave)) is None:  # noqa: ASYNC110 (others may be processes)
+    async def _aboard(self, flight: _Flight) -> State | None:
+        flight.who = asyncio.current_task()
+        while not (tried := await asyncio.to_thread(self._try, flight)).over:  # noqa: ASYNC110 (others may be processes)
             await asyncio.sleep(_PAUSE)
-        return flight
+        return tried.found
 
-    def _boarding(self, key: str) -> Iterator[_Flight | None]:
-        """None for as long as somebody else is asking, then a flight: with what was found, or to ask oneself."""
-        waited = self._flights.current(key)
-        while True:
-            if waited is not None and waited.landed.is_set() and waited.outputs is not None:
-                yield _Flight(found=waited.outputs)
-            flight = self._flights.start(key)
-            if flight is None:
-                waited = self._flights.current(key) or waited
-                yield None
-                continue
-            lease = self._lease(key)
-            if lease is not None:
-                flight.ends.append(lease)
-            found = self._look(key)  # It may have come while others asked.
-            if found is not None or lease is None:
-                flight.land()
-            yield _Flight(found=found) if found is not None else flight if lease is not None else None
+    def _try(self, flight: _Flight) -> _Tried:
+        """One look at who else is asking the same."""
+        if (before := flight.waits_for) is not None and before.landed.is_set():
+            # It came to something, or to nothing that can be shared: then all who waited ask at the same time.
+            return _Tried(True, None if before.outputs is None else from_json(before.outputs))
+        flight.waits_for = other = self._flights.enter(flight)
+        if other is not None and other.who == flight.who:
+            return _Tried(True)  # Whoever reads a stream of the same question half way would wait for himself.
+        if other is None and (flight.lease is not None or self._take_lease(flight)):
+            return _Tried(True, self._look(flight.key))
+        if other is None:  # Another process is asking.
+            flight.leave()
+            if (found := self._look(flight.key)) is not None:
+                return _Tried(True, found)
+        return _Tried(time.monotonic() - flight.began > self.patience)
 
-    def _lease(self, key: str) -> Callable[[], None] | None:
-        """Keep other processes from asking the same, where the store can; what ends that, or None if another does."""
+    def _take_lease(self, flight: _Flight) -> bool:
+        """Keep other processes from asking the same, where the store can."""
         if not isinstance(self.store, SqliteStore):
-            return lambda: None
+            return True
         try:
-            token = self.store.lease(key, _LEASE)
+            token = self.store.lease(flight.key, _LEASE)
         except Exception as error:
             _log.warning("The cache cannot be locked, so others may ask the same: %s", error)
-            return lambda: None
-        if token is None:
-            return None
-        return _Renewed(self.store, key, token).end
+            return True
+        if token is not None:
+            flight.hold(_Renewed(self.store, flight.key, token))
+        return token is not None
 
 
-@dataclass
+@dataclass(frozen=True)
+class _Tried:
+    """Whether waiting is over, and what somebody else has found out."""
+
+    over: bool
+    found: State | None = None
+
+
 class _Flight:
-    """One question that is being asked; or, with `found`, that was.
+    """One who asks a question, or waits for another who does.
 
     Attributes:
-        found: What somebody else found out.
-        outputs: What came of asking.
+        key: The question.
+        who: The thread or task.
+        waits_for: Who is asking already.
+        outputs: What came of asking, as JSON; None if nothing that others may have.
         landed: Set when it is over.
-        ends: What is to be done then.
     """
 
-    found: State | None = None
-    outputs: State | None = None
-    landed: threading.Event = field(default_factory=threading.Event)
-    ends: list[Callable[[], None]] = field(default_factory=list)
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.who: object = None
+        self.waits_for: _Flight | None = None
+        self.outputs: State | None = None
+        self.landed = threading.Event()
+        self.began = time.monotonic()
+        self.lease: _Renewed | None = None
+        self.flights: _Flights | None = None
+        self._lock = threading.Lock()
+
+    def hold(self, lease: _Renewed) -> None:
+        """Keep a lease until the landing; it is given back at once if that was before."""
+        with self._lock:
+            if not self.landed.is_set():
+                self.lease = lease
+                return
+        lease.end()
+
+    def leave(self) -> None:
+        """Let others of this process ask."""
+        if self.flights is not None:
+            self.flights.leave(self)
 
     def land(self) -> None:
         """It is over, however it went."""
-        self.landed.set()
-        while self.ends:
-            self.ends.pop()()
-
-
-def _leave(flight: _Flight | None) -> None:
-    if flight is not None:
-        flight.land()
+        with self._lock:
+            self.landed.set()
+            lease, self.lease = self.lease, None
+        self.leave()
+        if lease is not None:
+            lease.end()
 
 
 class _Flights:
-    """The questions that are being asked in this process."""
+    """Who is asking which question in this process."""
 
     def __init__(self) -> None:
-        self._all: dict[str, _Flight] = {}
+        self._all: dict[tuple[int, str], _Flight] = {}
         self._lock = threading.Lock()
 
-    def start(self, key: str) -> _Flight | None:
-        """A new flight; None where there is one."""
+    def enter(self, flight: _Flight) -> _Flight | None:
+        """Be the one who asks; or who that is already."""
         with self._lock:
-            if key in self._all:
+            place = os.getpid(), flight.key  # A process that was forked off knows nothing of who asks in its parent.
+            other = self._all.get(place)
+            if other is flight or flight.landed.is_set():
                 return None
-            flight = self._all[key] = _Flight()
-            flight.ends.append(lambda: self._end(key))
-            return flight
+            if other is None:
+                self._all[place], flight.flights = flight, self
+            return other
 
-    def current(self, key: str) -> _Flight | None:
+    def leave(self, flight: _Flight) -> None:
         with self._lock:
-            return self._all.get(key)
-
-    def _end(self, key: str) -> None:
-        with self._lock:
-            self._all.pop(key, None)
+            if self._all.get((os.getpid(), flight.key)) is flight:
+                del self._all[os.getpid(), flight.key]
 
 
 class _Renewed:
@@ -315,6 +349,11 @@ class _Renewed:
         while not self._ended.wait(_LEASE / 3):
             with suppress(Exception):
                 self._store.renew(self._key, self._token, _LEASE)
+
+
+def _counts(name: str) -> bool:
+    """Whether something that is configured may change an answer."""
+    return name not in _NOT_ASKED and not name.startswith("__")
 
 
 def _normal(query: str) -> str:

@@ -31,6 +31,11 @@ class LearnChain(Piece):
     store: SnippetStore
 
     @property
+    def fingerprint(self) -> str:
+        """Learning changes no answer by itself; what was learned is in the snippets that are retrieved."""
+        return "learn"
+
+    @property
     def input_keys(self) -> list[str]:
         """It needs an answer with its verdict."""
         return ["query", "code", "verdict"]

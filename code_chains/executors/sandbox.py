@@ -148,7 +148,7 @@ class SandboxExecutor(Executor):
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What tells its runs from those of other places; how its boxes are built does not."""
-        told = {"limits": self.limits, "packages": self.packages, "preload": self.preload, "python": str(self._python)}
+        told = {"limits": self.limits, "packages": self.packages, "python": str(self._python)}
         return {**told, "seed": self.seed, "moment": self.moment, "network": self.network}
 
     @property
