@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Several
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from code_chains.budget import Budget, find_budgets
 from code_chains.chains import Sequence
 from code_chains.chains.base import Config, Do, Program, State
 from code_chains.chains.evaluate import expectations
-from code_chains.conversations import Conversations, ainventory, inventory
+from code_chains.conversations import Conversation, Conversations, ainventory, inventory
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor
 from code_chains.executors.base import Closing
@@ -25,6 +26,8 @@ from code_chains.state import Turn
 from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain"]
+
+_log = logging.getLogger(__name__)
 
 
 class CodeChain(Sequence, Closing):
@@ -54,12 +57,31 @@ class CodeChain(Sequence, Closing):
         return [*self.output_variables, "usage"]
 
     def prep_inputs(self, inputs: Any) -> State:
-        """The inputs with the `session_id` of the config, and what memory adds."""
-        return super().prep_inputs(self._named(inputs))
+        """The inputs with the `session_id` of the config, and what a classic memory adds."""
+        state = self._named(inputs)
+        return state if self._converses(state) else super().prep_inputs(state)
 
     async def aprep_inputs(self, inputs: Any) -> State:
         """Like `prep_inputs`."""
-        return await super().aprep_inputs(self._named(inputs))
+        state = self._named(inputs)
+        return state if self._converses(state) else await super().aprep_inputs(state)
+
+    def prep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
+        """What is given to the caller; a classic memory is told."""
+        if not self._converses(inputs):
+            return super().prep_outputs(inputs, outputs, return_only_outputs)
+        self._validate_outputs(outputs)
+        return outputs if return_only_outputs else {**inputs, **outputs}
+
+    async def aprep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
+        """Like `prep_outputs`."""
+        if not self._converses(inputs):
+            return await super().aprep_outputs(inputs, outputs, return_only_outputs)
+        return self.prep_outputs(inputs, outputs, return_only_outputs)
+
+    def _converses(self, values: State) -> bool:
+        """Whether this is a turn of a conversation, which is loaded and saved while no other turn of it can run."""
+        return values.get("session_id") is not None and self.conversations is not None
 
     def _named(self, inputs: Any) -> State:
         state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
@@ -76,10 +98,10 @@ class CodeChain(Sequence, Closing):
         if self.place:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
         config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
-        if self.conversations is None or values.get("session_id") is None or values.get("session") is not None:
-            yield from self._answered(values, config, meter)
-        else:
+        if self._converses(values) and self.conversations is not None:
             yield from self._turn(self.conversations, values, config, meter)
+        else:
+            yield from self._answered(values, config, meter)
 
     def _answered(self, values: State, config: Config, meter: UsageMeter) -> Program:
         outcome = yield from super()._program(values, config)
@@ -87,21 +109,44 @@ class CodeChain(Sequence, Closing):
         return outcome
 
     def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
-        """Answer in the state of the conversation, which is as it was before unless this ends well."""
-        begin = partial(conversations.begin, turns=partial(self.turns, values["session_id"]))
-        abegin = partial(conversations.abegin, turns=partial(self.turns, values["session_id"]))
-        conversation = yield Do(begin, values["session_id"], config, abegin)
+        """Answer with what was said before, in the state of the conversation; both are as before unless this ends well."""
+        name, memory, own = values["session_id"], self.memory, values.get("session") is not None
+        turns = partial(self._done, name)
+        begin, abegin = partial(conversations.begin, turns=turns), partial(conversations.abegin, turns=turns)
+        conversation = yield Do(begin, name, config, abegin)
         try:
-            kept = yield Do(inventory, conversation.session, config, ainventory)
-            values = {**values, "session": conversation.session, "kept": kept}
-            outcome = yield from self._answered(values, config, meter)
-            if outcome["verdict"].ok:
+            given = dict(values)
+            if memory is not None:
+                given |= yield Do(memory.load_memory_variables, values, config, memory.aload_memory_variables)
+            if conversation.session is not None and not own:
+                kept = yield Do(inventory, conversation.session, config, ainventory)
+                given |= {"session": conversation.session, "kept": f"{kept}\n{conversation.lost}".strip()}
+            outcome = yield from self._answered(given, config, meter)
+            turn = yield Do(self._remember, (values, outcome), config)
+            if own:
                 conversation.keep()
+            elif outcome["verdict"].ok and (turn is not None or not isinstance(memory, ConversationMemory)):
+                conversation.keep(turn)
         finally:
             conversation.end()
 
+    def _remember(self, turn: tuple[State, State]) -> Turn | None:
+        """Save a turn. The answer must not be lost because it cannot be remembered."""
+        inputs, outcome = turn
+        try:
+            if isinstance(self.memory, ConversationMemory):
+                return self.memory.remember(inputs, outcome)
+            if self.memory is not None:
+                self.memory.save_context(inputs, outcome)
+        except Exception as error:
+            _log.warning("A turn of the conversation %r cannot be remembered: %s", inputs["session_id"], error)
+        return None
+
     def turns(self, session_id: str) -> list[Turn]:
-        """The turns of a conversation so far; none where its memory is not a `ConversationMemory`."""
+        """The turns of a conversation so far, with their figures; none where its memory is not a `ConversationMemory`."""
+        return self.memory.turns(session_id, artifacts=True) if isinstance(self.memory, ConversationMemory) else []
+
+    def _done(self, session_id: str) -> list[Turn]:
         return self.memory.turns(session_id) if isinstance(self.memory, ConversationMemory) else []
 
     def undo(self, session_id: str) -> Turn | None:
@@ -112,17 +157,31 @@ class CodeChain(Sequence, Closing):
         """
         if not isinstance(self.memory, ConversationMemory):
             raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can take back turns")
-        turn = self.memory.undo(session_id)
-        if turn is not None and self.conversations is not None:
-            self.conversations.undo(session_id, turn)
+        with self._held(session_id) as conversation:
+            turn = self.memory.undo(session_id)
+            if turn is not None and conversation is not None and conversation.holds == turn.id:
+                conversation.go_back()
         return turn
 
     def forget(self, session_id: str) -> None:
         """Forget a conversation, what was said and its state."""
-        if isinstance(self.memory, ConversationMemory):
-            self.memory.clear(session_id)
-        if self.conversations is not None:
-            self.conversations.forget(session_id)
+        with self._held(session_id) as conversation:
+            if isinstance(self.memory, ConversationMemory):
+                self.memory.clear(session_id)
+            if conversation is not None:
+                conversation.drop()
+
+    @contextlib.contextmanager
+    def _held(self, session_id: str) -> Iterator[Conversation | None]:
+        """Change a conversation while no turn of it runs."""
+        if self.conversations is None:
+            yield None
+            return
+        conversation = self.conversations.hold(check_session_id(session_id))
+        try:
+            yield conversation
+        finally:
+            conversation.end()
 
     def _check_expectations(self, values: State) -> None:
         if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from code_chains.errors import CodeChainsError, SessionError
 from code_chains.executors.base import Closing, Session
@@ -22,6 +21,8 @@ __all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
 
 _WAIT = 600.0
 _PAUSE = 0.01
+_DIRTY = "?"
+_BEFORE = "before the turn"
 _INVENTORY = """
 def _describe():
     import types
@@ -54,103 +55,67 @@ _describe()
 """
 
 
-class Counted(Session):
-    """A session that counts the runs which changed its state and were not rolled back.
-
-    Args:
-        session: Where they run.
-    """
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self.runs = 0
-
-    @property
-    def alive(self) -> bool:
-        """Whether it can be used."""
-        return self._session.alive
-
-    def run(self, code: str, **given: Any) -> Execution:
-        """Run a program in the state."""
-        return self._counted(self._session.run(code, **given))
-
-    async def arun(self, code: str, **given: Any) -> Execution:
-        """Like `run`, without blocking the event loop."""
-        return self._counted(await self._session.arun(code, **given))
-
-    def _counted(self, execution: Execution) -> Execution:
-        self.runs += execution.ok
-        return execution
-
-    def rollback(self) -> None:
-        """Return to the state before the last run that ended well."""
-        self._session.rollback()
-        self.runs -= 1
-
-    def checkpoint(self, name: str = "checkpoint") -> str:
-        """Hold the state as it is now under a name."""
-        return self._session.checkpoint(name)
-
-    def restore(self, name: str = "checkpoint") -> None:
-        """Return to a checkpoint."""
-        self._session.restore(name)
-
-    def close(self) -> None:
-        """End it."""
-        self._session.close()
-
-
 @dataclass
 class Conversation:
     """The state of one conversation.
 
     Attributes:
-        session: Where its programs run; None until the first, and after it was lost. What it has counted belongs to a turn
-            that has not ended well.
+        session: Where its programs run; None until the first, after it was lost, and where the executor keeps no state.
+        holds: Id of the last turn whose run is in the state; `_DIRTY` in a turn, and after one that did not end well.
+        earlier: The same before the last turn began, which is held as a checkpoint; None where it is not.
+        lost: What could not be done again when the state was rebuilt, told for a model.
         lock: Held during a turn.
     """
 
-    session: Counted | None = None
+    session: Session | None = None
+    holds: str = ""
+    earlier: str | None = None
+    lost: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def keep(self) -> None:
-        """Let what the turn did to the state stay."""
+    def mark(self) -> None:
+        """Hold the state as it is before a turn."""
         if self.session is not None:
-            self.session.runs = 0
+            self.session.checkpoint(_BEFORE)
+            self.earlier, self.holds = self.holds, _DIRTY
+
+    def keep(self, turn: Turn | None = None) -> None:
+        """Let what a turn did to the state stay."""
+        self.holds = turn.id if turn is not None else self.earlier or ""
+
+    def go_back(self) -> None:
+        """Return to the state before the last turn, if it is held; otherwise the next turn rebuilds it."""
+        if self.session is not None and self.earlier is not None:
+            with suppress(SessionError):
+                self.session.restore(_BEFORE)
+                self.holds, self.earlier = self.earlier, None
 
     def end(self) -> None:
         """Let the next turn begin."""
         self.lock.release()
 
-    def take_back(self, runs: int = 0) -> None:
-        """Take back what a turn did that did not end well and, before that, so many runs."""
-        runs += self.session.runs if self.session else 0
-        try:
-            if self.session is None or runs > 1:
-                raise SessionError("Only the last run can be rolled back.")
-            if runs:
-                self.session.rollback()
-            self.keep()
-        except SessionError:
-            self.drop()  # The next turn rebuilds the state from the turns that are left.
-
     def drop(self) -> None:
         """Close the session; the next turn rebuilds it."""
         if self.session is not None:
             self.session.close()
-        self.session = None
+        self.session, self.holds, self.earlier = None, "", None
+
+
+def _last_change(turns: Sequence[Turn]) -> str:
+    """Id of the last turn that changed the state; empty if none did."""
+    return next((turn.id for turn in reversed(turns) if turn.runs), "")
 
 
 class Conversations(Closing):
     """The open sessions of a chain, by `session_id`. One turn of a conversation runs at a time; others wait for it.
 
     Args:
-        open_session: Opens a session of the executor.
+        open_session: Opens a session of the executor; None where it keeps no state.
         most: How many are kept open; the one that was idle for longest is closed for a new one, and rebuilt when its
-            conversation goes on.
+            conversation goes on. When all are busy, a turn waits for a place.
     """
 
-    def __init__(self, open_session: Callable[[], Session], *, most: int = 16) -> None:
+    def __init__(self, open_session: Callable[[], Session] | None, *, most: int = 16) -> None:
         self._open = open_session
         self._most = most
         self._all: OrderedDict[str, Conversation] = OrderedDict()
@@ -159,23 +124,22 @@ class Conversations(Closing):
     def begin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Begin a turn of a conversation, whose `end` must be called; its session is open then.
 
-        If the turn ended well, `keep` must be called before. What it did to the state is taken back otherwise, when the next
+        If the turn ends well, `keep` must be called before; otherwise what it did to the state is taken back when the next
         one begins.
 
-        Where there is none any more (it was idle for too long, or belongs to an earlier process) it is rebuilt: the programs
-        of the turns before run once more, in their order, with the files that are still there.
+        Where the state is not that of the turns so far, it is rebuilt: their programs run once more, in their order, with
+        the files that are still there. That is so when the session was idle for too long or belongs to an earlier process,
+        when another process has gone on with the conversation, and when a turn did not end well.
 
         Args:
             session_id: The conversation.
             turns: Gives its turns so far.
 
         Raises:
-            SessionError: Another turn has been running for ten minutes.
+            SessionError: Other turns have been running for ten minutes.
             ExecutorError: No session can be opened.
         """
-        waiting = self._waiting(session_id)
-        while (conversation := next(waiting)) is None:
-            time.sleep(_PAUSE)
+        conversation = self.hold(session_id)
         return self._opened(conversation, turns)
 
     async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
@@ -185,37 +149,46 @@ class Conversations(Closing):
             await asyncio.sleep(_PAUSE)
         return await in_thread(partial(self._opened, conversation, turns), unwanted=Conversation.end)
 
+    def hold(self, session_id: str) -> Conversation:
+        """Keep turns from beginning, until `end`."""
+        waiting = self._waiting(session_id)
+        while (conversation := next(waiting)) is None:
+            time.sleep(_PAUSE)
+        return conversation
+
     def _waiting(self, session_id: str) -> Iterator[Conversation | None]:
-        """None for as long as another turn is running, then the conversation with its lock held."""
+        """None for as long as this conversation or too many others are busy, then it with its lock held."""
         until = time.monotonic() + _WAIT
         while time.monotonic() < until:
             with self._lock:  # So that none is closed to make room between being found here and being held.
                 conversation = self._all.setdefault(session_id, Conversation())
                 self._all.move_to_end(session_id)
-                free = conversation.lock.acquire(blocking=False)
+                busy = sum(one.lock.locked() for one in self._all.values() if one is not conversation)
+                free = busy < self._most and conversation.lock.acquire(blocking=False)
             yield conversation if free else None
-        raise SessionError(f"The session {session_id!r} is busy with another question. Ask again later.")
+        raise SessionError(
+            f"The session {session_id!r} is busy with another question, or {self._most} others are. Ask again later; more"
+            " can be busy at a time with SandboxExecutor(sessions=…)."
+        )
 
     def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+        if self._open is None:
+            return conversation
         try:
-            if conversation.session is not None and conversation.session.runs:
-                conversation.take_back()
-            if conversation.session is None or not conversation.session.alive:
+            there = turns()
+            if conversation.holds == _DIRTY:
+                conversation.go_back()
+            current = conversation.session is not None and conversation.session.alive
+            if not current or conversation.holds != _last_change(there):
+                conversation.drop()
                 self._make_room()
-                conversation.session = self._rebuilt(turns())
+                self._rebuild(conversation, self._open(), there)
+            conversation.mark()
         except BaseException:
+            conversation.drop()
             conversation.end()
             raise
         return conversation
-
-    def undo(self, session_id: str, turn: Turn) -> None:
-        """Take back what the last turn did to the state."""
-        with self._lock:
-            conversation = self._all.get(session_id)
-        if conversation is None or turn.runs == 0:
-            return
-        with conversation.lock:
-            conversation.take_back(turn.runs)
 
     def forget(self, session_id: str) -> None:
         """Close the session of a conversation; its state is gone."""
@@ -241,17 +214,14 @@ class Conversations(Closing):
                     del self._all[name]
                 conversation.end()
 
-    def _rebuilt(self, turns: Sequence[Turn]) -> Counted:
-        session = self._open()
-        try:
-            for turn in turns:
-                if turn.runs and turn.code.strip():
-                    files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
-                    session.run(turn.code, files=files, variables=turn.variables)
-        except BaseException:
-            session.close()
-            raise
-        return Counted(session)
+    def _rebuild(self, conversation: Conversation, session: Session, turns: Sequence[Turn]) -> None:
+        conversation.session, conversation.lost = session, ""
+        for turn in turns:
+            if turn.runs and turn.code.strip():
+                files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
+                if not session.run(turn.code, files=files, variables=turn.variables).ok:
+                    conversation.lost += f"- what the answer to {turn.query[:80]!r} had made is not there any more\n"
+        conversation.holds = _last_change(turns)
 
 
 def inventory(session: Session) -> str:

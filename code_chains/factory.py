@@ -149,7 +149,7 @@ def create_code_chain(
         output_variables=[key for stage in stages for key in stage.output_keys],
         place=place,
         owned=None if place is executor else place,
-        memory=_resolve_memory(memory),
+        memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
         conversations=_conversations(place),
     )
@@ -208,11 +208,10 @@ def _is_repeatable(place: Executor) -> bool:
     return getattr(place, "seed", None) is not None and not getattr(place, "network", ())
 
 
-def _conversations(place: Executor) -> Conversations | None:
-    """The states of conversations, where the place keeps any; some of its sessions are left to others."""
-    if not _keeps_state(place):
-        return None
-    return Conversations(place.session, most=max(1, 3 * getattr(place, "most_sessions", 8) // 4))
+def _conversations(place: Executor) -> Conversations:
+    """The conversations, with their states where the place keeps any; some of its sessions are left to others."""
+    most = max(1, 3 * getattr(place, "most_sessions", 8) // 4)
+    return Conversations(place.session if _keeps_state(place) else None, most=most)
 
 
 def _keeps_state(place: Executor) -> bool:
@@ -272,7 +271,7 @@ def answers_store(path: str | Path | None = None) -> SqliteStore:
     return SqliteStore(path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20)
 
 
-def _resolve_memory(memory: object) -> Memory | None:
+def _resolve_memory(memory: object, answer_key: str) -> Memory | None:
     if memory is None or memory is False:
         return None
     if memory is True:
@@ -282,7 +281,10 @@ def _resolve_memory(memory: object) -> Memory | None:
     if isinstance(memory, BaseStore):
         return ConversationMemory(memory)
     if isinstance(memory, Memory):
-        return memory
+        # Classic memories want to be told what is the question and what the answer, where a chain has more keys than these.
+        keys = {"input_key": "query", "output_key": answer_key}
+        missing = {name: key for name, key in keys.items() if getattr(memory, name, "") is None}
+        return memory.model_copy(update=missing) if missing else memory
     raise ConfigurationError(
         "memory", memory, "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))"
     )

@@ -15,7 +15,7 @@ import sysconfig
 import types
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -106,8 +106,7 @@ def _object(value: object, within: tuple[int, ...]) -> Any:
     plain = getattr(value, "__dict__", None)
     if plain is None or isinstance(value, VectorStore):
         raise Unknowable(_kind(value))
-    kind: type[Any] = type(value)
-    return [_class(kind), {name: describe(held, within) for name, held in plain.items()}]
+    return [_class(cast("Any", type(value))), {name: describe(held, within) for name, held in plain.items()}]
 
 
 def _model(model: BaseLanguageModel[Any], within: tuple[int, ...]) -> Any:

@@ -120,13 +120,24 @@ class ConversationMemory(Memory):
 
     def save_context(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Remember a turn; nothing without a `session_id`."""
-        session_id = inputs.get("session_id")
-        if session_id is None:
-            return
-        turn = _turn(inputs, outputs)
+        if inputs.get("session_id") is not None:
+            self.remember(inputs, outputs)
+
+    def remember(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Turn:
+        """Remember what a chain made of its inputs as a turn of the session that they name."""
+        session_id = check_session_id(inputs.get("session_id"))
+        turn = _turn(inputs, outputs, self._next_id(session_id))
         self.add(session_id, turn)
         if self.summarize is not None:
             self._sum_up(session_id)
+        return turn
+
+    def _next_id(self, session_id: str) -> str:
+        """An id greater than those that are there, whatever the clock says."""
+        last = (
+            max(self._keys(_place(_TURNS, session_id)), default="").rpartition("/")[2] if self.history is None else ""
+        )
+        return new_turn_id(after=last)
 
     def clear(self, session_id: str | None = None) -> None:
         """Forget a session, or with None all that the store knows of."""
@@ -135,19 +146,32 @@ class ConversationMemory(Memory):
                 raise ConfigurationError("session_id", None, "the session to forget: histories cannot be listed")
             self.history(session_id).clear()
             return
-        keys = [key for one in (_TURNS, _SUMMARIES) for key in self._keys(_place(one, session_id))]
+        keys = [key for one in (_TURNS, _ARTIFACTS, _SUMMARIES) for key in self._keys(_place(one, session_id))]
         if keys:
             self.store.mdelete(keys)
 
     # -- for people ---------------------------------------------------------------------------------------------------
 
-    def turns(self, session_id: str) -> list[Turn]:
-        """The turns of a session, the first one first."""
+    def turns(self, session_id: str, *, artifacts: bool = False) -> list[Turn]:
+        """The turns of a session, the first one first.
+
+        Args:
+            session_id: The session.
+            artifacts: Whether to read the files and figures that they made, too.
+        """
         check_session_id(session_id)
         if self.history is not None:
             return _paired(self.history(session_id).messages)
         keys = sorted(self._keys(_place(_TURNS, session_id)))
-        return [turn for turn in map(_read, self.store.mget(keys) if keys else []) if turn is not None]
+        turns = [turn for turn in map(_read, self.store.mget(keys) if keys else []) if turn is not None]
+        return self._with_artifacts(session_id, turns) if artifacts and turns else turns
+
+    def _with_artifacts(self, session_id: str, turns: list[Turn]) -> list[Turn]:
+        found = self.store.mget([f"{_place(_ARTIFACTS, session_id)}{turn.id}" for turn in turns])
+        return [
+            Turn.from_dict({**turn.to_dict(), **json.loads(data)}) if data else turn
+            for turn, data in zip(turns, found, strict=True)
+        ]
 
     def add(self, session_id: str, turn: Turn) -> None:
         """Put a turn at the end of a session."""
@@ -157,8 +181,10 @@ class ConversationMemory(Memory):
             human, ai = _told(turn)
             self.history(session_id).add_messages([human, AIMessage(ai.text, additional_kwargs=note)])
             return
-        data = json.dumps({"session": session_id, "turn": turn.to_dict()}, ensure_ascii=False)
-        self.store.mset([(f"{_place(_TURNS, session_id)}{turn.id}", data.encode("utf-8", "surrogatepass"))])
+        whole = turn.to_dict()
+        made = whole.pop("artifacts")  # They may be large; who only wants to know what was said need not read them.
+        notes = {_TURNS: {"session": session_id, "turn": whole}, **({_ARTIFACTS: {"artifacts": made}} if made else {})}
+        self.store.mset([(f"{_place(kind, session_id)}{turn.id}", _packed(note)) for kind, note in notes.items()])
 
     def undo(self, session_id: str) -> Turn | None:
         """Forget the last turn of a session, and give it; None where there is none."""
@@ -167,11 +193,11 @@ class ConversationMemory(Memory):
             return None
         if self.history is not None:
             history = self.history(session_id)
-            kept = list(history.messages)[:-2]
+            kept = _without_last(list(history.messages))
             history.clear()
             history.add_messages(kept)
         else:
-            gone = [f"{_place(_TURNS, session_id)}{turns[-1].id}"]
+            gone = [f"{_place(kind, session_id)}{turns[-1].id}" for kind in (_TURNS, _ARTIFACTS)]
             if self._summary(session_id)[1] >= turns[-1].id:
                 gone.append(_place(_SUMMARIES, session_id))
             self.store.mdelete(gone)
@@ -215,8 +241,8 @@ class ConversationMemory(Memory):
         except Exception as error:  # Memory is a help; an answer must not be lost for it.
             _log.warning("The conversation could not be summed up: %s", error)
             return
-        note = json.dumps({"text": shortened(str(reply.text), 4000), "after": older[-1].id}, ensure_ascii=False)
-        self.store.mset([(_place(_SUMMARIES, session_id), note.encode("utf-8", "surrogatepass"))])
+        note = {"text": shortened(str(reply.text), 4000), "after": older[-1].id}
+        self.store.mset([(_place(_SUMMARIES, session_id), _packed(note))])
 
 
 class _Recent(InMemoryByteStore):
@@ -231,7 +257,8 @@ class _Recent(InMemoryByteStore):
         with self._changing:
             super().mset(key_value_pairs)
             surplus = sum(map(len, self.store.values())) - self._most
-            for key in list(self.store)[:-1] if surplus > 0 else []:
+            oldest = sorted(list(self.store)[:-1], key=lambda key: not key.startswith(_ARTIFACTS))
+            for key in oldest if surplus > 0 else []:
                 surplus -= len(self.store.pop(key))
                 if surplus <= 0:
                     break
@@ -241,7 +268,7 @@ class _Recent(InMemoryByteStore):
             yield from [key for key in self.store if key.startswith(prefix or "")]
 
 
-_TURNS, _SUMMARIES = "turns/", "summaries/"
+_TURNS, _ARTIFACTS, _SUMMARIES = "turns/", "artifacts/", "summaries/"
 
 
 def _place(kind: str, session_id: str | None) -> str:
@@ -249,19 +276,24 @@ def _place(kind: str, session_id: str | None) -> str:
     if session_id is None:
         return kind
     name = hashlib.sha256(check_session_id(session_id).encode()).hexdigest()[:32]
-    return f"{kind}{name}/" if kind == _TURNS else f"{kind}{name}"
+    return f"{kind}{name}" if kind == _SUMMARIES else f"{kind}{name}/"
 
 
-def new_turn_id() -> str:
-    """An id that sorts by time and is nobody else's."""
-    return f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
+def _packed(note: Mapping[str, Any]) -> bytes:
+    return json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Turn:
+def new_turn_id(after: str = "") -> str:
+    """An id that sorts by time, behind that of another turn, and is nobody else's."""
+    number = max(time.time_ns(), int(after.partition("-")[0] or 0) + 1)
+    return f"{number:020d}-{uuid.uuid4().hex[:8]}"
+
+
+def _turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id: str) -> Turn:
     verdict, execution = outputs.get("verdict"), outputs.get("execution")
     ok = isinstance(verdict, Verdict) and verdict.ok
     return Turn(
-        id=new_turn_id(),
+        id=turn_id,
         query=str(inputs.get("query", "")),
         answer=str(outputs.get("answer") or ""),
         code=str(outputs.get("code") or ""),
@@ -290,15 +322,17 @@ def _told(turn: Turn) -> tuple[HumanMessage, AIMessage]:
     if turn.code.strip() and turn.status != "failed":
         done.append(fenced(shortened(turn.code.strip(), _LONGEST_CODE), "python"))
         done.append(f"Its output:\n{fenced(shortened(turn.output, _LONGEST_OUTPUT))}" if turn.output else "")
-    return HumanMessage(turn.query), AIMessage("\n".join(filter(None, [*done, turn.answer])))
+    answer = shortened(turn.answer, _LONGEST_OUTPUT)
+    return HumanMessage(shortened(turn.query, _LONGEST_CODE)), AIMessage("\n".join(filter(None, [*done, answer])))
 
 
 def _trimmed(messages: Sequence[BaseMessage], most: int) -> list[BaseMessage]:
     if not messages:
         return []
-    return trim_messages(
+    kept = trim_messages(
         list(messages), max_tokens=most, token_counter=count_tokens_approximately, strategy="last", start_on="human"
     )
+    return kept or list(messages[-2:])  # The last turn is what "it" and "that" mean.
 
 
 def _read(data: bytes | None) -> Turn | None:
@@ -310,6 +344,15 @@ def _read(data: bytes | None) -> Turn | None:
     except (ValueError, KeyError, TypeError) as error:
         _log.warning("A turn of a conversation cannot be read and is left out: %s", error)
         return None
+
+
+def _without_last(messages: list[BaseMessage]) -> list[BaseMessage]:
+    """Messages without the last answer, its question, and what stands behind them."""
+    answers = [place for place, one in enumerate(messages) if isinstance(one, AIMessage)]
+    asked = (
+        [place for place, one in enumerate(messages[: answers[-1]]) if isinstance(one, HumanMessage)] if answers else []
+    )
+    return messages[: asked[-1]] if asked else messages
 
 
 def _paired(messages: Sequence[BaseMessage]) -> list[Turn]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -142,6 +143,71 @@ def test_several_turns_are_taken_back_one_by_one(chain: CodeChain) -> None:
     for _ in range(3):
         chain.undo("ann")
     assert run(chain, "print(x)") == "1"
+
+
+def test_two_workers_with_one_store_see_what_the_other_did(box: SandboxExecutor, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"executor": box, "interpret": False, "memory": tmp_path / "turns.sqlite"}
+    with (
+        create_code_chain(ScriptedModel(does_as_told), **options) as one,
+        create_code_chain(ScriptedModel(does_as_told), **options) as other,
+    ):
+        run(one, "x = 1; print(x)")
+        run(other, "x += 1; print(x)")
+        assert run(one, "print(x)") == "2"
+
+
+def test_a_turn_that_waited_knows_of_the_one_before(box: SandboxExecutor) -> None:
+    seen: list[str] = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages[-1].text))
+        time.sleep(0.5)
+        return does_as_told(messages)
+
+    with create_code_chain(ScriptedModel(model), executor=box, interpret=False) as chain, ThreadPoolExecutor() as pool:
+        first = pool.submit(run, chain, "b = 77; print(b)")
+        time.sleep(0.2)
+        assert pool.submit(run, chain, "print(b)").result() == "77"
+        first.result()
+    assert "b = 77" in seen[1]
+
+
+def test_taking_back_waits_for_the_turn_that_runs(chain: CodeChain) -> None:
+    run(chain, "x = 1; print(x)")
+    run(chain, "x = 2; print(x)")
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(run, chain, "import time; time.sleep(1); x = 3; print(x)")
+        time.sleep(0.3)
+        undone = chain.undo("ann")
+        running.result()
+    assert undone is not None
+    assert "x = 3" in undone.query
+    assert run(chain, "print(x)") == "2"
+
+
+def test_more_may_ask_at_once_than_there_are_places(box: SandboxExecutor) -> None:
+    with (
+        SandboxExecutor(sessions=1) as small,
+        create_code_chain(ScriptedModel(does_as_told), executor=small, interpret=False) as chain,
+    ):
+        states = [{"query": f"print({n})", "session_id": f"session {n}"} for n in range(4)]
+        assert [one["output"] for one in chain.batch(states)] == ["0", "1", "2", "3"]
+
+
+def test_what_could_not_be_rebuilt_is_told_to_the_model(box: SandboxExecutor, sales: Path) -> None:
+    seen: list[str] = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages[-1].text))
+        return does_as_told(messages)
+
+    with create_code_chain(ScriptedModel(model), executor=box, interpret=False) as chain:
+        run(chain, "text = open('sales.csv').read(); print(text)", files={"sales.csv": sales})
+        sales.unlink()
+        for session in list(box._sessions):
+            session.close()
+        run(chain, "print(1)")
+    assert "is not there any more" in seen[-1]
 
 
 def test_a_forgotten_conversation_begins_anew(chain: CodeChain) -> None:

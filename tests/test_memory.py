@@ -119,7 +119,7 @@ def test_figures_and_variables_survive_the_file(tmp_path: Path) -> None:
     figure = Artifact("a.png", "image/png", b"\x89PNG\0")
     outputs = {"answer": "", "execution": Execution("ok", artifacts=(figure,)), "verdict": OK}
     memory.save_context({"query": "plot", "session_id": "ann", "variables": {"n": [1, None]}}, outputs)
-    (turn,) = memory.turns("ann")
+    (turn,) = memory.turns("ann", artifacts=True)
     assert (turn.artifacts, turn.variables, turn.runs) == ((figure,), {"n": [1, None]}, 1)
 
 
@@ -169,6 +169,33 @@ def test_a_redis_server_will_do(redis_store: ByteStore) -> None:
     assert memory.sessions() == []
 
 
+def test_turns_keep_their_order_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = ConversationMemory()
+    say(memory, "first")
+    monkeypatch.setattr("code_chains.memory.time.time_ns", lambda: 1)
+    say(memory, "second")
+    assert [turn.query for turn in memory.turns("ann")] == ["first", "second"]
+
+
+def test_figures_make_room_before_words_do() -> None:
+    memory = ConversationMemory()
+    memory.store._most = 3000
+    for number in range(4):
+        large = Artifact("a.png", "image/png", b"x" * 1500)
+        memory.add("ann", Turn(f"{number:020d}-x", f"q{number}", artifacts=(large,)))
+    assert [turn.query for turn in memory.turns("ann")] == ["q0", "q1", "q2", "q3"]
+
+
+def test_what_others_wrote_behind_the_last_turn_goes_with_it() -> None:
+    history = Listed()
+    memory = ConversationMemory(history=lambda _: history)
+    say(memory, "one")
+    say(memory, "two")
+    history.add_messages([HumanMessage("unanswered")])
+    memory.undo("ann")
+    assert [turn.query for turn in memory.turns("ann")] == ["one"]
+
+
 # -- as much as fits -----------------------------------------------------------------------------------------------------
 
 
@@ -180,6 +207,14 @@ def test_what_is_told_is_cut_to_whole_turns_that_fit() -> None:
     assert isinstance(history[0], HumanMessage)
     assert 2 <= len(history) < 20
     assert "question 29" in history[-2].text
+
+
+def test_the_last_turn_is_told_however_long_it_is() -> None:
+    memory = ConversationMemory(max_tokens=50)
+    say(memory, "long " * 3000)
+    (asked, _) = told(memory)
+    assert asked.text.startswith("long long")
+    assert len(asked.text) < 4000
 
 
 def test_older_turns_are_summed_up_when_asked_to() -> None:
@@ -290,6 +325,25 @@ def test_a_chain_takes_memory_as_path_store_or_object(tmp_path: Path, kind: str)
     with create_code_chain(ScriptedModel(lambda messages: "print(1)"), executor="none", memory=given) as chain:
         chain.invoke({"query": "One?", "session_id": "ann"})
     assert [turn.query for turn in ConversationMemory(store).turns("ann")] == ["One?"]
+
+
+@pytest.mark.filterwarnings("ignore:The class `.*` was deprecated")
+def test_a_classic_memory_needs_no_keys_of_ours() -> None:
+    with create_code_chain(
+        ScriptedModel(lambda messages: "print(1)"), executor="none", memory=ConversationBufferMemory()
+    ) as chain:
+        chain.invoke({"query": "First?", "variables": {"n": 1}})
+        assert "Human: First?" in chain.invoke("Second?")["history"]
+
+
+def test_a_turn_that_cannot_be_saved_is_still_answered(caplog: pytest.LogCaptureFixture) -> None:
+    class Full(InMemoryByteStore):
+        def mset(self, key_value_pairs: object) -> None:
+            raise OSError("the disk is full")
+
+    with create_code_chain(ScriptedModel(lambda messages: "print(1)"), executor="none", memory=Full()) as chain:
+        assert chain.invoke({"query": "One?", "session_id": "ann"})["output"] == "1"
+    assert "the disk is full" in caplog.text
 
 
 def test_what_is_no_memory_is_refused() -> None:

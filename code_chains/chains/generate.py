@@ -170,7 +170,8 @@ def plain(key: str, values: Mapping[str, Any]) -> str:
     if isinstance(value, str):
         return value
     if several and all(isinstance(item, BaseMessage) for item in several):
-        return get_buffer_string(several)
+        # Behind a line break nothing may look like another turn.
+        return "\n".join(get_buffer_string([one]).replace("\n", "\n  ") for one in several)
     if several and all(isinstance(item, Document) for item in several):
         return "\n\n".join(item.page_content for item in several)
     raise InputError(f"{key} must be text, messages or documents, not {type(value).__name__}.")
