@@ -220,7 +220,7 @@ def test_a_judge_that_fails_does_not_take_the_answer_with_it(sandbox: SandboxExe
 
     chain = create_code_chain(writing("print(15)"), executor=sandbox, judge=ScriptedModel(broken))
     result = chain.invoke(QUESTION)
-    assert (result["verdict"].status, result["answer"]) == ("unverified", "Told.")
+    assert (result["verdict"].status, result["answer"].startswith("Told.")) == ("unverified", True)
 
 
 def test_a_no_goes_back_to_the_model(sandbox: SandboxExecutor) -> None:
