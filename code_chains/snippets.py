@@ -8,7 +8,8 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -30,6 +31,8 @@ Filter = Mapping[str, Any] | Callable[[Document], bool]
 
 _FORMAT = "code-chains snippets 1"
 _DOCUMENTS = "snippets.json"
+_PATIENCE = 60.0
+"""Seconds that another process may take to save or load."""
 INSIDE = ".code_chains"
 """The folder inside a folder of code in which its index is kept."""
 
@@ -73,6 +76,8 @@ class SnippetStore(VectorStore):
         self._numbers: dict[str, int] = {}
         self._next = 0
         self._content = 0  # The checksums of all snippets in one, whatever their order.
+        self._base: dict[str, int] = {}  # Checksums of what the folder held when it was last saved or loaded,
+        self._version = ""  # and the checksum of the JSON there.
         self._index: Any = None
         self._lock = threading.RLock()
         self.folder: Path | None = None
@@ -135,37 +140,34 @@ class SnippetStore(VectorStore):
     def save(self, folder: str | Path) -> None:
         """Keep the store in a folder: a FAISS index and JSON, written so that a crash leaves the old one or the new one.
 
+        What others have saved since there, where it was last saved or loaded, is kept, and found here from now on. In any
+        other folder the store takes the place of what was there.
+
         Raises:
             StoreError: It cannot be written.
         """
         folder = Path(folder).expanduser()
-        with self._lock:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                index = self._write_index(folder)
-                note = {
-                    "format": _FORMAT,
-                    "embedding": identity(self._embedding),
-                    "index": index.name if index else None,
-                    "sha256": _sha256(index) if index else None,
-                    "next": self._next,
-                    "snippets": [
-                        {
-                            "number": number,
-                            "id": document.id,
-                            "text": document.page_content,
-                            "metadata": document.metadata,
-                        }
-                        for number, document in self._documents.items()
-                    ],
-                }
-                _replace(folder / _DOCUMENTS, json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-                for old in folder.glob("index-*.faiss"):
-                    if index is None or old.name != index.name:
-                        old.unlink(missing_ok=True)
-                self.folder = folder
-            except OSError as error:
-                raise StoreError(f"The snippets cannot be kept in {str(folder)!r}: {error}.") from error
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with _alone(folder), self._lock:
+                if self.folder is not None and self.folder.resolve() == folder.resolve():
+                    self._catch_up(folder)
+                self._write(folder)
+        except (OSError, RuntimeError) as error:  # FAISS has errors of its own.
+            raise StoreError(f"The snippets cannot be kept in {str(folder)!r}: {error}.") from error
+
+    def add_and_save(self, documents: list[Document], *, ids: list[str] | None = None) -> list[str]:
+        """Add snippets and save the store where it was last saved or loaded, with what others have saved there since.
+
+        Raises:
+            InputError: As for `add_documents`.
+            StoreError: There is no such folder, or it cannot be written.
+        """
+        if self.folder is None:
+            raise StoreError("The store has no folder yet: it was neither saved nor loaded. Call save(folder) first.")
+        added = self.add_documents(documents, ids=ids)
+        self.save(self.folder)
+        return added
 
     @classmethod
     def load(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
@@ -183,23 +185,74 @@ class SnippetStore(VectorStore):
         folder = Path(folder).expanduser()
         if not is_saved(folder):
             raise StoreError(f"There are no snippets in {str(folder)!r}. `code-chains index PATH` makes an index.")
+        with _unchanged(folder):
+            store._load(folder)
+        return store
+
+    def _load(self, folder: Path) -> None:
+        """Become what was saved in a folder; for a store that is empty."""
         try:
-            note = json.loads((folder / _DOCUMENTS).read_text("utf-8", "surrogatepass"))
+            data = (folder / _DOCUMENTS).read_bytes()
+            note = json.loads(data.decode("utf-8", "surrogatepass"))
             if note["format"] != _FORMAT:
                 raise ValueError(f"its format is {note['format']!r}, not {_FORMAT!r}")
             made_with = note["embedding"]
-            store._read(note, folder)
+            self._read(note, folder)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise StoreError(
                 f"The snippets in {str(folder)!r} are damaged or of another kind: {error}. Make the index again."
             ) from error
-        if made_with != identity(store._embedding):
+        if made_with != identity(self._embedding):
             raise StoreError(
                 f"The snippets in {str(folder)!r} were made with the embeddings {made_with!r}, not"
-                f" {identity(store._embedding)!r}. Pass these, or make the index again."
+                f" {identity(self._embedding)!r}. Pass these, or make the index again."
             )
-        store.folder = folder
-        return store
+        self._settle(folder, data)
+
+    def _settle(self, folder: Path, data: bytes) -> None:
+        """Remember that a folder holds the same as the store, by this JSON."""
+        self.folder, self._version = folder, hashlib.sha256(data).hexdigest()
+        self._base = self._checksums()
+
+    def _checksums(self) -> dict[str, int]:
+        return {str(document.id): _checksum(document) for document in self._documents.values()}
+
+    def _catch_up(self, folder: Path) -> None:
+        """Take over what others have changed in a folder; where both have changed a snippet, this store's is kept."""
+        try:
+            if hashlib.sha256((folder / _DOCUMENTS).read_bytes()).hexdigest() == self._version:
+                return
+            saved = SnippetStore(self._embedding, approximate_from=self._approximate_from)
+            saved._load(folder)
+        except (OSError, StoreError):  # Nothing was saved there yet, or nothing that can be used.
+            return
+        mine, base, theirs = self._checksums(), self._base, saved._base
+        changed = {one for one in base | theirs if base.get(one) != theirs.get(one) and base.get(one) == mine.get(one)}
+        self.delete([one for one in changed if one not in theirs])
+        numbers = [saved._numbers[one] for one in changed if one in theirs]
+        if numbers:
+            vectors = saved._index.reconstruct_batch(np.array(numbers, np.int64))
+            self._put([saved._documents[number] for number in numbers], vectors)
+
+    def _write(self, folder: Path) -> None:
+        index = self._write_index(folder)
+        note = {
+            "format": _FORMAT,
+            "embedding": identity(self._embedding),
+            "index": index.name if index else None,
+            "sha256": _sha256(index) if index else None,
+            "next": self._next,
+            "snippets": [
+                {"number": number, "id": document.id, "text": document.page_content, "metadata": document.metadata}
+                for number, document in self._documents.items()
+            ],
+        }
+        data = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        _replace(folder / _DOCUMENTS, data)
+        self._settle(folder, data)
+        for old in folder.glob("index-*.faiss"):
+            if index is None or old.name != index.name:
+                old.unlink(missing_ok=True)
 
     def _write_index(self, folder: Path) -> Path | None:
         if self._index is None:
@@ -572,6 +625,24 @@ def _parameters(index: Any, numbers: Sequence[int] | None) -> Any:
 def is_saved(folder: Path) -> bool:
     """Whether a store was saved in a folder."""
     return (folder / _DOCUMENTS).is_file()
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Nobody else saves into a folder, or loads from it, meanwhile."""
+    from filelock import FileLock
+
+    with FileLock(folder / "snippets.lock", timeout=_PATIENCE):
+        yield
+
+
+@contextmanager
+def _unchanged(folder: Path) -> Iterator[None]:
+    """Nobody saves into a folder meanwhile, as far as can be: a folder that cannot be written to has no lock."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(_alone(folder))
+        yield
 
 
 def _sha256(path: Path) -> str:

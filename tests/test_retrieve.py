@@ -138,6 +138,22 @@ def test_a_store_of_a_folder_keeps_what_it_learned(tmp_path: Path) -> None:
     assert len(SnippetStore.load(tmp_path, FAKE)) == 3
 
 
+def test_what_another_process_learned_meanwhile_is_kept(tmp_path: Path) -> None:
+    store().save(tmp_path)
+    one, other = SnippetStore.load(tmp_path, FAKE), SnippetStore.load(tmp_path, FAKE)
+    learn(one, "print(2 * 4)")
+    learn(other, "print(2 * 5)")
+    assert len(SnippetStore.load(tmp_path, FAKE)) == 4
+
+
+def test_what_cannot_be_kept_is_no_reason_to_lose_the_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    snippets = store()
+    (tmp_path / "file").write_text("no folder")
+    snippets.folder = tmp_path / "file"
+    assert learn(snippets, "print(2 * 4)") is None
+    assert "cannot be kept" in caplog.text
+
+
 def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
     snippets = store()
     model = ScriptedModel(lambda messages: "def double(x):\n    return 2 * x\nprint(double(4))")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
@@ -216,7 +218,7 @@ def test_a_folder_holds_an_index_and_json_and_nothing_else(embedding: Counting, 
     store = numbered(3, embedding)
     store.save(tmp_path)
     store.save(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".faiss", ".json"]
+    assert sorted(path.suffix for path in tmp_path.iterdir() if path.suffix != ".lock") == [".faiss", ".json"]
     assert json.loads((tmp_path / "snippets.json").read_text())["snippets"][0]["text"] == "print(0)"
 
 
@@ -256,6 +258,93 @@ def test_a_save_that_fails_leaves_the_old_one(
     monkeypatch.setattr("code_chains.snippets.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(StoreError, match="disk full"):
         store.save(tmp_path)
+    assert len(SnippetStore.load(tmp_path, embedding)) == 3
+
+
+def both(folder: Path, embedding: Embeddings) -> tuple[SnippetStore, SnippetStore]:
+    """A folder as two processes have loaded it."""
+    numbered(3, embedding).save(folder)
+    return SnippetStore.load(folder, embedding), SnippetStore.load(folder, embedding)
+
+
+def texts(store: SnippetStore) -> set[str]:
+    return {one.page_content for one in store.similarity_search("print(0)", k=99)}
+
+
+def test_two_that_save_into_one_folder_lose_nothing(embedding: Counting, tmp_path: Path) -> None:
+    one, other = both(tmp_path, embedding)
+    one.add_and_save([Document("from one")])
+    other.add_and_save([Document("from other")])
+    one.add_texts(["one more"])
+    one.save(tmp_path)
+    assert texts(SnippetStore.load(tmp_path, embedding)) >= {"print(0)", "from one", "from other", "one more"}
+
+
+def test_what_another_saved_is_found_after_saving(embedding: Counting, tmp_path: Path) -> None:
+    one, other = both(tmp_path, embedding)
+    one.add_and_save([Document("from one")])
+    other.add_and_save([])
+    assert texts(other) == texts(one)
+
+
+def test_what_one_deleted_does_not_come_back_with_what_another_saves(embedding: Counting, tmp_path: Path) -> None:
+    one, other = both(tmp_path, embedding)
+    one.delete([str(one.similarity_search("print(0)", k=1)[0].id)])
+    one.save(tmp_path)
+    other.delete([str(other.similarity_search("print(1)", k=1)[0].id)])
+    other.add_and_save([Document("new")])
+    assert texts(SnippetStore.load(tmp_path, embedding)) == {"print(2)", "new"}
+
+
+def test_a_store_of_another_folder_takes_the_place_of_what_was_there(embedding: Counting, tmp_path: Path) -> None:
+    numbered(3, embedding).save(tmp_path)
+    SnippetStore.from_texts(["alone"], embedding).save(tmp_path)
+    assert texts(SnippetStore.load(tmp_path, embedding)) == {"alone"}
+
+
+def test_a_damaged_folder_is_healed_by_saving(embedding: Counting, tmp_path: Path) -> None:
+    store, _ = both(tmp_path, embedding)
+    (tmp_path / "snippets.json").write_text("{")
+    store.save(tmp_path)
+    assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
+
+
+def test_threads_that_save_and_load_at_once_always_find_a_whole_store(embedding: Counting, tmp_path: Path) -> None:
+    def learn(number: int, store: SnippetStore) -> None:
+        for more in range(10):
+            store.add_and_save([Document(f"{number} {more}")])
+
+    with ThreadPoolExecutor(4) as pool:
+        saving = [pool.submit(learn, number, store) for number, store in enumerate(both(tmp_path, embedding))]
+        while not all(one.done() for one in saving):
+            assert len(SnippetStore.load(tmp_path, embedding)) >= 3
+    assert len(SnippetStore.load(tmp_path, embedding)) == 3 + 20
+
+
+def test_a_store_without_a_folder_cannot_save_what_is_added(embedding: Counting) -> None:
+    with pytest.raises(StoreError, match="no folder"):
+        numbered(1, embedding).add_and_save([Document("new")])
+
+
+@pytest.mark.parametrize("damage", ["folder", "index"])
+def test_a_folder_that_cannot_be_written_is_a_store_error(
+    embedding: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    if damage == "folder":
+        (tmp_path / "index").write_text("a file")
+    else:
+        monkeypatch.setattr("faiss.write_index", lambda *_: (_ for _ in ()).throw(RuntimeError("disk full")))
+    with pytest.raises(StoreError, match="cannot be kept"):
+        numbered(1, embedding).save(tmp_path / "index")
+
+
+def test_a_folder_that_cannot_be_locked_can_still_be_read(
+    embedding: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbered(3, embedding).save(tmp_path)
+    monkeypatch.setattr(
+        "filelock.FileLock.acquire", lambda *_, **__: (_ for _ in ()).throw(PermissionError("read-only"))
+    )
     assert len(SnippetStore.load(tmp_path, embedding)) == 3
 
 

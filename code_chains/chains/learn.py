@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import logging
 from datetime import UTC, datetime
 
 from langchain_core.documents import Document
 
 from code_chains.chains.base import Config, Do, Piece, Program, State
+from code_chains.errors import StoreError
 from code_chains.parsing import parse
 from code_chains.snippets import SnippetStore
 from code_chains.state import Verdict
 
 __all__ = ["LearnChain"]
+
+_log = logging.getLogger(__name__)
 
 
 class LearnChain(Piece):
@@ -24,7 +28,8 @@ class LearnChain(Piece):
     the question, the verdict and the time.
 
     Args:
-        store: Where it is kept. A store that was loaded from a folder is saved there again.
+        store: Where it is kept. A store that was loaded from a folder is saved there again, with what others have learned
+            there meanwhile. Where it cannot be saved, a warning is logged and `learned` is None.
     """
 
     name: str | None = "learn"
@@ -66,9 +71,12 @@ class LearnChain(Piece):
             "verdict": values["verdict"].to_dict(),
             "learned": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        self.store.add_documents([Document(code, metadata=metadata, id=name)])
-        if self.store.folder is not None:
-            self.store.save(self.store.folder)
+        keep = self.store.add_documents if self.store.folder is None else self.store.add_and_save
+        try:
+            keep([Document(code, metadata=metadata, id=name)])
+        except StoreError as error:  # The answer is worth more than its memory.
+            _log.warning("A verified program was not learned: %s", error)
+            return None
         return name
 
 
