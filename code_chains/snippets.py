@@ -440,7 +440,7 @@ class SnippetStore(VectorStore):
         """The same with their scores, from 1 for the same text to about 0."""
         found = self._search(self._query(query), k, filter)
         least = -np.inf if score_threshold is None else score_threshold
-        return [(self._document(number), score) for number, score in found if score >= least]
+        return [(document, score) for document, score in found if score >= least]
 
     def similarity_search_by_vector(
         self,
@@ -450,7 +450,7 @@ class SnippetStore(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """The snippets nearest to a vector."""
-        return [self._document(number) for number, _ in self._search(self._asked(embedding), k, filter)]
+        return [document for document, _ in self._search(self._asked(embedding), k, filter)]
 
     def max_marginal_relevance_search(
         self,
@@ -494,32 +494,31 @@ class SnippetStore(VectorStore):
         given = np.array(vector, np.float32)
         return given if isinstance(self._embedding, OfflineEmbeddings) else _units(given)
 
-    def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[int, float]]:
+    def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[Document, float]]:
         with self._lock:
-            if self._index is None or k < 1:
-                return []
-            if vector.shape != (self._index.d,):
-                raise InputError(f"The vector has {vector.size} numbers; those of the store have {self._index.d}.")
-            numbers = None if allowed is None else [n for n, one in self._documents.items() if _passes(one, allowed)]
-            if numbers == []:
-                return []
-            scores, found = self._index.search(
-                vector[None], min(k, len(self)), params=_parameters(self._index, numbers)
-            )
-        return [(int(number), float(score)) for number, score in zip(found[0], scores[0], strict=True) if number >= 0]
+            return [(_copy(self._documents[number]), score) for number, score in self._nearest(vector, k, allowed)]
 
     def _diverse(self, vector: Vectors, k: int, fetch_k: int, weight: float, allowed: Filter | None) -> list[Document]:
         with self._lock:
-            found = self._search(vector, max(k, fetch_k), allowed)
+            found = self._nearest(vector, max(k, fetch_k), allowed)
             vectors = np.array([self._index.reconstruct(number) for number, _ in found])
-        if isinstance(self._embedding, OfflineEmbeddings):
+            documents = [self._documents[number] for number, _ in found]
+        if found and isinstance(self._embedding, OfflineEmbeddings):
             vectors = vectors[:, : OfflineEmbeddings.ENGLISH]
         scores = np.array([score for _, score in found], np.float32)
-        return [self._document(found[place][0]) for place in _diverse(scores, vectors, k, weight)]
+        return [_copy(documents[place]) for place in _diverse(scores, vectors, k, weight)]
 
-    def _document(self, number: int) -> Document:
-        with self._lock:
-            return _copy(self._documents[number])
+    def _nearest(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[int, float]]:
+        """Numbers and scores; what they stand for may be gone as soon as the lock is free."""
+        if self._index is None or k < 1:
+            return []
+        if vector.shape != (self._index.d,):
+            raise InputError(f"The vector has {vector.size} numbers; those of the store have {self._index.d}.")
+        numbers = None if allowed is None else [n for n, one in self._documents.items() if _passes(one, allowed)]
+        if numbers == []:
+            return []
+        scores, found = self._index.search(vector[None], min(k, len(self)), params=_parameters(self._index, numbers))
+        return [(int(number), float(score)) for number, score in zip(found[0], scores[0], strict=True) if number >= 0]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: min(1.0, max(0.0, score))

@@ -154,6 +154,34 @@ def test_threads_may_add_while_others_search(embedding: Counting) -> None:
     assert len(store) == 50 + 80
 
 
+@pytest.mark.parametrize("way", ["similarity_search", "max_marginal_relevance_search"])
+def test_what_is_deleted_during_a_search_is_no_error(
+    embedding: Counting, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    class Between:
+        """A lock that lets another thread in as soon as it is free."""
+
+        def __init__(self) -> None:
+            self.depth = 0
+
+        def __enter__(self) -> None:
+            self.depth += 1
+
+        def __exit__(self, *_: object) -> None:
+            self.depth -= 1
+            if not self.depth:
+                monkeypatch.setattr(store, "_lock", threading.RLock())
+                store.delete()
+
+    store = numbered(9, embedding)
+    monkeypatch.setattr(store, "_lock", Between())
+    assert len(getattr(store, way)("print(1)", k=3)) == 3
+
+
+def test_an_empty_store_of_offline_embeddings_has_nothing_diverse() -> None:
+    assert SnippetStore().max_marginal_relevance_search("print(1)") == []
+
+
 def test_metadata_that_is_no_json_is_refused_before_anything_is_added(embedding: Counting) -> None:
     store = numbered(2, embedding)
     with pytest.raises(InputError, match="JSON"):
