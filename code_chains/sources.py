@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import logging
+import os
 import re
+import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +20,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from code_chains.errors import InputError
+from code_chains.parsing import parse
 
 __all__ = ["digest", "read_file", "read_folder", "split_markdown", "split_notebook", "split_python", "split_text"]
+
+_log = logging.getLogger(__name__)
 
 _LARGEST = 1_000_000
 """Bytes of a file; larger ones are data, not examples."""
@@ -49,13 +56,15 @@ _LANGUAGES = {
 """Languages that LangChain's splitter knows, by the ends of names."""
 _PIECE = 1500
 """Characters of a piece where a text has to be cut."""
+_PYTHONS = {"py", "py3", "python3", "ipython", "ipython3"}
 
 
 def read_folder(folder: str | Path) -> list[Document]:
     """The snippets of all files under a folder, in the order of their names.
 
     Python is split by function and class, Markdown and notebooks by code block and cell, other languages where their
-    structure allows. Hidden and generated folders are left out, and so are files that are no text or larger than 1 MB.
+    structure allows. Hidden and generated folders are left out, and so are files that are no text or larger than 1 MB. What
+    cannot be read is left out with a warning in the log.
 
     Raises:
         InputError: There is no such folder, or nothing in it.
@@ -63,7 +72,7 @@ def read_folder(folder: str | Path) -> list[Document]:
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise InputError(f"The folder {str(folder)!r} does not exist. Folders are looked for from {Path.cwd()}.")
-    found = [snippet for path in sorted(_files(root)) for snippet in read_file(path, root=root)]
+    found = [snippet for path in sorted(_files(root)) for snippet in _readable(path, root)]
     if not found:
         raise InputError(f"The folder {str(folder)!r} holds no code: no Python, Markdown, notebook or other source.")
     return found
@@ -74,18 +83,21 @@ def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Docum
 
     Args:
         path: The file.
-        root: The folder that names are told from; None for the file's own.
+        root: The folder that names are told from; None for the name as it is given.
 
     Raises:
         InputError: It cannot be read.
     """
     path = Path(path).expanduser()
-    name = path.relative_to(root).as_posix() if root else path.name
+    name = path.relative_to(root).as_posix() if root else path.as_posix()
     split = _splitter(path.suffix.lower())
     if split is None:
         return []
     try:
-        data = path.read_bytes() if path.stat().st_size <= _LARGEST else b"\0"
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is no regular file")
+        data = path.read_bytes() if found.st_size <= _LARGEST else b"\0"
     except OSError as error:
         raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
     try:
@@ -99,19 +111,18 @@ def split_python(source: str, name: str) -> list[Document]:
 
     What a piece is about is its docstring. A function of a module comes with the module's imports that it uses.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parse(source)
+    if tree is None:
         return split_text(source, name, "python")
     defined = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
     if len(defined) < 2 or any(isinstance(node, ast.Expr) and not _is_text(node) for node in tree.body):
         about = ast.get_docstring(tree) or next(filter(None, map(ast.get_docstring, defined)), "")
         return [_snippet(source, name, title=_words(Path(name).stem), about=about)] if source.strip() else []
-    return [_definition(node, tree, source, name) for node in defined]
+    return _numbered([_definition(node, tree, source, name) for node in defined])
 
 
 def split_markdown(text: str, name: str) -> list[Document]:
-    """Each fenced block of code, with the heading and the paragraph before it as what it is about."""
+    """Each fenced or indented block of code, with the heading and the paragraph before it as what it is about."""
     headings: list[str] = []
     paragraph, found = "", []
     tokens = MarkdownIt("commonmark").parse(text)
@@ -120,8 +131,8 @@ def split_markdown(text: str, name: str) -> list[Document]:
             headings, paragraph = [*headings[: int(token.tag[1]) - 1], inline.content], ""
         elif token.type == "paragraph_open":
             paragraph = inline.content
-        elif token.type == "fence" and token.content.strip():
-            language = (token.info.split() or ["text"])[0]
+        elif token.type in ("fence", "code_block") and token.content.strip():
+            language = _language(token.info)
             line = token.map[0] + 1 if token.map else 1
             about = ". ".join(filter(None, [*headings[-2:], paragraph]))
             found.append(_snippet(token.content, name, about=about, language=language, line=line, part=f"L{line}"))
@@ -139,9 +150,9 @@ def split_notebook(text: str, name: str) -> list[Document]:
                 told = re.sub(r"^#+\s*", "", source, flags=re.MULTILINE).strip()
             elif cell["cell_type"] == "code" and source.strip():
                 found.append(_snippet(source, name, about=told, line=number, part=f"cell{number}"))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"The file {name!r} is no notebook that can be read ({error}). Save it again, or leave it out."
+            f"The file {name!r} is no notebook that can be read ({error!r}). Save it again, or leave it out."
         ) from error
     return found
 
@@ -154,10 +165,11 @@ def split_text(text: str, name: str, language: str) -> list[Document]:
     splitter = RecursiveCharacterTextSplitter.from_language(Language(language), **options)
     pieces = splitter.create_documents([text])
     lines = [text.count("\n", 0, piece.metadata["start_index"]) + 1 for piece in pieces]
-    return [
+    snippets = [
         _snippet(piece.page_content, name, title=_words(Path(name).stem), language=language, line=line, part=f"L{line}")
         for piece, line in zip(pieces, lines, strict=True)
     ]
+    return _numbered(snippets)
 
 
 def digest(document: Document) -> str:
@@ -167,13 +179,42 @@ def digest(document: Document) -> str:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    for path in root.iterdir():
-        if path.name.startswith(".") or path.name in _SKIPPED:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            yield from _files(path)
-        elif path.is_file():
-            yield path
+    def left_out(error: OSError) -> None:
+        _log.warning("The folder %r is left out: %s.", error.filename, error)
+
+    for place, folders, names in os.walk(root, onerror=left_out):
+        folders[:] = filter(_is_wanted, folders)
+        yield from (Path(place, name) for name in filter(_is_wanted, names))
+
+
+def _is_wanted(name: str) -> bool:
+    return not name.startswith(".") and name not in _SKIPPED
+
+
+def _readable(path: Path, root: Path) -> list[Document]:
+    """The snippets of one file of a folder; none, and a line in the log, where it cannot be read."""
+    try:
+        return read_file(path, root=root)
+    except InputError as error:
+        _log.warning("A file is left out. %s", error)
+        return []
+
+
+def _numbered(snippets: list[Document]) -> list[Document]:
+    """The same with ids of their own: the second of one id ends in `~2`."""
+    seen = Counter[str]()
+    for snippet in snippets:
+        seen[str(snippet.id)] += 1
+        if seen[str(snippet.id)] > 1:
+            snippet.id = f"{snippet.id}~{seen[str(snippet.id)]}"
+    return snippets
+
+
+def _language(info: str) -> str:
+    """The language that a fence names: `{python}`, `Python` and `py` are "python"."""
+    named = re.match(r"[\s{.]*([\w+#-]+)", info)
+    language = named[1].lower() if named else "text"
+    return "python" if language in _PYTHONS else language
 
 
 def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
@@ -191,7 +232,7 @@ def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
 def _definition(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, tree: ast.Module, source: str, name: str
 ) -> Document:
-    lines = source.splitlines()
+    lines = re.split(r"\r\n|\r|\n", source)  # splitlines() would cut at form feeds, too, which Python does not.
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     code = "\n".join(lines[first - 1 : node.end_lineno])
     used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}

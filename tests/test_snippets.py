@@ -388,6 +388,13 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+def test_files_of_one_name_are_both_in_the_store(embedding: Counting, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.py").write_text(f"print({name!r})")
+    assert len(SnippetStore.from_files([tmp_path / "a/x.py", tmp_path / "b/x.py"], embedding)) == 2
+
+
 def test_only_what_changed_is_embedded_again(embedding: Counting, folder: Path) -> None:
     store = SnippetStore.from_folder(folder, embedding)
     embedding.asked.clear()
