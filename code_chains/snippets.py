@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import json
+import operator
 import os
 import threading
 import uuid
@@ -35,6 +37,8 @@ _PATIENCE = 60.0
 """Seconds that another process may take to save or load."""
 INSIDE = ".code_chains"
 """The folder inside a folder of code in which its index is kept."""
+_HERE = "."
+"""How snippets name the folder that their index lies in."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +128,10 @@ class SnippetStore(VectorStore):
         folder = Path(folder).expanduser()
         saved = next((one for one in (folder, folder / INSIDE) if is_saved(one)), None)
         store = cls(embedding, **kwargs) if saved is None else cls.load(saved, embedding, **kwargs)
-        origin = str(folder.resolve())
+        store.folder = saved or folder / INSIDE
+        origin = store._origin(folder)
         if saved is None or any(one.metadata.get("origin") == origin for one in store._documents.values()):
             store.update(folder)
-        store.folder = saved or folder / INSIDE
         return store
 
     @classmethod
@@ -207,12 +211,15 @@ class SnippetStore(VectorStore):
                 f"The snippets in {str(folder)!r} were made with the embeddings {made_with!r}, not"
                 f" {identity(self._embedding)!r}. Pass these, or make the index again."
             )
-        self._settle(folder, data)
+        self._settle(folder, data, _placed(self._documents, _home(folder), _home(folder)))
 
-    def _settle(self, folder: Path, data: bytes) -> None:
-        """Remember that a folder holds the same as the store, by this JSON."""
-        self.folder, self._version = folder, hashlib.sha256(data).hexdigest()
+    def _settle(self, folder: Path, data: bytes, documents: dict[int, Document]) -> None:
+        """Be a store of this folder, which holds these snippets by this JSON."""
+        self._documents = documents
+        self._numbers = {str(document.id): number for number, document in documents.items()}
         self._base = self._checksums()
+        self._content = functools.reduce(operator.xor, self._base.values(), 0)
+        self.folder, self._version = folder, hashlib.sha256(data).hexdigest()
 
     def _checksums(self) -> dict[str, int]:
         return {str(document.id): _checksum(document) for document in self._documents.values()}
@@ -236,6 +243,7 @@ class SnippetStore(VectorStore):
 
     def _write(self, folder: Path) -> None:
         index = self._write_index(folder)
+        documents = _placed(self._documents, _home(self.folder), _home(folder))
         note = {
             "format": _FORMAT,
             "embedding": identity(self._embedding),
@@ -244,12 +252,12 @@ class SnippetStore(VectorStore):
             "next": self._next,
             "snippets": [
                 {"number": number, "id": document.id, "text": document.page_content, "metadata": document.metadata}
-                for number, document in self._documents.items()
+                for number, document in documents.items()
             ],
         }
         data = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
         _replace(folder / _DOCUMENTS, data)
-        self._settle(folder, data)
+        self._settle(folder, data, documents)
         for old in folder.glob("index-*.faiss"):
             if index is None or old.name != index.name:
                 old.unlink(missing_ok=True)
@@ -266,16 +274,13 @@ class SnippetStore(VectorStore):
             int(one["number"]): Document(page_content=one["text"], metadata=dict(one["metadata"]), id=one["id"])
             for one in note["snippets"]
         }
-        self._numbers = {str(document.id): number for number, document in self._documents.items()}
         self._next = int(note["next"])
-        for document in self._documents.values():
-            self._content ^= _checksum(document)
         if note["index"] is not None:
             path = folder / Path(note["index"]).name
             if _sha256(path) != note["sha256"]:
                 raise ValueError("its index is not the one that belongs to it")
             self._index = _faiss().read_index(str(path))
-        if len(self._documents) != len(self) or len(self._numbers) != len(self):
+        if not len(self) == len(self._documents) == len({document.id for document in self._documents.values()}):
             raise ValueError("it does not hold as many texts as vectors")
         if self._index is not None:
             self._fit()
@@ -367,10 +372,10 @@ class SnippetStore(VectorStore):
         Raises:
             InputError: There is no such folder, or no code in it.
         """
-        origin = str(Path(folder).expanduser().resolve())
+        origin = self._origin(folder)
         found = {}
         for snippet in read_folder(folder):
-            snippet.id = f"{hashlib.sha256(origin.encode()).hexdigest()[:8]}/{snippet.id}"
+            snippet.id = _prefix(origin) + str(snippet.id)
             snippet.metadata["origin"] = origin
             found[snippet.id] = snippet
         with self._lock:
@@ -381,6 +386,11 @@ class SnippetStore(VectorStore):
         self.delete(gone)
         updated = sum(str(one.id) in before for one in changed)
         return Changes(len(changed) - updated, updated, len(gone), len(found) - len(changed))
+
+    def _origin(self, folder: str | Path) -> str:
+        """How snippets say which folder they are from."""
+        origin = str(Path(folder).expanduser().resolve())
+        return _HERE if origin == _home(self.folder) else origin
 
     def _put(self, documents: list[Document], vectors: Vectors) -> None:
         if self._index is None:
@@ -534,6 +544,37 @@ def _checked(document: Document, given: str | None) -> Document:
 
 def _checksum(document: Document) -> int:
     return int(hashlib.sha256(f"{document.id} {digest(document)}".encode("utf-8", "replace")).hexdigest(), 16)
+
+
+def _home(index: Path | None) -> str | None:
+    """The folder of code whose index lies inside it, and may be moved with it."""
+    return str(index.absolute().parent.resolve()) if index is not None and index.name == INSIDE else None
+
+
+def _prefix(origin: str) -> str:
+    """What the ids of snippets of a folder begin with."""
+    return "./" if origin == _HERE else f"{hashlib.sha256(origin.encode('utf-8', 'replace')).hexdigest()[:8]}/"
+
+
+def _placed(documents: Mapping[int, Document], before: str | None, after: str | None) -> dict[int, Document]:
+    """Snippets as an index inside one folder names them, from how an index inside another did.
+
+    The folder that the index lies in is ".", so that both may be moved; all others are named by their paths.
+    """
+
+    def one(document: Document) -> Document:
+        origin = document.metadata.get("origin")
+        path = before if origin == _HERE else origin
+        named = _HERE if path == after else path
+        if not isinstance(origin, str) or not isinstance(named, str) or named == origin:
+            return document
+        if not str(document.id).startswith(_prefix(origin)):
+            return document
+        metadata = {**document.metadata, "origin": named}
+        name = _prefix(named) + str(document.id).removeprefix(_prefix(origin))
+        return Document(document.page_content, metadata=metadata, id=name)
+
+    return {number: one(document) for number, document in documents.items()}
 
 
 def _searched(document: Document) -> str:

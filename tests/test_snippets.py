@@ -17,7 +17,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from code_chains.errors import InputError, StoreError
-from code_chains.snippets import Changes, SnippetStore, _cells
+from code_chains.snippets import INSIDE, Changes, SnippetStore, _cells
 
 
 class Counting(DeterministicFakeEmbedding):
@@ -420,6 +420,50 @@ def test_a_folder_is_opened_as_it_is_now_with_what_was_added(embedding: Counting
     embedding.asked.clear()
     again = SnippetStore.open(folder, embedding)
     assert (len(again), embedding.asked) == (2, [])
+
+
+def ids(store: SnippetStore) -> set[str]:
+    return {str(one.id) for one in store.similarity_search("print(0)", k=99)}
+
+
+@pytest.mark.parametrize("made", ["opened", "indexed"])
+def test_a_folder_that_was_moved_with_its_index_is_brought_up_to_date(
+    embedding: Counting, folder: Path, made: str
+) -> None:
+    store = SnippetStore.open(folder, embedding) if made == "opened" else SnippetStore.from_folder(folder, embedding)
+    store.save(folder / INSIDE)
+    moved = folder.rename(folder.with_name("moved"))
+    (moved / "one.py").write_text("print('changed')")
+    again = SnippetStore.open(moved, embedding)
+    assert texts(again) == {"print('changed')\n", '"""Add two."""\nprint(2 + 2)\n'}
+    assert ids(again) == ids(store)
+
+
+def test_a_moved_folder_is_indexed_again_without_doubles(embedding: Counting, folder: Path) -> None:
+    SnippetStore.from_folder(folder, embedding).save(folder / INSIDE)
+    moved = folder.rename(folder.with_name("moved"))
+    assert SnippetStore.load(moved / INSIDE, embedding).update(moved) == Changes(unchanged=2)
+
+
+def test_an_index_elsewhere_knows_whose_it_is(embedding: Counting, folder: Path, tmp_path: Path) -> None:
+    SnippetStore.open(folder, embedding).save(folder / INSIDE)
+    SnippetStore.load(folder / INSIDE, embedding).save(tmp_path / "elsewhere")
+    assert SnippetStore.load(tmp_path / "elsewhere", embedding).update(folder) == Changes(unchanged=2)
+
+
+def test_an_index_that_names_its_folder_by_its_path_is_still_understood(embedding: Counting, folder: Path) -> None:
+    SnippetStore.from_folder(folder, embedding).save(folder.with_name("elsewhere"))
+    folder.with_name("elsewhere").rename(folder / INSIDE)
+    assert SnippetStore.load(folder / INSIDE, embedding).update(folder) == Changes(unchanged=2)
+
+
+def test_a_save_that_fails_changes_no_id(embedding: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SnippetStore.from_folder(folder, embedding)
+    before = ids(store)
+    monkeypatch.setattr("code_chains.snippets.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(StoreError):
+        store.save(folder / INSIDE)
+    assert ids(store) == before
 
 
 def test_the_fingerprint_follows_the_content(embedding: Counting, folder: Path) -> None:
