@@ -10,7 +10,7 @@ import operator
 import os
 import threading
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import repeat
@@ -29,7 +29,8 @@ from code_chains.sources import digest, read_file, read_folder
 __all__ = ["INSIDE", "Changes", "SnippetStore", "curated_snippets", "is_saved"]
 
 Filter = Mapping[str, Any] | Callable[[Document], bool]
-"""Metadata that a snippet must have (a collection means any of its values), or a function that says whether it will do."""
+"""Metadata that a snippet must have, or a function that says whether it will do. A collection means any of its values; of
+metadata that is a list, any element will do."""
 
 _FORMAT = "code-chains snippets 1"
 _DOCUMENTS = "snippets.json"
@@ -592,9 +593,12 @@ def _passes(document: Document, allowed: Filter) -> bool:
 
 
 def _matches(value: object, wanted: object) -> bool:
-    if isinstance(wanted, Collection) and not isinstance(wanted, str | Mapping):
-        return value in wanted or value == wanted
-    return value == wanted
+    """Whether a value is wanted, or one of several; of a list any element."""
+    if value == wanted or (isinstance(value, list) and any(_matches(one, wanted) for one in value)):
+        return True
+    if not isinstance(wanted, Collection) or isinstance(wanted, str | Mapping):
+        return False
+    return value in wanted if isinstance(value, Hashable) else any(value == one for one in wanted)
 
 
 def _units(vectors: Vectors) -> Vectors:

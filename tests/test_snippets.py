@@ -100,6 +100,26 @@ def test_a_filter_may_name_several_values_or_be_a_function(embedding: Counting) 
     assert {one.metadata["n"] for one in named} == {one.metadata["n"] for one in asked} == {2, 3}
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"x", "y"}, {"a", "b"}),
+        (["z"], {"b"}),
+        ("x", {"a"}),
+        (["x", "w"], {"a"}),
+        ({"of": "one"}, {"c"}),
+        ([{"of": "one"}], {"c"}),
+        ({"v"}, set()),
+    ],
+)
+def test_a_list_in_the_metadata_passes_where_any_of_it_is_wanted(
+    embedding: Counting, wanted: object, found: set[str]
+) -> None:
+    tags: list[dict[str, Any]] = [{"tags": ["w", "x"]}, {"tags": ["y", "z"]}, {"tags": {"of": "one"}}, {}]
+    store = SnippetStore.from_texts(["a", "b", "c", "d"], embedding, tags)
+    assert {one.page_content for one in store.similarity_search("a", filter={"tags": wanted})} == found
+
+
 def test_approximate_search_finds_nearly_what_exact_search_finds(embedding: Counting) -> None:
     exact, near = numbered(2000, embedding), numbered(2000, embedding, approximate_from=1000)
     same = [
