@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from code_chains import LearnChain, RetrieveChain, SnippetStore, create_code_chain
@@ -46,7 +47,37 @@ def test_any_vector_store_will_do(kind: type[VectorStore]) -> None:
 
 
 def test_what_is_far_from_the_question_is_left_out() -> None:
-    assert RetrieveChain(store()).invoke({"query": "print('a')"})["sources"] == (Source("a.py"),)
+    assert RetrieveChain(store(), near=0.9).invoke({"query": "print('a')"})["sources"] == (Source("a.py"),)
+
+
+def test_how_near_is_near_is_known_of_the_offline_embeddings_alone() -> None:
+    assert len(RetrieveChain(store()).invoke({"query": "print('a')"})["sources"]) == 2
+    offline = SnippetStore.from_texts(["Sort a list of names.", "Compute the area of a circle."])
+    query = {"query": "How large is the area of a circle?"}
+    assert RetrieveChain(offline).invoke(query)["context"] == "Compute the area of a circle."
+    assert len(RetrieveChain(offline, near=-1).invoke(query)["sources"]) == 2
+
+
+def test_how_near_is_only_known_of_a_snippet_store() -> None:
+    with pytest.raises(ConfigurationError, match="near"):
+        RetrieveChain(Always(), near=0.5)
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_less_than_one_example_is_refused(k: int) -> None:
+    with pytest.raises(ConfigurationError, match="1 or more"):
+        RetrieveChain(store(), k=k)
+
+
+async def test_any_runnable_that_gives_documents_will_do() -> None:
+    retrieve = RetrieveChain(RunnableLambda(str.lower) | store().as_retriever(), k=1)
+    assert (await retrieve.ainvoke("PRINT('A')"))["context"] == retrieve.invoke("PRINT('A')")["context"] == "print('a')"
+
+
+@pytest.mark.parametrize("given", ["print('a')", {"documents": []}, ["print('a')"], None])
+def test_a_runnable_that_gives_no_documents_is_refused(given: object) -> None:
+    with pytest.raises(ConfigurationError, match="documents"):
+        RetrieveChain(RunnableLambda(lambda _: given)).invoke("?")
 
 
 def test_context_that_was_given_comes_first() -> None:
@@ -161,7 +192,7 @@ def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
         learned = chain.invoke({"query": "Write double(x).", "examples": [(2, 4)]})["learned"]
         sources = chain.invoke({"query": "Write double(x)."})["sources"]
     assert learned is not None
-    assert [one.about for one in sources] == ["Write double(x)."]
+    assert sources[0].about == "Write double(x)."
 
 
 def test_learning_needs_somewhere_to_keep_it() -> None:

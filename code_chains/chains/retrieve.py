@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.chains.base import Call, Config, Piece, Program, State
 from code_chains.chains.generate import plain
+from code_chains.embeddings import OfflineEmbeddings
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import check_query, shortened
 from code_chains.snippets import SnippetStore
@@ -18,7 +19,8 @@ from code_chains.state import Source
 __all__ = ["RetrieveChain"]
 
 _NEAR = 0.4
-"""The least score of a snippet that is shown to a model. An example that has nothing to do with the question misleads it."""
+"""The least score, measured for the offline embeddings, of a snippet that is shown to a model. An example that has nothing
+to do with the question misleads it."""
 _LONGEST = 3000
 
 
@@ -30,9 +32,15 @@ class RetrieveChain(Piece):
     model sees them fenced, as data.
 
     Args:
-        retriever: Any LangChain retriever, or a vector store, of which the `k` nearest are taken; of a `SnippetStore` only
-            those that are near enough.
+        retriever: Any LangChain retriever or other Runnable from text to documents, or a vector store, of which the `k`
+            nearest are taken.
         k: How many examples at most.
+        near: Of a `SnippetStore` the least score of an example; None for what was measured for `OfflineEmbeddings`, and for
+            any score with other embeddings, whose scores mean something else.
+
+    Raises:
+        ConfigurationError: The retriever is none, or gives no documents; `k` is below 1; or `near` is said of something
+            else than a `SnippetStore`.
 
     Example:
         >>> from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -42,16 +50,25 @@ class RetrieveChain(Piece):
     """
 
     name: str | None = "retrieve"
-    retriever: BaseRetriever
+    retriever: Runnable[str, Any]
     k: int = 2
+    near: float | None = None
 
-    def __init__(self, retriever: BaseRetriever | VectorStore, *, k: int = 2, **kwargs: Any) -> None:
+    def __init__(
+        self, retriever: Runnable[str, Any] | VectorStore, *, k: int = 2, near: float | None = None, **kwargs: Any
+    ) -> None:
+        if k < 1:
+            raise ConfigurationError("k", k, "1 or more")
+        if isinstance(retriever, SnippetStore):
+            near = _NEAR if near is None and isinstance(retriever.embeddings, OfflineEmbeddings) else near
+        elif near is not None:
+            raise ConfigurationError("near", near, "it with a SnippetStore, whose scores are cosines")
         if isinstance(retriever, VectorStore):
-            near = {"score_threshold": _NEAR} if isinstance(retriever, SnippetStore) else {}
-            retriever = retriever.as_retriever(search_kwargs={"k": k, **near})
-        if not isinstance(retriever, BaseRetriever):
-            raise ConfigurationError("retriever", retriever, "a LangChain retriever or vector store")
-        super().__init__(**{"retriever": retriever, "k": k, **kwargs})
+            least = {} if near is None else {"score_threshold": near}
+            retriever = retriever.as_retriever(search_kwargs={"k": k, **least})
+        if not isinstance(retriever, Runnable):
+            raise ConfigurationError("retriever", retriever, "a LangChain retriever, other Runnable or vector store")
+        super().__init__(**{"retriever": retriever, "k": k, "near": near, **kwargs})
 
     @property
     def input_keys(self) -> list[str]:
@@ -70,9 +87,15 @@ class RetrieveChain(Piece):
 
     def _program(self, values: State, config: Config) -> Program:
         query = values.get("translation") or check_query(values["query"])
-        found: list[Document] = (yield Call(self.retriever, query, config))[: self.k]
+        found = _documents((yield Call(self.retriever, query, config)))[: self.k]
         given = [plain("context", values)] if values.get("context") else []
         yield {"context": "\n\n".join([*given, *map(_shown, found)]), "sources": tuple(map(_source, found))}
+
+
+def _documents(found: object) -> list[Document]:
+    if not isinstance(found, list | tuple) or not all(isinstance(one, Document) for one in found):
+        raise ConfigurationError("retriever", found, "one that gives a list of documents")
+    return list(found)
 
 
 def _shown(document: Document) -> str:
