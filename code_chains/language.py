@@ -6,7 +6,8 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 from code_chains.errors import ConfigurationError
 
@@ -53,13 +54,95 @@ _SCRIPTS = {
     "KATAKANA": "ja",
     "THAI": "th",
 }
-_OTHERS = {"ru": ("uk", re.compile("[іїєґІЇЄҐ]")), "ar": ("fa", re.compile("[پچژگ]"))}
-"""Languages that share a script, and the letters that only the second has."""
-_LATIN = tuple(code for code in LANGUAGES if code not in {*_SCRIPTS.values(), "uk", "fa"})
+
+
+class _Pair(NamedTuple):
+    """Two languages of one script: letters that only one of them has, and words that only the second has."""
+
+    first: str
+    second: str
+    letters: re.Pattern[str]
+    others: re.Pattern[str]
+    words: re.Pattern[str]
+
+
+_PAIRS = (
+    _Pair(
+        "ru",
+        "uk",
+        re.compile("[ыэъё]", re.IGNORECASE),
+        re.compile("[іїєґ]", re.IGNORECASE),
+        re.compile(
+            r"\b(?:як|яка|яке|який|сума|суму|суми|порахуй|посортуй|обчисл\w*|знайди|що|це|таблиця|середнє|медіана|намалюй"
+            r"|добуток|кожного|чи|або|продаж[іу]?|рядок|стовпець|просте|всього|зараз|тепер)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    _Pair(
+        "ar",
+        "fa",
+        re.compile("[ةىأإيك]|\\bال"),
+        re.compile("[پچژگکی]"),
+        re.compile(r"\b(?:اعداد|عدد|است|را|از|تا|ها|فروش|نمودار|کن|چند)\b"),
+    ),
+    _Pair(
+        "zh",
+        "ja",
+        re.compile(
+            "[总计值么对这为个额图销时问请让说读写转换过还从单龄颜统线应该没样经给结组级编语词识认记设证试详误连运进远选间际难页项预频风们优传亿两业书产仅的你找總數個這們與對圖銷吗呢到是哪]"
+        ),
+        re.compile("[売図値価検対総単変戻込択発経県実処両応続絵読転録験毎覧観画円枠]"),
+        re.compile("合計|平均|計算|表示|件数|中央値|割合|一覧|月別"),
+    ),
+)
 _A_WORD_IN_SIGNS = 3
 """How many Latin letters say as much as one Chinese, Japanese or Korean sign."""
 _SCRIPT_SHARE = 1 / 3
 _SURE = 0.5
+
+_FEW = 8
+"""Up to how many words the words below tell more than the model."""
+_WORDS = {
+    code: frozenset(words.split())
+    for code, words in {
+        "cs": "součet průměr medián seznam graf seřaď spočítej kolik jaký jaká jaké je od do čísel čísla slova prvočíslo"
+        " prvočísla tabulka řádek sloupec počet nakresli najdi tržby prodej měsíc",
+        "de": "summe mittelwert durchschnitt median liste diagramm sortiere berechne zeige zeichne zähle wie was ist sind"
+        " die der das von bis und in zahlen zahl wörter prim primzahl primzahlen gerade ungerade tabelle zeile spalte"
+        " umsatz verkäufe monat jahr fläche kreis radius jetzt",
+        "en": "sum mean median average sort count area circle radius prime primes number numbers integer integers even odd"
+        " below above rows columns table word words file files who what which how many is are in the of and from to by"
+        " show find draw each month year sales values chart reverse string squares factors list",
+        "es": "suma media promedio mediana lista gráfico gráfica ordena calcula muestra dibuja cuenta cuántos cuál es de la"
+        " las los el un una del y a números número palabras primo primos pares impares tabla fila columna ventas mes año"
+        " área círculo radio ahora",
+        "fr": "somme moyenne médiane liste graphique trie calcule montre dessine compte combien quel quelle est de la le les"
+        " du des à et un une nombres nombre mots premier premiers pairs impairs tableau ligne colonne ventes mois année"
+        " aire cercle rayon maintenant",
+        "id": "jumlah rata median daftar grafik urutkan hitung tampilkan gambar berapa apa adalah dari sampai dan"
+        " bilangan angka kata prima genap ganjil tabel baris kolom penjualan bulan tahun luas lingkaran sekarang",
+        "it": "somma media mediana lista elenco grafico ordina calcola mostra disegna conta quanti qual quale è da di della"
+        " delle dei del il lo la le un una e a numeri numero parole primo primi pari dispari tabella riga colonna vendite"
+        " mese anno area cerchio raggio adesso ora",
+        "nl": "som gemiddelde mediaan lijst grafiek sorteer bereken toon teken tel hoeveel wat welke is zijn de het van tot"
+        " en een getallen getal woorden priemgetal even oneven tabel rij kolom verkopen omzet maand jaar cirkel straal nu",
+        "pl": "suma średnia mediana lista wykres posortuj oblicz pokaż narysuj policz ile jaka jaki jest od do i liczb"
+        " liczba słowa pierwsza parzyste nieparzyste tabela wiersz kolumna sprzedaż miesiąc rok pole koła promień teraz",
+        "pt": "soma média mediana lista gráfico ordene ordena calcule calcula mostre desenhe conte quantos qual é de a o as"
+        " os da das do dos um uma e números número palavras primo primos pares ímpares tabela linha coluna vendas mês ano"
+        " área círculo raio agora",
+        "ro": "suma media mediana lista grafic sortează calculează arată desenează numără câte care este de la din și un o"
+        " numere numerelor numărul cuvinte prim prime pare impare tabel rând coloană vânzări vânzărilor luna anul acum",
+        "sv": "summa summan medelvärde medelvärdet median lista diagram sortera beräkna visa rita räkna hur vad är av från"
+        " till och tal ord primtal jämna udda tabell rad kolumn försäljning månad år area cirkel radie nu",
+        "tr": "toplam toplamı ortalama ortalaması medyan liste grafik sırala hesapla göster çiz say kaç nedir ne mi ve ile"
+        " sayı sayılar sayıların kelime asal çift tek tablo satır sütun satış satışlar ay yıl alan daire şimdi",
+        "vi": "tổng trung bình vị danh sách biểu đồ sắp xếp tính hiển thị vẽ đếm bao nhiêu là từ đến và các số nguyên tố"
+        " bảng hàng cột doanh tháng năm diện tích",
+    }.items()
+}
+"""A few words of mathematics, data and grammar, for questions too short for the model. Some are of several languages."""
+_LATIN = tuple(_WORDS)
 
 _ENGLISH = re.compile(
     r"\b(?:what|which|who|whose|where|when|how|many|much|the|of|and|does|from|with|are|were|each|every|between|find|show"
@@ -79,6 +162,9 @@ _CODE = re.compile(
 )
 
 
+_CALL = re.compile(r"\b\w+\(")
+
+
 def detect_language(text: str, *, default: str = "en") -> str:
     """The language of a question, as a code of `LANGUAGES`.
 
@@ -96,15 +182,20 @@ def detect_language(text: str, *, default: str = "en") -> str:
         >>> detect_language("计算 `the mean of x` 的平均值")
         'zh'
     """
-    words = _CODE.sub(" ", text[:2000])
+    text = _CALL.sub(" ", unicodedata.normalize("NFC", text[:2000]))
+    words = _CODE.sub(" ", text)
     letters = _letters(words)
     if not letters:  # All of it was code or quoted: better that than nothing.
-        words = text[:2000]
+        words = text
         letters = _letters(words)
     foreign = [(count, script) for script, count in letters.items() if script in _SCRIPTS]
     total = sum(letters.values())
-    if foreign and sum(count for count, _ in foreign) >= _SCRIPT_SHARE * total:
-        return _of_script(letters, words)
+    if (
+        foreign
+        and sum(count for count, _ in foreign) >= _SCRIPT_SHARE * total
+        and not _is_english_about(words, letters)
+    ):
+        return _of_script(letters, words, default)
     return _latin(words, default) if letters["LATIN"] else default
 
 
@@ -129,21 +220,58 @@ def _letters(text: str) -> Counter[str]:
     return scripts
 
 
-def _of_script(letters: Counter[str], words: str) -> str:
+def _is_english_about(words: str, letters: Counter[str]) -> bool:
+    """Whether it is an English question about a word in signs."""
+    signs = sum(character.isalpha() and not character.isascii() for character in words)
+    return letters["LATIN"] > 2 * signs and _is_english(words, re.findall(r"[A-Za-z]+", words))
+
+
+def _of_script(letters: Counter[str], words: str, default: str) -> str:
     if letters["HIRAGANA"] + letters["KATAKANA"] and not letters["HANGUL"]:
         return "ja"  # Japanese is written with Chinese signs, too; Chinese without kana.
     language = _SCRIPTS[max((script for script in letters if script in _SCRIPTS), key=letters.__getitem__)]
-    other, only = _OTHERS.get(language, (language, None))
-    return other if only and only.search(words) else language
+    pair = next((pair for pair in _PAIRS if pair.first == language), None)
+    return _of_pair(pair, words, default) if pair else language
+
+
+def _of_pair(pair: _Pair, words: str, default: str) -> str:
+    if pair.others.search(words):
+        return pair.second
+    if pair.letters.search(words):
+        return pair.first
+    if default in (pair.first, pair.second):
+        return default
+    return pair.second if pair.words.search(words) else pair.first
 
 
 def _latin(words: str, default: str) -> str:
-    found = re.findall(r"[^\W\d_]+", words.lower())
-    english = len(_ENGLISH.findall(words))
-    if english >= 2 and 3 * english >= len(found) and words.isascii():
+    if re.search("[¿¡]", words):
+        return "es"
+    found = re.findall(r"[^\W\d_]+", words)
+    if _is_english(words, found):
         return "en"  # Nearly all questions in English are seen at once, without loading a model.
+    found = [word.lower() for word in found]
+    if known := _of_words(found, default):
+        return known
     language, sure = _identifier().classify(" ".join(found))
     return language if sure >= _SURE else default
+
+
+def _is_english(words: str, found: Sequence[str]) -> bool:
+    """Whether enough of it is English, and the rest may be; names may have any letters."""
+    english = len(_ENGLISH.findall(words))
+    return english >= 2 and 3 * english >= len(found) and all(word.isascii() or word[0].isupper() for word in found)
+
+
+def _of_words(found: Sequence[str], default: str) -> str | None:
+    """The language that most of a few words are of; None where no language has more of them than the others."""
+    if len(found) > _FEW:
+        return None
+    counts = {code: sum(word in known for word in found) for code, known in _WORDS.items()}
+    best = [code for code, count in counts.items() if count and count == max(counts.values())]
+    if default in best and len(found) <= 2:
+        return default
+    return best[0] if len(best) == 1 and 3 * counts[best[0]] >= len(found) else None
 
 
 class _Identifier(Protocol):

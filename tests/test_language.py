@@ -61,6 +61,64 @@ def test_each_language_is_asked_in() -> None:
     assert QUESTIONS.keys() == LANGUAGES.keys()
 
 
+SHORT = {
+    "ar": ("مجموع الأعداد",),
+    "cs": ("Součet od 1 do 10",),
+    "de": ("Ist 97 prim?", "Summe von 1 bis 10"),
+    "en": (
+        "Who is Jürgen Müller in customers.csv?",
+        "the population of São Paulo and Zürich",
+        "area circle radius 3",
+        "list even integers below 20",
+        "How many Chinese characters are in 我喜欢编程?",
+        "sort words",
+    ),
+    "es": ("Suma de 1 a 10", "¿Es 97 primo?", "¡Hola!", "Media de ventas"),
+    "fa": ("مجموع اعداد", "میانگین فروش"),
+    "fr": ("Somme de 1 à 10", "Trie les mots"),
+    "it": ("Somma da 1 a 10",),
+    "ja": ("合計", "平均値", "売上合計"),
+    "pl": ("Suma od 1 do 10",),
+    "pt": ("Soma de 1 a 10", "Me\N{COMBINING ACUTE ACCENT}dia de vendas"),
+    "ru": ("Какая сумма?", "Посчитай сумму чисел"),
+    "tr": ("Ortalama nedir?",),
+    "uk": ("Яка сума?", "Порахуй суму чисел", "Посортуй слова"),
+    "zh": ("总和", "平均值", "计算 1 到 10", "100以内的素数", "平均年龄"),
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "question"), [(code, question) for code, several in SHORT.items() for question in several]
+)
+def test_a_few_words_are_enough(language: str, question: str) -> None:
+    assert detect_language(question) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "language"),
+    [
+        ("слова", "uk", "uk"),
+        ("числа", "ru", "ru"),
+        ("сумы", "uk", "ru"),
+        ("підсумок", "ru", "uk"),
+        ("مجموع", "fa", "fa"),
+        ("القيمة", "fa", "ar"),
+        ("合計", "zh", "zh"),
+        ("分布", "ja", "ja"),
+        ("总和", "ja", "zh"),
+        ("売上", "zh", "ja"),
+        ("Suma", "pl", "pl"),
+        ("Suma", "ro", "ro"),
+    ],
+)
+def test_a_conversation_keeps_its_language_unless_a_letter_contradicts(text: str, before: str, language: str) -> None:
+    assert detect_language(text, default=before) == language
+
+
+def test_a_call_is_of_no_language() -> None:
+    assert detect_language("sum(3)", default="de") == "de"
+
+
 @pytest.mark.parametrize("text", ["", "2 + 2", "fibonacci(20)", "gcd 12 18"])
 def test_what_cannot_be_told_is_of_the_default(text: str) -> None:
     assert detect_language(text, default="pt") == "pt"

@@ -78,6 +78,13 @@ def test_a_short_question_is_in_the_language_of_the_conversation() -> None:
     assert LanguageChain().invoke({"query": "plot?", "history": history})["language"] == "es"
 
 
+def test_short_questions_in_a_row_stay_in_the_language_of_the_conversation() -> None:
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    history = [HumanMessage("¿Cuál es la media?"), AIMessage("Es 3."), HumanMessage("plot?"), AIMessage("Ya.")]
+    assert LanguageChain().invoke({"query": "gcd 12 18", "history": history})["language"] == "es"
+
+
 def test_an_unknown_language_is_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match="language"):
         create_code_chain(ScriptedModel(obeys), language="Klingon")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from code_chains.inputs import check_query
 from code_chains.language import check_language, detect_language
 
 __all__ = ["LanguageChain"]
+
+_MOST = 10
+"""How many questions of a conversation are looked at."""
 
 
 class LanguageChain(Piece):
@@ -55,10 +59,14 @@ class LanguageChain(Piece):
         given = check_language(values.get("language") or self.language)
         if given != "auto":
             return given
-        before = _last_question(values.get("history"))
-        return detect_language(check_query(values["query"]), default=detect_language(before) if before else "en")
+        so_far = functools.reduce(_detect, _questions(values.get("history")), "en")
+        return _detect(so_far, check_query(values["query"]))
 
 
-def _last_question(history: object) -> str:
+def _detect(so_far: str, question: str) -> str:
+    return detect_language(question, default=so_far)
+
+
+def _questions(history: object) -> list[str]:
     messages = history if isinstance(history, Sequence) else ()
-    return next((str(one.text) for one in reversed(messages) if isinstance(one, HumanMessage)), "")
+    return [str(one.text) for one in messages if isinstance(one, HumanMessage)][-_MOST:]
