@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -177,56 +178,217 @@ def group(outputs: Sequence[str], query: str = "", *, ordered: bool = True) -> l
     return sorted(groups, key=len, reverse=True)
 
 
+_GROUPED = re.compile(r"(?<=\d)[\u00a0\u202f\u2009'’_](?=\d{3}(?!\d))")
+_LAKH = re.compile(r"(?<![\d.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
+_SPACES = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_GLUED = re.compile(r"(?<![A-Za-z_])(\d)(?=[^\W\d_])")
+_POWER = re.compile(r"(?:(\d)\s*(?:[×x*·⋅]|\\times)\s*)?\b10(?:(?:\^|\*\*)\{?([-+]?\d{1,4})\}?|([⁻⁺]?[⁰¹²³⁴-⁹]{1,4}))")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_VERSION = re.compile(r"(?<![\w.])(\d{1,9})\.(\d{1,9})(?:\.\d+)+(?![\w])")
+_PERCENT = re.compile(
+    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent\w*|por ?ciento|pour ?cent|per ?cento|por ?cento|percent\w*|パーセント|퍼센트|프로"
+    r"|процент\w*|відсот\w*|بالم|في الم|درصد|אחוז|प्रतिशत|τοις εκατό|persen|phần trăm|la sută|เปอร์เซ็นต์)",
+    re.IGNORECASE,
+)
+_PERCENT_BEFORE = re.compile(r"(?:[%٪％]|yüzde|百分之|ร้อยละ)\s*[-+]?$", re.IGNORECASE)
+_TIMES = {
+    1e9: r"mil millones|mil milhões|billions?|milliard\w*|miliard\w*|miljard\w*|мил+иард\w*|мільярд\w*"
+    r"|млрд|miliar|tỷ|milyar|مليار|bn",
+    1e6: r"mill?i[oó]n\w*|millones|mil[hj]\w*|milione?\w*|mio|миллион\w*|мільйон\w*|млн|مليون|میلیون|juta|triệu|milyon\w*"
+    r"|εκατομμύρι\w*|ล้าน|백만|百万|百萬|(?-i:M)(?!\w)",
+    1e3: r"thousand|tausend|mille|mila|mil\b|duizend|tusen|tysi\w+|tisíc\w*|тыс\w*|тис\w*"
+    r"|ألف|آلاف|هزار|हज़ार|हजार|ribu|nghìn|bin\b|千|천|k\b",
+    1e4: "[万萬만]|หมื่น",
+    1e8: "[亿億억]",
+    1e12: r"[兆조]|trillion\w*|billionen|billones",
+    1e5: r"lakhs?\b|लाख",
+    1e7: r"crores?\b|करोड़",
+}
+"""What multiplies the number before it."""
+_MULTIPLES = [(times, re.compile(rf"\s*(?:{words})", re.IGNORECASE)) for times, words in _TIMES.items()]
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|ungefähr|etwa|rund|fast|knapp|unos|unas"
+    r"|aproximadamente|casi|cerca|alrededor|environ|presque|près|quase|quasi|около|примерно|почти|приблизно|близько|حوالي"
+    r"|تقريبا|حدود|תقریبا|בערך|लगभग|περίπου|ongeveer|bijna|ungefär|omkring|około|asi|přibližně|yaklaşık|khoảng|sekitar"
+    r"|aproximativ)|[~≈约約약]|およそ|ほぼ|대략|ประมาณ)\W*(?:\w{1,4}\W+)?$",
+    re.IGNORECASE,
+)
+_FALLING = re.compile(
+    r"\b(?:fell|fall|decreas|drop|declin|loss|lost|lose|minus|negative|down|lower|reduc|shrank|deficit|gesunken|fiel|sank|verl"
+    r"|gefallen|rückgang|cay|baj|disminu|pérdid|menos|descen|baiss|diminu|perte|recul|moins|chut|cal[oa]|perdit|meno|sces|caiu"
+    r"|queda|perda|prejuízo|упал|снизил|убыт|минус|впа|знизи|збит|мінус)|下降|[减減]少|[亏虧]|负|跌|下落|損失|マイナス|감소|하락|손실",
+    re.IGNORECASE,
+)
+_AFTERNOON = re.compile(r"(?::\d\d){0,2}\s*p\.?\s?m\b", re.IGNORECASE)
+_MIDNIGHT = re.compile(r"(?::\d\d){0,2}\s*a\.?\s?m\b", re.IGNORECASE)
+_BELOW = re.compile(r"\s?[/⁄]\s?(\d{1,9})(?![\d.])")
+_ABOVE = re.compile(r"(?<![\d.])(\d{1,9})\s?[/⁄]\s?$")
+_NEAR = 40
+_COUNTED = 20
+_LARGE = 100
+_NUMERALS = {
+    word: value
+    for several in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen nineteen twenty",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
+        " dieciocho diecinueve veinte",
+        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
+        " dix-neuf vingt",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+        " achtzehn neunzehn zwanzig",
+        "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
+        " diciassette diciotto diciannove venti",
+        "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
+        " dezenove vinte",
+    )
+    for value, word in enumerate(several.split())
+} | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
+_SIGNS = "零一二三四五六七八九十"
+_IN_SIGNS = re.compile("(二?)(十)([一二三四五六七八九]?)|([零一二三四五六七八九])")
+
+
+class _Known:
+    """Numbers that an answer may tell, in order, so that each is found at once."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        texts = [_plain(source) for source in sources]
+        found = [_Number(text).value for source in texts for text in _NUMBER.findall(source)[:_MOST]]
+        for one in (one for source in texts for one in _VERSION.finditer(source)):
+            found += [float(one[1]), float(f"{one[1]}.{one[2]}")]
+        self.values = sorted(found)
+        self.counts = _counts(sources[0]) if sources else frozenset[int]()
+
+    def has(self, value: float, half: float) -> bool:
+        """Whether there is such a number, but for what it was rounded by."""
+        start = bisect.bisect_left(self.values, value - half)
+        return start < len(self.values) and self.values[start] <= value + half
+
+
 def ungrounded(answer: str, *sources: str) -> list[str]:
-    """Numbers of an answer that stand in none of its sources, nor are one of theirs rounded or as a percentage.
+    """Numbers of an answer that stand in none of its sources, under no reading of theirs.
+
+    They may be rounded, a percentage, in thousands or millions, a time of the afternoon, or how many lines or items the
+    first of the sources has. Words such as "about" or "fell by" allow for more.
 
     Example:
         >>> ungrounded("It is 2.67, not 3.", "Mean: 2.6666666")
         ['3']
     """
-    known = [_Number(text).value for source in sources for text in _NUMBER.findall(_spaced(source))[:_MOST]]
-    answer = _ITEM.sub("", _spaced(answer))
-    readings = (answer, answer.translate(_COMMAS))  # In half of the world a comma is what a point is in the other.
-    return min((_unknown(reading, known) for reading in readings), key=len)
+    known = _Known(sources)
+    return min((_unknown(reading, known) for reading in _readings(_ITEM.sub("", answer))), key=len)
 
 
 def untold(answer: str, output: str) -> bool:
-    """Whether an output has a few numbers, and an answer tells none of them.
+    """Whether an output has a few numbers, and an answer tells none of them, also not in words.
 
     Example:
         >>> untold("What is the sum?", "Sum: 15")
         True
     """
-    known = {_Number(text).value for text in _NUMBER.findall(_spaced(output))[:_MOST]}
-    if not 0 < len(known) <= _FEW:
+    known = _Known([output])
+    if not 0 < len(set(known.values)) <= _FEW:
         return False
-    spaced = _spaced(answer)
-    numbers = [_Number(text) for reading in (spaced, spaced.translate(_COMMAS)) for text in _NUMBER.findall(reading)]
-    return not any(_stands(number, list(known), percent=True) for number in numbers)
+    if any(known.has(value, 0) for value in _in_words(answer)):
+        return False
+    loose = _GLUED.sub(r"\1 ", answer)
+    return not any(
+        _stands(match, known, loosely=True)
+        for reading in (*_readings(answer), *_readings(loose))
+        for match in _NUMBER.finditer(reading)
+    )
 
 
-def _spaced(text: str) -> str:
-    """Text whose digits are those of English, apart from letters of scripts that put no space beside them."""
+def _readings(text: str) -> Iterator[str]:
+    """Ways to read an answer: what a comma is here, a point is there, and spaces may stand within numbers."""
+    text = _plain(text)
+    for reading in dict.fromkeys((text, _SPACES.sub("", text))):
+        yield reading
+        yield reading.translate(_COMMAS)
+
+
+def _plain(text: str) -> str:
+    """Text whose numbers are written as in English, apart from letters of scripts that put no space beside them."""
     digits = {
         ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if not sign.isascii() and sign.isdecimal()
     }
-    return _BESIDE.sub(" ", text.translate({**digits, ord("٫"): ".", ord("٬"): ","}))
+    text = text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
+    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", text))
+    return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
 
 
-def _unknown(answer: str, known: Sequence[float]) -> list[str]:
-    found = []
-    for match in _NUMBER.finditer(answer):
-        percent = re.match(r"\s*(?:%|percent|prozent|por ciento|pour cent)", answer[match.end() :], re.IGNORECASE)
-        if not _stands(_Number(match[0]), known, percent=bool(percent)):
-            found.append(match[0])
-    return found
+def _scientific(match: re.Match[str]) -> str:
+    return f"{match[1] or 1}e{match[2] or match[3].translate(_RAISED)}"
 
 
-def _stands(number: _Number, known: Sequence[float], *, percent: bool) -> bool:
-    half = 0.5000001 * 10.0**-number.decimals
-    return any(
-        number.value == one
-        or (number.decimals and abs(number.value - one) <= half)
-        or (percent and abs(number.value - 100 * one) <= half)
-        for one in known
-    )
+def _counts(output: str) -> frozenset[int]:
+    """How many lines an output has, and how many items are listed in them."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    return frozenset({len(lines), *(line.count(", ") + 1 for line in lines)} - {0, 1})
+
+
+def _in_words(text: str) -> Iterator[int]:
+    for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", text.lower()):
+        if word in _NUMERALS:
+            yield _NUMERALS[word]
+    for tens, ten, ones, only in _IN_SIGNS.findall(text):
+        yield _SIGNS.index(only) if only else (20 if tens else 10 * bool(ten)) + (_SIGNS.index(ones) if ones else 0)
+
+
+def _unknown(answer: str, known: _Known) -> list[str]:
+    return [match[0] for match in _NUMBER.finditer(answer) if not _stands(match, known)]
+
+
+def _stands(match: re.Match[str], known: _Known, *, loosely: bool = False) -> bool:
+    number = _Number(match[0])
+    if number.whole is not None and number.whole <= _COUNTED and number.whole in known.counts and not loosely:
+        return True
+    return any(known.has(value, half) for value, half in _meant(match, number, loosely=loosely))
+
+
+def _meant(match: re.Match[str], number: _Number, *, loosely: bool) -> Iterator[tuple[float, float]]:
+    """What a number may mean where it stands, each with what it may be off by."""
+    before, after = match.string[max(0, match.start() - _NEAR) : match.start()], match.string[match.end() :][:_NEAR]
+    signs = (1, -1) if _FALLING.search(before) or _FALLING.search(after) else (1,)
+    for value, half in _sizes(number, before, after, loosely=loosely):
+        yield from ((sign * value, half) for sign in signs)
+    yield from _of_a_clock(number.value, after)
+    yield from _fractions(number.value, before, after)
+
+
+def _sizes(number: _Number, before: str, after: str, *, loosely: bool) -> Iterator[tuple[float, float]]:
+    value, half = number.value, 0.5000001 * _step(number.text)
+    yield value, half if number.whole is None or abs(value) >= _LARGE else 0.0
+    if loosely or _PERCENT.match(after) or _PERCENT_BEFORE.search(before):
+        yield value / 100, half / 100
+    if _ABOUT.search(before) and abs(value) >= 1:
+        yield value, max(half, _roundness(number))
+    yield from ((value * times, half * times) for times, words in _MULTIPLES if words.match(after))
+
+
+def _step(text: str) -> float:
+    """What the last digit of a number stands for."""
+    digits, _, power = text.lower().partition("e")
+    return float(10.0 ** max(-300, min(300, int(power or 0) - len(digits.partition(".")[2]))))
+
+
+def _roundness(number: _Number) -> float:
+    """By how much a round number may be off: half of its second digit."""
+    digits = re.sub(r"\D", "", number.text)
+    plain = number.whole is not None and len(digits) < 300 and digits.endswith("0") and len(digits) > 1
+    return 0.5 * 10.0 ** (len(digits) - 2) if plain else 0.0
+
+
+def _of_a_clock(value: float, after: str) -> Iterator[tuple[float, float]]:
+    if _AFTERNOON.match(after) and value < 12:
+        yield value + 12, 0.0
+    if _MIDNIGHT.match(after) and value == 12:
+        yield 0.0, 0.0
+
+
+def _fractions(value: float, before: str, after: str) -> Iterator[tuple[float, float]]:
+    below, above = _BELOW.match(after), _ABOVE.search(before)
+    if below and int(below[1]):
+        yield value / int(below[1]), 5e-4
+    if above and value:
+        yield int(above[1]) / value, 5e-4

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.outcomes import Outcome, group, ungrounded
+from code_chains.outcomes import Outcome, group, ungrounded, untold
 
 SAME = [
     ("Sum: 15", "15"),
@@ -95,6 +95,38 @@ GROUNDED = [
     ("It is 25%.", "0.25"),
     ("1. The sum is 15.\n2. That is all.", "15"),
     ("Es sind 1.628,89 Euro.", "1628.89"),
+    ("Il y en a 1 234 567.", "1234567"),
+    ("Il y en a 1\u00a0234,5 ou 1\u202f234,5.", "1234.5"),
+    ("Es sind 1'234'567 oder 1’234’567.", "1234567"),
+    ("It is 1_234_567.", "1234567"),
+    ("कुल 12,34,567 है।", "1234567"),
+    ("总额是123.5万元。", "1235000"),
+    ("売上は3億円です。", "300000000"),
+    ("합계는 5만입니다.", "50000"),
+    ("It is 1.2 million.", "1234567"),
+    ("Son 1,2 millones.", "1234567"),
+    ("Es sind 1,2 Millionen.", "1234567"),
+    ("It is about 3.", "2.6666"),
+    ("Es sind fast 3.", "2.6666"),
+    ("It is 1,235.", "1234.56"),
+    ("It is roughly 1,200.", "1234"),
+    ("Oran %37,5.", "0.375"),
+    ("النسبة ٣٧٫٥٪.", "0.375"),
+    ("Das sind 37,5 Prozent.", "0.375"),
+    ("Это 37,5 процента.", "0.375"),
+    ("37.5パーセントです。", "0.375"),
+    ("占百分之37.5。", "0.375"),
+    ("It fell by 5.2.", "-5.2"),
+    ("It fell by 5.2%.", "-0.052"),
+    ("A loss of 1.2 million.", "-1234567"),
+    ("It starts at 2:30 PM.", "14:30"),
+    ("It starts at 12:30 am.", "00:30"),
+    ("It is 1.23 × 10^20.", "123456789012345678901"),
+    ("It is 1.23·10²⁰.", "123456789012345678901"),
+    ("It is 1/2.", "0.5"),
+    ("These are 3 names.", "['Ann', 'Bob', 'Eve']"),
+    ("These are 3 names.", "Ann\nBob\nEve"),
+    ("It is Python 3.11.", "3.11.7"),
 ]
 
 
@@ -103,10 +135,73 @@ def test_a_number_of_the_output_is_grounded(answer: str, output: str) -> None:
     assert ungrounded(answer, output) == []
 
 
-@pytest.mark.parametrize(("answer", "output"), [("It is 15.", "-15"), ("It is 1500.", "15"), ("It is 3.", "2.67")])
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        ("It is 15.", "-15"),
+        ("It is 1500.", "15"),
+        ("It is 3.", "2.67"),
+        ("It is 16.", "15"),
+        ("It is 3.", "2.4"),
+        ("It is about 3.", "2.4"),
+        ("It is 1.", "15"),
+        ("合計は16です。", "15"),
+        ("योग १६ है।", "15"),
+        ("It is 1.3 million.", "1234567"),
+        ("Das sind 38,5 Prozent.", "0.375"),
+        ("It starts at 3:30 PM.", "14:30"),
+        ("It is 1/3.", "0.5"),
+        ("It is roughly 1,300.", "1234"),
+    ],
+)
 def test_another_number_is_not(answer: str, output: str) -> None:
     assert ungrounded(answer, output)
 
 
 def test_a_number_from_nowhere_is_not() -> None:
     assert ungrounded("It is 16, from 1 to 5.", "15", "sum from 1 to 5?") == ["16"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        ("There are fifteen.", "15"),
+        ("Hay quince.", "15"),
+        ("Il y en a dix-sept.", "17"),
+        ("Es sind zwölf.", "12"),
+        ("Sono sedici.", "16"),
+        ("São vinte.", "20"),
+        ("合計は十五です。", "15"),
+        ("一共三个。", "3"),
+        ("It is 15km away.", "15"),
+        ("It weighs 3kg.", "3"),
+        ("She came 3rd.", "3"),
+        ("C'est le 3ème.", "3"),
+        ("Es el 3º.", "3"),
+        ("It is 1.2k.", "1200"),
+        ("It is 37.5%.", "0.375"),
+    ],
+)
+def test_a_number_is_told_in_words_or_beside_its_unit(answer: str, output: str) -> None:
+    assert not untold(answer, output)
+
+
+@pytest.mark.parametrize("answer", ["What is the sum?", "It is sixteen.", "合計は十六です。", "It is 16km."])
+def test_another_number_does_not_tell_it(answer: str) -> None:
+    assert untold(answer, "15")
+
+
+@given(st.text(), st.text())
+def test_any_answer_and_output_are_compared(answer: str, output: str) -> None:
+    assert isinstance(ungrounded(answer, output), list)
+    assert isinstance(untold(answer, output), bool)
+
+
+def test_numbers_too_large_for_a_float_are_compared() -> None:
+    assert ungrounded(f"It is 1e99999 and {'1' * 500}.", "15")
+
+
+@pytest.mark.timeout(20)
+def test_many_numbers_are_compared_in_little_time() -> None:
+    numbers = " ".join(map(str, range(1000, 21000, 2)))
+    assert ungrounded(numbers.replace(" ", "; "), numbers) == []
