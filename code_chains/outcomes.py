@@ -276,7 +276,13 @@ def ungrounded(answer: str, *sources: str) -> list[str]:
         ['3']
     """
     known = _Known(sources)
-    return min((_unknown(reading, known) for reading in _readings(_ITEM.sub("", answer))), key=len)
+    fewest: list[str] | None = None
+    for reading in _readings(_ITEM.sub("", answer)):
+        unknown = _unknown(reading, known)
+        if not unknown:
+            return []
+        fewest = unknown if fewest is None or len(unknown) < len(fewest) else fewest
+    return fewest or []
 
 
 def untold(answer: str, output: str) -> bool:
@@ -341,6 +347,8 @@ def _unknown(answer: str, known: _Known) -> list[str]:
 
 def _stands(match: re.Match[str], known: _Known, *, loosely: bool = False) -> bool:
     number = _Number(match[0])
+    if known.has(number.value, 0):
+        return True
     if number.whole is not None and number.whole <= _COUNTED and number.whole in known.counts and not loosely:
         return True
     return any(known.has(value, half) for value, half in _meant(match, number, loosely=loosely))
@@ -348,7 +356,8 @@ def _stands(match: re.Match[str], known: _Known, *, loosely: bool = False) -> bo
 
 def _meant(match: re.Match[str], number: _Number, *, loosely: bool) -> Iterator[tuple[float, float]]:
     """What a number may mean where it stands, each with what it may be off by."""
-    before, after = match.string[max(0, match.start() - _NEAR) : match.start()], match.string[match.end() :][:_NEAR]
+    text, start, end = match.string, match.start(), match.end()
+    before, after = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
     signs = (1, -1) if _FALLING.search(before) or _FALLING.search(after) else (1,)
     for value, half in _sizes(number, before, after, loosely=loosely):
         yield from ((sign * value, half) for sign in signs)
