@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -223,6 +224,7 @@ _AFTERNOON = re.compile(r"(?::\d\d){0,2}\s*p\.?\s?m\b", re.IGNORECASE)
 _MIDNIGHT = re.compile(r"(?::\d\d){0,2}\s*a\.?\s?m\b", re.IGNORECASE)
 _BELOW = re.compile(r"\s?[/⁄]\s?(\d{1,9})(?![\d.])")
 _ABOVE = re.compile(r"(?<![\d.])(\d{1,9})\s?[/⁄]\s?$")
+_BARE = re.compile(r"[\s\d.,;:()\[\]]*")
 _NEAR = 40
 _COUNTED = 20
 _LARGE = 100
@@ -301,7 +303,7 @@ def untold(answer: str, output: str) -> bool:
     return not any(
         _stands(match, known, loosely=True)
         for reading in (*_readings(answer), *_readings(loose))
-        for match in _NUMBER.finditer(reading)
+        for match in itertools.islice(_NUMBER.finditer(reading), _MOST)
     )
 
 
@@ -358,6 +360,9 @@ def _meant(match: re.Match[str], number: _Number, *, loosely: bool) -> Iterator[
     """What a number may mean where it stands, each with what it may be off by."""
     text, start, end = match.string, match.start(), match.end()
     before, after = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
+    if _BARE.fullmatch(before + after):  # Within a list of numbers nothing is said about them.
+        yield from _sizes(number, "", "", loosely=loosely)
+        return
     signs = (1, -1) if _FALLING.search(before) or _FALLING.search(after) else (1,)
     for value, half in _sizes(number, before, after, loosely=loosely):
         yield from ((sign * value, half) for sign in signs)
