@@ -7,8 +7,8 @@ from collections.abc import Sequence as Several
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from langchain_core.documents import Document
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.vectorstores import VectorStore
@@ -52,7 +52,7 @@ from code_chains.stores import SqliteStore
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
 Plan = bool | Literal["auto"]
-Snippets = bool | str | Path | VectorStore | BaseRetriever
+Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 
 def create_code_chain(
@@ -242,14 +242,14 @@ def _check_arguments(*, budget: object, plan: object, approve: object, **counts:
         raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
 
 
-def _resolve_snippets(snippets: object) -> VectorStore | BaseRetriever | None:
+def _resolve_snippets(snippets: object) -> VectorStore | Runnable[str, list[Document]] | None:
     if snippets is False or snippets is None:
         return None
     if snippets is True:
         return curated_snippets()
     if isinstance(snippets, str | Path):
         return SnippetStore.open(snippets)
-    if isinstance(snippets, VectorStore | BaseRetriever):
+    if isinstance(snippets, VectorStore | Runnable):
         return snippets
     raise ConfigurationError("snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever")
 

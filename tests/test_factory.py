@@ -123,7 +123,10 @@ HOPELESS = {
     "code that prints nothing": ("```python\npass\n```", "printed nothing"),
     "code that never ends": ("```python\nwhile True: pass\n```", "did not end within 1 seconds"),
     "a flood": ("```python\nwhile True: print('x' * 9999)\n```", "bytes were printed"),
-    "forks": ("```python\nimport os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n```", "processes|did not end"),
+    "forks": (
+        "```python\nimport os\nwhile True:\n  try: os.fork()\n  except OSError: pass\n```",
+        "processes|did not end",
+    ),
     "eats memory": ("```python\nx = bytearray(1 << 36)\n```", "MemoryError"),
     "sys.exit": ("```python\nimport sys; sys.exit('gave up')\n```", "gave up"),
     "os._exit": ("```python\nimport os; os._exit(0)\n```", "exit code 0"),
