@@ -61,7 +61,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> list[Turn]:
             given: State = {"files": {"sales.csv": data}} if number == 0 else {}
             given |= {"variables": {"factor": 1.5}} if number == 2 else {}
             chain.invoke({"query": query, "session_id": "ann", **given})
-    return memory.turns("ann")
+    return memory.turns("ann", artifacts=True)
 
 
 def test_the_session_is_what_it_should_be(session: list[Turn]) -> None:
