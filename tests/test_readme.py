@@ -19,6 +19,10 @@ COMMANDS = [token.content.strip() for token in BLOCKS if token.info == "bash"]
 PROGRAMS = "\n".join(token.content for token in BLOCKS if token.info == "python")
 
 
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem != "conversation_es"]
+"""That one is run by test_export.py, which runs its notebook as well."""
+
+
 def run(command: list[str], folder: Path) -> str:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -56,7 +60,7 @@ def test_its_programs_run(tmp_path: Path) -> None:
 
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_run(path: Path, tmp_path: Path) -> None:
     assert run([sys.executable, str(path)], tmp_path)
 
