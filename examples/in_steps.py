@@ -7,7 +7,7 @@ from code_chains import Budget, create_code_chain
 model = sys.argv[1] if len(sys.argv) > 1 else "local"
 task = "Create a CSV with sample data, then read it and calculate statistics."
 
-with create_code_chain(model, plan="auto", budget=Budget(model_calls=12)) as chain:
+with create_code_chain(model, plan="auto", budget=Budget(model_calls=8)) as chain:
     result = chain.invoke({"query": task})
 
 for number, step in enumerate(result["steps"], 1):
