@@ -24,7 +24,8 @@ import click
 
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.export import export, keep, numbered, plain_name, safe_name
+from code_chains.export import export, numbered, plain_name, safe_name
+from code_chains.files import keep
 from code_chains.inputs import check_files, check_query
 from code_chains.memory import ConversationMemory
 from code_chains.progress import Progress, follow, harmless, spent
@@ -106,7 +107,7 @@ class Chat:
             self._save_files(result["execution"].artifacts, result["code"])
 
     def _save_files(self, artifacts: tuple[Artifact, ...], code: str) -> None:
-        """Save what a turn made, but for what is unchanged: a figure stays open and comes with every turn."""
+        """Save what a turn made, but for what is unchanged."""
         names = []
         for artifact in artifacts:
             digest = hashlib.sha256(artifact.data).hexdigest()

@@ -111,7 +111,7 @@ class CodeChain(Sequence, Closing):
     def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
         """Answer with what was said before, in the state of the conversation; both are as before unless this ends well."""
         name, memory, own = values["session_id"], self.memory, values.get("session") is not None
-        turns = partial(self._done, name)
+        turns = partial(self.turns, name, artifacts=False)
         begin, abegin = partial(conversations.begin, turns=turns), partial(conversations.abegin, turns=turns)
         conversation = yield Do(begin, name, config, abegin)
         try:
@@ -142,12 +142,9 @@ class CodeChain(Sequence, Closing):
             _log.warning("A turn of the conversation %r cannot be remembered: %s", inputs["session_id"], error)
         return None
 
-    def turns(self, session_id: str) -> list[Turn]:
+    def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
         """The turns of a conversation so far, with their figures; none where its memory is not a `ConversationMemory`."""
-        return self.memory.turns(session_id, artifacts=True) if isinstance(self.memory, ConversationMemory) else []
-
-    def _done(self, session_id: str) -> list[Turn]:
-        return self.memory.turns(session_id) if isinstance(self.memory, ConversationMemory) else []
+        return self.memory.turns(session_id, artifacts=artifacts) if isinstance(self.memory, ConversationMemory) else []
 
     def undo(self, session_id: str) -> Turn | None:
         """Take back the last turn of a conversation, what was said and what it did to the state; None if there is none.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from code_chains.errors import ConfigurationError, WeightsError
+from code_chains.files import checksum
 from code_chains.language import detect_language
 
 __all__ = ["OfflineEmbeddings", "identity", "resolve_embedding"]
@@ -54,8 +54,7 @@ class _Model:
             raise ConfigurationError("embedding", self.package, _INSTALL)
         path = Path(spec.submodule_search_locations[0], self.file)
         try:
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+            found = checksum(path)
         except OSError as error:
             raise WeightsError(f"The model of the package {self.package} cannot be read: {error}.") from error
         if found != self.sha256:

@@ -9,19 +9,16 @@ from __future__ import annotations
 import ast
 import base64
 import filecmp
-import io
 import os
 import re
-import shutil
 import textwrap
-import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, count
 from math import isfinite
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 import nbformat
@@ -30,11 +27,12 @@ from pydantic import JsonValue
 
 from code_chains.calls import words
 from code_chains.errors import InputError
+from code_chains.files import keep
 from code_chains.inputs import check_name, check_variables, fenced
 from code_chains.parsing import parse
 from code_chains.state import Artifact, Turn
 
-__all__ = ["export", "keep", "numbered", "plain_name", "safe_name", "to_markdown", "to_notebook", "to_script"]
+__all__ = ["export", "numbered", "plain_name", "safe_name", "to_markdown", "to_notebook", "to_script"]
 
 _IMAGES = {
     "image/png": ".png",
@@ -340,7 +338,7 @@ def _asked(query: str) -> str:
 
 
 def _with_images(turns: Sequence[Turn]) -> Iterator[tuple[Turn, list[Artifact]]]:
-    """Turns with their images. One that comes again unchanged is left out: a figure stays open in a session."""
+    """Turns with their images. One that comes again unchanged is left out."""
     seen: set[bytes] = set()
     for turn in turns:
         images = [one for one in turn.artifacts if one.media_type in _IMAGES and one.data not in seen]
@@ -439,20 +437,3 @@ def _is_there(place: Path, content: Path | bytes) -> bool:
     if isinstance(content, bytes):
         return place.stat().st_size == len(content) and place.read_bytes() == content
     return place.samefile(content) or filecmp.cmp(place, content, shallow=False)
-
-
-def keep(path: Path, content: Path | bytes) -> None:
-    """Write a file so that it is the old one or the new one, whatever happens."""
-    beside = path.with_name(f".{uuid.uuid4().hex}.new")
-    try:
-        with beside.open("xb") as file, _opened(content) as source:
-            shutil.copyfileobj(source, file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def _opened(content: Path | bytes) -> IO[bytes]:
-    return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")

@@ -7,7 +7,6 @@ import hashlib
 import importlib
 import json
 import operator
-import os
 import threading
 import uuid
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from langchain_core.vectorstores import VectorStore
 
 from code_chains.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
 from code_chains.errors import InputError, StoreError
+from code_chains.files import checksum, keep
 from code_chains.sources import digest, read_file, read_folder
 
 __all__ = ["INSIDE", "Changes", "SnippetStore", "curated_snippets", "is_saved"]
@@ -249,7 +249,7 @@ class SnippetStore(VectorStore):
             "format": _FORMAT,
             "embedding": identity(self._embedding),
             "index": index.name if index else None,
-            "sha256": _sha256(index) if index else None,
+            "sha256": checksum(index) if index else None,
             "next": self._next,
             "snippets": [
                 {"number": number, "id": document.id, "text": document.page_content, "metadata": document.metadata}
@@ -257,7 +257,7 @@ class SnippetStore(VectorStore):
             ],
         }
         data = json.dumps(note, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        _replace(folder / _DOCUMENTS, data)
+        keep(folder / _DOCUMENTS, data)
         self._settle(folder, data, documents)
         for old in folder.glob("index-*.faiss"):
             if index is None or old.name != index.name:
@@ -278,7 +278,7 @@ class SnippetStore(VectorStore):
         self._next = int(note["next"])
         if note["index"] is not None:
             path = folder / Path(note["index"]).name
-            if _sha256(path) != note["sha256"]:
+            if checksum(path) != note["sha256"]:
                 raise ValueError("its index is not the one that belongs to it")
             self._index = _faiss().read_index(str(path))
         if not len(self) == len(self._documents) == len({document.id for document in self._documents.values()}):
@@ -689,24 +689,6 @@ def _unchanged(folder: Path) -> Iterator[None]:
         yield
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file so that it is the old one or the new one, whatever happens."""
-    beside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.new")
-    try:
-        with beside.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 # -- the curated ones ----------------------------------------------------------------------------------------------------
 
 
@@ -728,14 +710,16 @@ def curated_snippets(embedding: Embeddings | str | None = None) -> SnippetStore:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{folder}.lock"):
-            try:
+            with suppress(StoreError):
                 return SnippetStore.load(folder, embedding)
-            except StoreError:
-                store = SnippetStore(embedding)
-                store.add_documents(documents)
-                store.save(folder)
-                return store
+            store = _of(documents, embedding)
+            store.save(folder)
+            return store
     except OSError:  # A cache that cannot be written to is no reason not to search.
-        store = SnippetStore(embedding)
-        store.add_documents(documents)
-        return store
+        return _of(documents, embedding)
+
+
+def _of(documents: list[Document], embedding: Embeddings) -> SnippetStore:
+    store = SnippetStore(embedding)
+    store.add_documents(documents)
+    return store

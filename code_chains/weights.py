@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_chains.errors import WeightsError
+from code_chains.files import checksum
 
 __all__ = ["CATALOGUE", "Weights", "models_directory"]
 
@@ -128,7 +128,7 @@ class Weights:
         )
 
     def _accept(self, fetched: Path) -> None:
-        found = _sha256(fetched)
+        found = checksum(fetched)
         if found != self.sha256:
             shutil.rmtree(self._partial)
             raise WeightsError(
@@ -235,11 +235,6 @@ def _make_private(folder: Path) -> None:
         raise WeightsError(
             f"The folder for models, {folder}, cannot be made: {error}. Set CODE_CHAINS_MODELS to another one."
         ) from error
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _pip() -> list[str]:

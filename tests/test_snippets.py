@@ -303,7 +303,7 @@ def test_a_save_that_fails_leaves_the_old_one(
     store = numbered(3, embedding)
     store.save(tmp_path)
     store.add_texts(["new"])
-    monkeypatch.setattr("code_chains.snippets.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("code_chains.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(StoreError, match="disk full"):
         store.save(tmp_path)
     assert len(SnippetStore.load(tmp_path, embedding)) == 3
@@ -480,7 +480,7 @@ def test_an_index_that_names_its_folder_by_its_path_is_still_understood(embeddin
 def test_a_save_that_fails_changes_no_id(embedding: Counting, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SnippetStore.from_folder(folder, embedding)
     before = ids(store)
-    monkeypatch.setattr("code_chains.snippets.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr("code_chains.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(StoreError):
         store.save(folder / INSIDE)
     assert ids(store) == before

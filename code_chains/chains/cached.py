@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import os
@@ -23,6 +22,7 @@ from code_chains import __version__
 from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
 from code_chains.chance import is_repeatable
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.files import checksum
 from code_chains.fingerprint import Unknowable, describe, environment, fingerprint
 from code_chains.inputs import check_files, check_query
 from code_chains.state import as_json, from_json
@@ -164,7 +164,7 @@ class CachedChain(Piece):
             if "query" in asked:
                 asked["query"] = _normal(check_query(asked["query"]))
             if "files" in asked:
-                asked["files"] = {name: _content(path) for name, path in check_files(asked["files"]).items()}
+                asked["files"] = {name: checksum(path) for name, path in check_files(asked["files"]).items()}
             return f"answers/{fingerprint([self._world(), asked, set_so])}"
         except InputError:
             raise
@@ -359,8 +359,3 @@ def _counts(name: str) -> bool:
 def _normal(query: str) -> str:
     """A question without what makes no difference for certain."""
     return unicodedata.normalize("NFC", query.replace("\r\n", "\n")).strip()
-
-
-def _content(path: Any) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
