@@ -13,7 +13,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -96,39 +95,11 @@ class Gate:
 
     async def _serve(self, sockets: list[socket.socket]) -> None:
         """Until this is cancelled with the box: then its connections end as well."""
-        async with AsyncExitStack() as stack:
-            free = asyncio.Semaphore(CONNECTIONS)
-            tasks: set[asyncio.Task[None]] = set()
-            stack.callback(lambda: [task.cancel() for task in tasks])
+        free = asyncio.Semaphore(CONNECTIONS)
+        async with asyncio.TaskGroup() as tasks:
             for place, one in zip(sockets, self.allowed, strict=True):
-                place.setblocking(False)
-                carry = partial(self._carry, one, free, tasks)
-                await stack.enter_async_context(await asyncio.start_server(carry, sock=place))
-            await asyncio.Event().wait()
-
-    async def _carry(
-        self,
-        one: Destination,
-        free: asyncio.Semaphore,
-        tasks: set[asyncio.Task[None]],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        ends = [writer]
-        try:
-            async with free:
-                far_reader, far_writer = await asyncio.wait_for(asyncio.open_connection(one.host, one.port), 30)
-                ends.append(far_writer)
-                await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer))
-        except (OSError, TimeoutError):
-            return
-        finally:
-            tasks.discard(task)
-            for end in ends:
-                end.close()
+                accepting = tasks.create_task(_accept(place, one, free, tasks))
+                accepting.add_done_callback(partial(_closed, place))
 
     def close(self) -> None:
         """End all connections."""
@@ -145,9 +116,68 @@ async def _cancel_all() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+def _closed(held: socket.socket, _: object) -> None:
+    """A socket is closed with its task, even with one that was cancelled before it began."""
+    held.close()
+
+
+async def _accept(place: socket.socket, one: Destination, free: asyncio.Semaphore, tasks: asyncio.TaskGroup) -> None:
+    place.setblocking(False)
+    while True:
+        await _readable(place)
+        async with free:  # More connections than are free wait in the system's queue.
+            pass
+        try:
+            near = place.accept()[0]
+        except (BlockingIOError, ConnectionError):
+            continue
+        except OSError:  # This process has no descriptors left for now.
+            await asyncio.sleep(1)
+            continue
+        tasks.create_task(_carry(near, one, free)).add_done_callback(partial(_closed, near))
+
+
+async def _readable(place: socket.socket) -> None:
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(place, arrived.set)
+    try:
+        await arrived.wait()
+    finally:
+        loop.remove_reader(place)
+
+
+async def _carry(near: socket.socket, one: Destination, free: asyncio.Semaphore) -> None:
+    near.setblocking(False)
     with contextlib.suppress(OSError):
-        while data := await source.read(1 << 16):
-            target.write(data)
-            await target.drain()
-        target.write_eof()
+        async with free:
+            async with asyncio.timeout(30):
+                far = await _connected(one)
+            with far:
+                await asyncio.gather(_pump(near, far), _pump(far, near))
+
+
+async def _connected(one: Destination) -> socket.socket:
+    """A connection to the first address of the host that answers."""
+    loop = asyncio.get_running_loop()
+    refused = OSError(f"{one.host} has no address")
+    for family, kind, protocol, _, address in await loop.getaddrinfo(one.host, one.port, type=socket.SOCK_STREAM):
+        far = socket.socket(family, kind, protocol)
+        try:
+            far.setblocking(False)
+            await loop.sock_connect(far, address)
+        except BaseException as error:
+            far.close()
+            if not isinstance(error, OSError):
+                raise
+            refused = error
+        else:
+            return far
+    raise refused
+
+
+async def _pump(source: socket.socket, target: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(OSError):
+        while data := await loop.sock_recv(source, 1 << 16):
+            await loop.sock_sendall(target, data)
+        target.shutdown(socket.SHUT_WR)
