@@ -11,6 +11,8 @@ from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field
 
 from code_chains.budget import Budget, find_budgets
 from code_chains.chains import Sequence
@@ -28,6 +30,18 @@ from code_chains.usage import UsageMeter
 __all__ = ["CodeChain"]
 
 _log = logging.getLogger(__name__)
+
+
+_WHEN = (
+    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
+    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
+)
+
+
+class Question(BaseModel):
+    """What a model gives to the chain where it is a tool."""
+
+    query: str = Field(description="The question or task, complete in itself, in any language.", min_length=1)
 
 
 class CodeChain(Sequence, Closing):
@@ -179,6 +193,25 @@ class CodeChain(Sequence, Closing):
             yield conversation
         finally:
             conversation.end()
+
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = "answer_with_code",
+        description: str | None = _WHEN,
+        arg_types: Mapping[str, Any] | None = None,
+    ) -> BaseTool:
+        """The chain as a tool: `query` in, the answer out, and the whole result as JSON in the message's `artifact`.
+
+        `state.from_json(message.artifact)` makes records of it again: `["execution"].artifacts` has the plots and files.
+        A `session_id` in the `configurable` of the agent's config names the conversation.
+        """
+        arguments = args_schema if args_schema or arg_types else Question
+        return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
+
+    def _told(self, outcome: Mapping[str, Any]) -> str:
+        return str(outcome.get("answer", outcome["output"]))
 
     def _check_expectations(self, values: State) -> None:
         if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:

@@ -6,16 +6,19 @@ confuse it. `ExecutorContract` is the promise of an executor as a suite to inher
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.base import Executor, Limits, Session
@@ -65,6 +68,12 @@ class ScriptedModel(BaseChatModel):
         metadata = {"finish_reason": "stop", "model_name": "scripted"}
         return AIMessage(reply, usage_metadata=usage, response_metadata=metadata)
 
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """The same model: its script decides by the messages whether it calls a tool, with an `AIMessage(tool_calls=…)`."""
+        return self.bind(tools=tools, tool_choice=tool_choice, **kwargs)
+
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -88,7 +97,13 @@ class ScriptedModel(BaseChatModel):
                 run_manager.on_llm_new_token(word, chunk=chunk)
             yield chunk
         last = AIMessageChunk(
-            content="", usage_metadata=reply.usage_metadata, response_metadata=reply.response_metadata
+            content="",
+            tool_call_chunks=[
+                tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+                for index, call in enumerate(reply.tool_calls)
+            ],
+            usage_metadata=reply.usage_metadata,
+            response_metadata=reply.response_metadata,
         )
         yield ChatGenerationChunk(message=last)
 

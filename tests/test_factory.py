@@ -87,12 +87,6 @@ def test_it_fits_into_a_users_stock_chain(chain: CodeChain) -> None:
     assert stock.invoke({"query": QUESTION})["loud"] == SUM_ANSWER.upper()
 
 
-def test_it_becomes_a_tool_with_typed_arguments(chain: CodeChain) -> None:
-    tool = chain.as_tool(name="answer", description="Answers with code.")
-    assert tool.args["query"]["type"] == "string"
-    assert tool.invoke({"query": QUESTION})["answer"] == SUM_ANSWER
-
-
 @pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainDeprecationWarning")
 def test_a_classic_memory_gives_the_history(sandbox: SandboxExecutor) -> None:
     asked: list[str] = []

@@ -33,11 +33,13 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
+from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from code_chains.budget import Budget, awithin, stream_within, timed, within
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.state import CodeState
+from code_chains.tools import chain_as_tool, told_as_json
 
 __all__ = ["Call", "Chain", "Config", "Do", "Memory", "Piece", "Program", "Sequence", "State", "Step", "Transform"]
 
@@ -216,6 +218,40 @@ class Piece(Chain):
         required = {key: (self.keys.get(key, Any), ...) for key in self.input_keys}
         optional = {key: (self.keys.get(key, Any) | None, None) for key in self.optional_keys}
         return _schema(f"{type(self).__name__}Input", {**required, **optional})
+
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: Mapping[str, Any] | None = None,
+    ) -> BaseTool:
+        """The piece as a tool that a model may call; its messages carry the whole outcome as their `artifact`.
+
+        Args:
+            args_schema: The arguments; as a default the keys it needs, and none of those that it reads where they are
+                given: a model must not name files of this machine, or the conversation of somebody else.
+            name: What a model calls.
+            description: When a model should call it.
+            arg_types: Arguments by name and type, instead of a schema.
+        """
+        return chain_as_tool(
+            self,
+            name=name or self.get_name(),
+            description=description or f"{' '.join((type(self).__doc__ or '').partition('Args:')[0].split())}",
+            arguments=args_schema or self._arguments(arg_types),
+            told=self._told,
+        )
+
+    def _arguments(self, types: Mapping[str, Any] | None) -> type[BaseModel]:
+        """Arguments of these types, or all the keys it needs."""
+        wanted = types or {key: self.keys.get(key, Any) for key in self.input_keys}
+        return _schema(f"{type(self).__name__}Arguments", {key: (kind, ...) for key, kind in wanted.items()})
+
+    def _told(self, outcome: Mapping[str, Any]) -> str:
+        """What a model that called this as a tool is told."""
+        return told_as_json(outcome)
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """The keys it adds, with their types."""

@@ -1,0 +1,71 @@
+"""A chain as a tool that a model may call: typed arguments in, text for the model and a record for the app out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.tools import StructuredTool, ToolException
+from pydantic import BaseModel
+
+from code_chains.errors import InputError
+from code_chains.state import as_json
+
+__all__ = ["Told", "chain_as_tool", "told_as_json"]
+
+Told = Callable[[Mapping[str, Any]], str]
+"""What a model is told of an outcome."""
+
+
+def chain_as_tool(
+    chain: Runnable[Any, Any], *, name: str, description: str, arguments: type[BaseModel], told: Told
+) -> StructuredTool:
+    """Make a tool whose messages hold text for the model and, as `artifact`, the whole outcome as JSON values.
+
+    The run of the chain is a child of the tool's run and sees its config, so a `session_id` among the app's
+    `configurable` names the conversation; a model cannot. Arguments that the chain refuses are told to the model.
+
+    Args:
+        chain: Takes a dict and gives a dict.
+        name: What a model calls.
+        description: When a model should call it.
+        arguments: Their types, and what they mean.
+        told: What the model is told.
+    """
+
+    def call(config: RunnableConfig, **given: Any) -> tuple[str, dict[str, Any]]:
+        try:
+            return _both(chain.invoke(given, config, return_only_outputs=True), told)
+        except InputError as error:
+            raise ToolException(str(error)) from error
+
+    async def acall(config: RunnableConfig, **given: Any) -> tuple[str, dict[str, Any]]:
+        try:
+            return _both(await chain.ainvoke(given, config, return_only_outputs=True), told)
+        except InputError as error:
+            raise ToolException(str(error)) from error
+
+    response: Literal["content_and_artifact"] = "content_and_artifact"
+    return StructuredTool.from_function(
+        call,
+        acall,
+        name=name,
+        description=description,
+        args_schema=arguments,
+        response_format=response,
+        handle_tool_error=True,
+    )
+
+
+def told_as_json(outcome: Mapping[str, Any]) -> str:
+    """All of an outcome; a single text as it is."""
+    values = list(outcome.values())
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(as_json(outcome), ensure_ascii=False)
+
+
+def _both(outcome: Mapping[str, Any], told: Told) -> tuple[str, dict[str, Any]]:
+    return told(outcome), as_json(outcome)
