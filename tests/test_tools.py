@@ -103,7 +103,7 @@ def test_an_agent_of_langchain_calls_it(tool: BaseTool, stream: bool) -> None:
         assert from_json(messages[-2].artifact)["verdict"].status == "unverified"
 
 
-class TestContract(ToolsUnitTests, ToolsIntegrationTests):
+class Contract:
     """What LangChain asks of every tool."""
 
     @pytest.fixture(autouse=True)
@@ -117,3 +117,11 @@ class TestContract(ToolsUnitTests, ToolsIntegrationTests):
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
         return {"query": QUESTION}
+
+
+class TestAlone(Contract, ToolsUnitTests):
+    pass
+
+
+class TestTogether(Contract, ToolsIntegrationTests):
+    pass
