@@ -155,5 +155,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext code_chains` calls: from then on there is `%%code_chain`."""
+    shell.register_magics(import_module(f"{__name__}.notebook").CodeChainMagics(shell))
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

@@ -1,0 +1,138 @@
+"""Cells that ask, in a real notebook that Jupyter's own client runs, and in a shell."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from nbclient import NotebookClient
+
+from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains.testing import ScriptedModel, asks_for_code
+
+PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn', total)"
+SETUP = f"""
+from code_chains import create_code_chain
+from code_chains.testing import ScriptedModel, asks_for_code
+
+def script(messages):
+    if not asks_for_code(messages):
+        return "It is <b>done</b>."
+    return {PLOT!r} if "draw" in messages[-1].text else "total = 42\\nprint(total)"
+
+code_chain = create_code_chain(ScriptedModel(script))
+"""
+
+
+def outputs(notebook: Any, cell: int) -> list[dict[str, Any]]:
+    return [output["data"] for output in notebook.cells[cell].outputs if "data" in output]
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    sources = [
+        SETUP,
+        "%load_ext code_chains",
+        "%%code_chain\nadd up",
+        "%%code_chain --into kept\ndraw it",
+        "kept['code']",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    NotebookClient(notebook, timeout=100, kernel_name="python3").execute(cwd=str(tmp_path_factory.mktemp("notebook")))
+    return notebook
+
+
+@pytest.mark.timeout(200)
+def test_a_cell_shows_program_output_and_answer(notebook: Any) -> None:
+    shown = str(outputs(notebook, 2))
+    assert all(part in shown for part in ("```python\\ntotal = 42", "'42'", "It is <b>done</b>."))
+
+
+def test_the_next_cell_goes_on_with_the_state_and_draws(notebook: Any) -> None:
+    images = [data["image/png"] for data in outputs(notebook, 3) if "image/png" in data]
+    assert base64.b64decode(images[0]).startswith(b"\x89PNG")
+    assert "drawn 42" in str(outputs(notebook, 3))
+
+
+def test_what_a_model_says_is_never_markup(notebook: Any) -> None:
+    kinds = [kind for data in outputs(notebook, 2) if "done" in str(data) for kind in data]
+    assert kinds == ["text/plain"]
+
+
+def test_the_result_is_a_variable(notebook: Any) -> None:
+    assert "plt.plot" in str(outputs(notebook, 4))
+
+
+@pytest.fixture
+def shell(sandbox: SandboxExecutor) -> Iterator[InteractiveShell]:
+    def script(messages: list[Any]) -> str:
+        return "print(n + 1)" if asks_for_code(messages) else "It is so."
+
+    with create_code_chain(ScriptedModel(script), executor=sandbox) as chain:
+        shell = InteractiveShell.instance()
+        shell.run_line_magic("load_ext", "code_chains")
+        shell.user_ns |= {"code_chain": chain, "n": 41}
+        yield shell
+        InteractiveShell.clear_instance()
+
+
+def chain_of(shell: InteractiveShell) -> CodeChain:
+    chain = shell.user_ns["code_chain"]
+    assert isinstance(chain, CodeChain)
+    return chain
+
+
+def test_programs_see_the_notebooks_variables_that_are_named(shell: InteractiveShell) -> None:
+    with capture_output() as shown:
+        shell.run_cell_magic("code_chain", "-v n", "one more?")
+    assert "42" in str([output.data for output in shown.outputs])
+
+
+def test_a_line_asks_as_well(shell: InteractiveShell) -> None:
+    with capture_output():
+        shell.run_line_magic("code_chain", "-v n -s ann one more?")
+    assert [turn.query for turn in chain_of(shell).turns("ann")] == ["one more?"]
+
+
+def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
+    with capture_output():
+        shell.run_line_magic("code_chain", "-v n -s ann one more?")
+        shell.run_line_magic("code_chain", "--new -s ann")
+    assert chain_of(shell).turns("ann") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("--wrong", "--wrong"),
+        ("-v missing x", "missing"),
+        ("-f nowhere.csv x", "nowhere.csv"),
+        ("'", "quotation"),
+        ("", "empty"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(shell: InteractiveShell, line: str, told: str) -> None:
+    with capture_output(), pytest.raises(UsageError, match=told):
+        shell.run_line_magic("code_chain", line)
+
+
+def test_a_program_that_is_stopped_leaves_the_conversation_as_it_was(
+    shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chain = chain_of(shell)
+
+    def interrupted(*_: Any, **__: Any) -> Iterator[Any]:
+        yield {"query": "x"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CodeChain, "stream", interrupted)
+    with capture_output(), pytest.raises(KeyboardInterrupt):
+        shell.run_line_magic("code_chain", "-s ann x")
+    assert chain.turns("ann") == []
