@@ -16,10 +16,10 @@ from pydantic import BaseModel, Field
 
 from code_chains.budget import Budget, find_budgets
 from code_chains.chains import Sequence
-from code_chains.chains.base import Config, Do, Program, State
+from code_chains.chains.base import Chain, Config, Do, Program, State
 from code_chains.chains.evaluate import expectations
 from code_chains.conversations import Conversation, Conversations, ainventory, inventory
-from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor
 from code_chains.executors.base import Closing
 from code_chains.inputs import check_session_id
@@ -30,8 +30,7 @@ from code_chains.usage import UsageMeter
 __all__ = ["CodeChain"]
 
 _log = logging.getLogger(__name__)
-
-
+_OWN = "Run this program of mine."
 _WHEN = (
     "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
     "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
@@ -59,6 +58,8 @@ class CodeChain(Sequence, Closing):
     owned: Executor | None = None
     budget: Budget | None = None
     conversations: Conversations | None = None
+    given: list[Chain] = Field(default_factory=list)
+    """What a program goes through that a person wrote."""
 
     @property
     def optional_keys(self) -> list[str]:
@@ -156,6 +157,49 @@ class CodeChain(Sequence, Closing):
             _log.warning("A turn of the conversation %r cannot be remembered: %s", inputs["session_id"], error)
         return None
 
+    def execute(
+        self, code: str, session_id: str, *, query: str = "", files: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Run a program of one's own as a turn of a conversation, without asking a model.
+
+        It is checked and run as a model's program is, but neither mended, repaired nor approved; one that ran is believed. If
+        it ran, the next question builds on what it did.
+
+        Args:
+            code: The program.
+            session_id: The conversation.
+            query: What the program is for, as the turn's question.
+            files: `{name in the working directory: path on this machine}`.
+
+        Returns:
+            `problems`, `execution`, `output`, `verdict` and `usage`, beside what was given.
+
+        Raises:
+            InputError: The program is empty, or something else cannot be used as it was given.
+            ConfigurationError: This chain was not made by `create_code_chain`.
+        """
+        return self._own().invoke(_own_turn(code, session_id, query, files))
+
+    async def aexecute(
+        self, code: str, session_id: str, *, query: str = "", files: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Like `execute`, without blocking the event loop."""
+        return await self._own().ainvoke(_own_turn(code, session_id, query, files))
+
+    def _own(self) -> CodeChain:
+        """The chain for programs that a person wrote, in the same conversations."""
+        if not self.given:
+            raise ConfigurationError("given", self.given, "chains from `code` to `verdict`, as create_code_chain does")
+        return CodeChain(
+            name="execute_code",
+            chains=self.given,
+            input_variables=["query", "code"],
+            output_variables=[key for chain in self.given for key in chain.output_keys],
+            place=self.place,
+            memory=self.memory,
+            conversations=self.conversations,
+        )
+
     def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
         """The turns of a conversation so far, with their figures; none where its memory is not a `ConversationMemory`."""
         return self.memory.turns(session_id, artifacts=artifacts) if isinstance(self.memory, ConversationMemory) else []
@@ -230,6 +274,12 @@ class CodeChain(Sequence, Closing):
             self.conversations.close()
         if self.owned:
             self.owned.close()
+
+
+def _own_turn(code: str, session_id: str, query: str, files: Mapping[str, Any] | None) -> State:
+    if not isinstance(code, str) or not code.strip():
+        raise InputError("There is no program to run. Write one, e.g. print(6 * 7).")
+    return {"query": query or _OWN, "code": code, "session_id": check_session_id(session_id), "files": files or {}}
 
 
 def _warm(place: Executor) -> None:

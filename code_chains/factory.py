@@ -31,6 +31,7 @@ from code_chains.chains import (
     SampleChain,
     Sequence,
     StepsChain,
+    Transform,
     TranslateChain,
     ValidateChain,
     WriteTestsChain,
@@ -47,6 +48,7 @@ from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExec
 from code_chains.memory import ConversationMemory
 from code_chains.models import for_code, resolve_model
 from code_chains.snippets import SnippetStore, curated_snippets
+from code_chains.state import Execution, Verdict
 from code_chains.stores import SqliteStore
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
@@ -152,6 +154,7 @@ def create_code_chain(
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
         conversations=_conversations(place),
+        given=[validate.model_copy(update={"approve": None}), ExecuteChain(place), _believing()],
     )
 
 
@@ -192,6 +195,22 @@ def _solving(
         when="always" if plan is True else "auto",
         evaluate=EvaluateChain(executor=place),
     )
+
+
+def _believing() -> Transform:
+    """What judges programs that a person wrote: one that ran is as it was meant, even if it shows nothing."""
+    return Transform(
+        name="evaluate",
+        input_variables=["execution"],
+        output_variables=["verdict"],
+        transform=lambda state: {"verdict": _believed(state["execution"])},
+    )
+
+
+def _believed(execution: Execution) -> Verdict:
+    if execution.ok:
+        return Verdict("unverified", "none", "It ran to its end; nothing checked what it says.")
+    return Verdict("failed", "none", execution.summary)
 
 
 def _remembered(stages: list[Chain], answers: ByteStore | None, place: Executor) -> list[Chain]:

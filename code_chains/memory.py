@@ -296,7 +296,7 @@ def _turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id: str) -
         id=turn_id,
         query=str(inputs.get("query", "")),
         answer=str(outputs.get("answer") or ""),
-        code=str(outputs.get("code") or ""),
+        code=str(outputs.get("code") or inputs.get("code") or ""),
         output=str(outputs.get("output") or ""),
         status=verdict.status if isinstance(verdict, Verdict) else "unverified",
         files={str(name): os.path.abspath(path) for name, path in (inputs.get("files") or {}).items()},

@@ -85,9 +85,9 @@ def descendants() -> set[int]:
 def at_rest() -> int:
     """How many processes there are below this one once nothing is being made ready any more."""
     counts = [-1]
-    while len(counts) < 4 or len(set(counts[-3:])) > 1:
+    while len(counts) < 8 or len(set(counts[-6:])) > 1:  # Long enough for a fork on a busy machine.
         counts.append(len(descendants()))
-        time.sleep(0.02)
+        time.sleep(0.03)
     return counts[-1]
 
 

@@ -275,3 +275,53 @@ def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> 
     stream.close()
     with ThreadPoolExecutor() as pool:
         assert pool.submit(run, chain, "print(2)").result(timeout=30) == "2"
+
+
+# -- programs of one's own ---------------------------------------------------------------------------------------------
+
+
+def test_a_program_of_ones_own_goes_on_where_the_last_turn_was(chain: CodeChain) -> None:
+    run(chain, "x = 20; print(x)")
+    assert chain.execute("print(x + 1)", "ann")["output"] == "21"
+
+
+def test_the_next_question_builds_on_a_program_of_ones_own(chain: CodeChain) -> None:
+    chain.execute("x = 5", "ann")
+    assert run(chain, "print(x + 1)") == "6"
+
+
+def test_a_program_of_ones_own_is_a_turn_that_can_be_taken_back(chain: CodeChain) -> None:
+    run(chain, "x = 1; print(x)")
+    chain.execute("x = 2; print(x)", "ann", query="With two.")
+    assert [(turn.query, turn.code) for turn in chain.turns("ann")][1] == ("With two.", "x = 2; print(x)")
+    chain.undo("ann")
+    assert run(chain, "print(x)") == "1"
+
+
+def test_a_program_of_ones_own_that_fails_leaves_the_state_as_it_was(chain: CodeChain) -> None:
+    run(chain, "x = 1; print(x)")
+    done = chain.execute("x = 2\n1 / 0", "ann")
+    assert (done["verdict"].status, done["execution"].error.line) == ("failed", 2)
+    assert run(chain, "print(x)") == "1"
+
+
+def test_a_program_of_ones_own_asks_no_model(chain: CodeChain) -> None:
+    assert chain.execute("print(1)", "ann")["usage"].model_calls == 0
+
+
+def test_a_program_of_ones_own_finds_its_files(chain: CodeChain, sales: Path) -> None:
+    assert "region" in chain.execute("print(open('sales.csv').read())", "ann", files={"sales.csv": sales})["output"]
+
+
+async def test_a_program_of_ones_own_waits_for_the_turn_before(chain: CodeChain) -> None:
+    slow = chain.ainvoke({"query": "import time; time.sleep(0.3); x = 3; print(x)", "session_id": "ann"})
+    turn = asyncio.create_task(slow)
+    await asyncio.sleep(0.1)
+    assert (await chain.aexecute("print(x + 1)", "ann"))["output"] == "4"
+    await turn
+
+
+@pytest.mark.parametrize("code", ["", "  \n", None])
+def test_an_empty_program_is_refused(chain: CodeChain, code: Any) -> None:
+    with pytest.raises(InputError, match="no program"):
+        chain.execute(code, "ann")
