@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+
     from code_chains.budget import Budget
     from code_chains.code_chain import CodeChain
     from code_chains.memory import ConversationMemory
@@ -68,51 +70,66 @@ def guarded(command: _Command) -> _Command:
 # -- ask -----------------------------------------------------------------------------------------------------------------
 
 
-_SHARED = (
-    click.option(
+_SHARED = {
+    "model": click.option(
         "-m", "--model", help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI with a key, else local]"
     ),
-    click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
-    click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
-    click.option(
+    "base_url": click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
+    "files": click.option(
+        "-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."
+    ),
+    "show": click.option(
         "--show", default="code,output,sources", show_default=True, help=f"Shown besides: {', '.join(SHOWN)}."
     ),
-    click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."),
-    click.option(
+    "executor": click.option(
+        "--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."
+    ),
+    "checks": click.option(
         "--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none."
     ),
-    click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
-    click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most."),
-    click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."),
-    click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
-    click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
-    click.option(
+    "approve": click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
+    "max_attempts": click.option(
+        "--max-attempts", default=3, show_default=True, help="How often a program is asked for at most."
+    ),
+    "samples": click.option(
+        "--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."
+    ),
+    "judge": click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    "plan": click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    "snippets": click.option(
         "--snippets",
         is_flag=False,
         flag_value=CURATED,
         metavar="[FOLDER]",
         help="Show the model examples: of a folder, or alone those that come with the package.",
     ),
-    click.option(
+    "language": click.option(
         "--language", default="auto", show_default=True, help="Of the answer: auto is the question's; or e.g. es."
     ),
-    click.option("--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."),
-    click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
-    click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
-)
+    "budget": click.option(
+        "--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."
+    ),
+    "seconds": click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
+    "memory": click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
+}
 
 
-def answering(command: _Command) -> _Command:
-    """Give a command the options of whatever answers questions; `_assembled` takes most of them."""
-    for option in reversed(_SHARED):
-        command = option(command)
-    return command
+def answering(*without: str) -> Callable[[_Command], _Command]:
+    """Give a command the options of whatever answers questions, but for some; `_assembled` takes most of them."""
+
+    def given(command: _Command) -> _Command:
+        for name, option in reversed(_SHARED.items()):
+            if name not in without:
+                command = option(command)
+        return command
+
+    return given
 
 
 def _assembled(
     progress: Progress,
     *,
-    model: str | None,
+    model: str | Runnable[Any, Any] | None,
     approve: bool,
     budget: tuple[str, ...],
     seconds: float,
@@ -144,7 +161,7 @@ def _assembled(
     "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
 )
 @click.option("--cache", is_flag=True, help="Keep good answers; the same question costs nothing the next time.")
-@answering
+@answering()
 @guarded
 def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, **options: Any) -> None:
     """Ask a QUESTION and get an answer that code has worked out.
@@ -206,7 +223,7 @@ def _by_name(files: tuple[str, ...]) -> dict[str, str]:
 
 @cli.command()
 @click.option("--session", metavar="NAME", help="Keep the conversation under this name, and go on where it was.")
-@answering
+@answering()
 @guarded
 def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any) -> None:
     """Ask one question after another; programs go on with what those before them have left.
@@ -226,6 +243,37 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
     progress = Progress(shown)
     with remembered(name) as turns, _assembled(progress, remembering=turns, **options) as chain:
         Chat(chain, progress, name=name, files=given).run()
+
+
+# -- for other programs --------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@answering("files", "show", "approve")
+@guarded
+def mcp(model: str | None, **options: Any) -> None:
+    """Serve the Model Context Protocol on standard input and output.
+
+    run_python runs programs in the sandbox; answer_with_code, where a model is named or there is a key, has the model write
+    them. The budget is for all questions together.
+
+    Example: claude mcp add sandbox -- code-chains mcp --seconds 30
+    """
+    from langchain_core.runnables import RunnableLambda
+
+    from code_chains.mcp_server import serve
+    from code_chains.models import default_model
+    from code_chains.progress import Progress
+
+    chosen = model or default_model()
+    answers = bool(model) or chosen != "local"
+    tools = (
+        f"run_python, answer_with_code with {chosen}" if answers else "run_python (and answer_with_code with --model)"
+    )
+    asked = chosen if answers else RunnableLambda(str)
+    with _assembled(Progress(), model=asked, approve=False, **options) as chain:
+        click.echo(f"Serving on standard input and output: {tools}", err=True)
+        serve(chain, answers=answers)
 
 
 # -- models --------------------------------------------------------------------------------------------------------------

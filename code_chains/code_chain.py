@@ -158,16 +158,16 @@ class CodeChain(Sequence, Closing):
         return None
 
     def execute(
-        self, code: str, session_id: str, *, query: str = "", files: Mapping[str, Any] | None = None
+        self, code: str, session_id: str | None = None, *, query: str = "", files: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Run a program of one's own as a turn of a conversation, without asking a model.
+        """Run a program of one's own, as a turn of a conversation if it is named, without asking a model.
 
         It is checked and run as a model's program is, but neither mended, repaired nor approved; one that ran is believed.
         If it ran, the next question builds on what it did.
 
         Args:
             code: The program.
-            session_id: The conversation.
+            session_id: The conversation; None for a program that stands alone.
             query: What the program is for, as the turn's question.
             files: `{name in the working directory: path on this machine}`.
 
@@ -181,7 +181,7 @@ class CodeChain(Sequence, Closing):
         return self._own().invoke(_own_turn(code, session_id, query, files))
 
     async def aexecute(
-        self, code: str, session_id: str, *, query: str = "", files: Mapping[str, Any] | None = None
+        self, code: str, session_id: str | None = None, *, query: str = "", files: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
         """Like `execute`, without blocking the event loop."""
         return await self._own().ainvoke(_own_turn(code, session_id, query, files))
@@ -276,10 +276,10 @@ class CodeChain(Sequence, Closing):
             self.owned.close()
 
 
-def _own_turn(code: str, session_id: str, query: str, files: Mapping[str, Any] | None) -> State:
+def _own_turn(code: str, session_id: str | None, query: str, files: Mapping[str, Any] | None) -> State:
     if not isinstance(code, str) or not code.strip():
         raise InputError("There is no program to run. Write one, e.g. print(6 * 7).")
-    return {"query": query or _OWN, "code": code, "session_id": check_session_id(session_id), "files": files or {}}
+    return {"query": query or _OWN, "code": code, "session_id": session_id, "files": files or {}}
 
 
 def _warm(place: Executor) -> None:

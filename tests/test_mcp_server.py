@@ -1,0 +1,187 @@
+"""The server of the Model Context Protocol, spoken to by the protocol's own client: over standard input, and in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.server import MCPServer
+from mcp.shared.exceptions import MCPError
+from mcp.types import BlobResourceContents, CallToolResult, ImageContent, ResourceLink, TextContent
+
+from code_chains import Limits, SandboxExecutor, create_code_chain
+from code_chains import mcp_server as module
+from code_chains.mcp_server import create_server
+from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import QUESTION, SUM_ANSWER, OpenAI
+
+Server = MCPServer[Any] | StdioServerParameters
+PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('line.png')"
+
+
+@pytest.fixture(scope="module")
+def box() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=5), preload=("matplotlib",)) as box:
+        yield box
+
+
+@pytest.fixture
+def server(box: SandboxExecutor, tmp_path: Path) -> Iterator[MCPServer[Any]]:
+    def script(messages: list[Any]) -> str:
+        return "print(kept + 1)" if asks_for_code(messages) else "It is one more."
+
+    with create_code_chain(ScriptedModel(script), executor=box, max_attempts=1) as chain:
+        yield create_server(chain, tmp_path)
+
+
+async def call(server: Server, tool: str, **arguments: Any) -> CallToolResult:
+    async with Client(server) as client:
+        return await client.call_tool(tool, arguments)
+
+
+async def run(server: Server, code: str, **arguments: Any) -> dict[str, Any]:
+    result = await call(server, "run_python", code=code, **arguments)
+    assert result.structured_content is not None
+    return dict(result.structured_content)
+
+
+async def test_a_program_says_what_it_printed(server: Server) -> None:
+    ran = await run(server, "print('six'); 6 * 7")
+    assert (ran["status"], ran["output"], ran["isolation"]) == ("ok", "six\n42", "kernel")
+
+
+async def test_a_failure_is_a_value_with_its_traceback(server: Server) -> None:
+    result = await call(server, "run_python", code="1 / 0")
+    assert not result.is_error
+    assert isinstance(result.content[0], TextContent)
+    assert "ZeroDivisionError" in result.content[0].text
+
+
+async def test_a_limit_is_a_value(server: Server) -> None:
+    assert (await run(server, "while True: pass"))["status"] == "timeout"
+
+
+async def test_calls_share_nothing_without_a_session(server: Server) -> None:
+    await run(server, "x = 1")
+    assert (await run(server, "print(globals().get('x'))"))["output"] == "None"
+
+
+async def test_a_session_keeps_variables_but_not_those_of_a_failure(server: Server) -> None:
+    await run(server, "x = [1]", session_id="ann")
+    await run(server, "x.append(2); 1 / 0", session_id="ann")
+    assert (await run(server, "x", session_id="ann"))["output"] == "[1]"
+
+
+async def test_a_question_goes_on_in_the_session_of_a_program(server: Server) -> None:
+    await run(server, "kept = 41", session_id="ann")
+    answered = await call(server, "answer_with_code", query="one more?", session_id="ann")
+    assert answered.structured_content is not None
+    assert answered.structured_content["output"] == "42"
+    assert answered.structured_content["verdict"] == "unverified"
+
+
+async def test_stages_are_told_as_progress(server: Server) -> None:
+    told: list[str] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    await run(server, "kept = 41", session_id="ann")
+    async with Client(server) as client:
+        asked = {"query": "one more?", "session_id": "ann"}
+        await client.call_tool("answer_with_code", asked, progress_callback=progress)
+    assert "Writing a program" in told
+
+
+async def test_files_are_given_as_text(server: Server) -> None:
+    ran = await run(server, "print(open('data/a.csv').read())", files={"data/a.csv": "n\n1"})
+    assert ran["output"] == "n\n1"
+
+
+@pytest.mark.parametrize("name", ["../a", "/etc/passwd", ""])
+async def test_a_file_cannot_lie_elsewhere(server: Server, name: str) -> None:
+    result = await call(server, "run_python", code="1", files={name: "x"})
+    assert result.is_error
+
+
+async def test_files_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_GIVEN", 100)
+    assert (await call(server, "run_python", code="1", files={"a": "x" * 101})).is_error
+
+
+async def test_a_figure_is_seen_and_kept_as_a_resource(server: Server) -> None:
+    result = await call(server, "run_python", code=PLOT)
+    (image,) = [one for one in result.content if isinstance(one, ImageContent)]
+    (link,) = [one for one in result.content if isinstance(one, ResourceLink)]
+    async with Client(server) as client:
+        read = (await client.read_resource(link.uri)).contents[0]
+    assert isinstance(read, BlobResourceContents)
+    assert read.mime_type == "image/png"
+    assert base64.b64decode(read.blob) == base64.b64decode(image.data)
+
+
+async def test_resources_are_listed_with_their_types(server: Server) -> None:
+    await run(server, "open('a b.txt', 'w').write('hi')")
+    async with Client(server) as client:
+        (listed,) = (await client.list_resources()).resources
+    assert (listed.name, listed.mime_type, listed.size) == ("a b.txt", "text/plain", 2)
+
+
+async def test_the_oldest_resources_make_room(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KEPT", 5)
+    for _ in range(3):
+        ran = await run(server, "open('a.txt', 'w').write('123')")
+    async with Client(server) as client:
+        assert [one.uri for one in (await client.list_resources()).resources] == [ran["artifacts"][0]["uri"]]
+
+
+async def test_a_resource_that_is_gone_is_an_error(server: Server) -> None:
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match="lately"):
+            await client.read_resource("artifact://99/a.txt")
+
+
+async def test_bad_arguments_are_told_to_the_model(server: Server) -> None:
+    result = await call(server, "run_python", code="  ")
+    assert result.is_error
+    assert "no program" in str(result.content)
+
+
+async def test_calls_run_side_by_side(server: Server) -> None:
+    outputs = await asyncio.gather(*(run(server, f"import time; time.sleep(0.5); print({n})") for n in range(4)))
+    assert [one["output"] for one in outputs] == ["0", "1", "2", "3"]
+
+
+def served(*options: str, env: dict[str, str] | None = None) -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=["-m", "code_chains", "mcp", *options], env=env)
+
+
+async def test_over_standard_input_it_answers_with_a_model(openai_server: OpenAI) -> None:
+    options = ("--model", "test", "--base-url", openai_server.base_url, "--seconds", "3", "--budget", "model_calls=3")
+    async with Client(served(*options)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        answered = await client.call_tool("answer_with_code", {"query": QUESTION})
+    assert set(tools) == {"run_python", "answer_with_code"}
+    assert set(tools["run_python"].input_schema["properties"]) == {"code", "session_id", "files"}
+    assert answered.structured_content is not None
+    assert answered.structured_content["answer"] == SUM_ANSWER
+
+
+async def test_without_a_model_it_still_runs_programs() -> None:
+    async with Client(served("--seconds", "2")) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["run_python"]
+    assert (await run(served("--seconds", "2"), "while True: pass"))["status"] == "timeout"
+
+
+async def test_what_a_program_writes_to_descriptors_is_no_message_of_the_protocol() -> None:
+    forged = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
+    ran = await run(served(), f"import os; os.write(1, {forged!r}.encode())")
+    assert forged in ran["output"]
