@@ -1,0 +1,125 @@
+"""Writes what the pages say of the code, from the code: `python docs/generate.py`. The tests see that it is up to date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from langchain_core.stores import InMemoryByteStore
+
+import code_chains
+from code_chains.chains.base import Piece
+from code_chains.cli import cli
+from code_chains.language import LANGUAGES
+from code_chains.testing import ScriptedExecutor, ScriptedModel
+
+FOLDER = Path(__file__).parent
+WIDTH = 100
+_MODEL = ScriptedModel(lambda messages: "")
+
+
+def commands(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+    """Names and help texts of a command and of those below it."""
+    context = click.Context(command, info_name=name, terminal_width=WIDTH, help_option_names=["-h", "--help"])
+    yield name, command.get_help(context)
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            if found is not None:
+                yield from commands(found, f"{name} {below}")
+
+
+def command_line() -> str:
+    """The page of the command line."""
+    parts = [
+        "# Command line",
+        "The answer goes to standard output, everything else to standard error. Exit codes: 0 answered,",
+    ]
+    parts[-1] += " 1 not answered, 2 wrong use, 130 interrupted."
+    parts += [f"## {name}\n\n```text\n{text}\n```" for name, text in commands(cli, "code-chains")]
+    return "\n\n".join(parts) + "\n"
+
+
+def pieces() -> list[Piece]:
+    """One of each piece, in the order in which they work."""
+    box = ScriptedExecutor(lambda code: "")
+    write = code_chains.GenerateChain(model=_MODEL)
+    attempt = code_chains.AttemptChain(
+        chains=[
+            write,
+            code_chains.ValidateChain(),
+            code_chains.ExecuteChain(box),
+            code_chains.EvaluateChain(executor=box),
+        ],
+        input_variables=["query"],
+        output_variables=["code", "problems", "execution", "output", "verdict"],
+    )
+    repair = code_chains.RepairChain(attempt=attempt)
+    plan = code_chains.PlanChain(model=_MODEL)
+    store = code_chains.SnippetStore()
+    return [
+        code_chains.LanguageChain(),
+        code_chains.TranslateChain(model=_MODEL),
+        code_chains.RetrieveChain(store),
+        write,
+        code_chains.ValidateChain(),
+        code_chains.ExecuteChain(box),
+        code_chains.EvaluateChain(executor=box),
+        code_chains.JudgeChain(model=_MODEL),
+        code_chains.WriteTestsChain(model=_MODEL),
+        attempt,
+        code_chains.SampleChain(attempt=attempt),
+        repair,
+        plan,
+        code_chains.StepsChain(solve=repair, plan=plan, open_session=box.session),
+        code_chains.InterpretChain(model=_MODEL),
+        code_chains.LearnChain(store=store),
+        code_chains.CachedChain(
+            code_chains.InterpretChain(model=_MODEL), store=InMemoryByteStore(), version="1", keep=bool
+        ),
+    ]
+
+
+def _row(piece: Piece) -> str:
+    name = type(piece).__name__
+    if name == "CachedChain":
+        return (
+            f"| [`{name}`](#code_chains.{name}) | what its chain needs | what that reads | what that adds, `cached` |"
+        )
+    keys = [piece.input_keys, piece.optional_keys, piece.output_keys]
+    cells = [", ".join(f"`{key}`" for key in dict.fromkeys(one)) for one in keys]
+    return f"| [`{name}`](#code_chains.{name}) | {' | '.join(cells)} |"
+
+
+def table_of_pieces() -> str:
+    """What each piece reads and adds, as rows of a table."""
+    return "\n".join(map(_row, pieces()))
+
+
+def with_table(page: str) -> str:
+    """The page of the pieces with its table as it is."""
+    head = "| piece | needs | reads where given | adds |\n|---|---|---|---|\n"
+    return re.sub(re.escape(head) + r"(?:.+\n)+", lambda _: f"{head}{table_of_pieces()}\n", page)
+
+
+def with_languages(page: str) -> str:
+    """The page of the languages with those that there are."""
+    named = ", ".join(f"{name} (`{code}`)" for code, name in sorted(LANGUAGES.items(), key=lambda item: item[1]))
+    return re.sub(r"- \d+ languages: .+", f"- {len(LANGUAGES)} languages: {named}.", page)
+
+
+def pages() -> dict[Path, str]:
+    """What the generated pages should hold."""
+    read = {name: (FOLDER / name).read_text() for name in ("pieces.md", "languages.md")}
+    return {
+        FOLDER / "cli.md": command_line(),
+        FOLDER / "pieces.md": with_table(read["pieces.md"]),
+        FOLDER / "languages.md": with_languages(read["languages.md"]),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text)
