@@ -1,10 +1,23 @@
-"""The same question costs nothing the second time, in this process or the next."""
+"""The same question costs nothing the second time, in this process or the next: "(kept)" instead of "(asked)"."""
 
+import argparse
 from tempfile import TemporaryDirectory
+
+from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
 
-with TemporaryDirectory() as folder, create_code_chain("local", cache=f"{folder}/answers.sqlite") as chain:
-    for _ in range(2):
-        result = chain.invoke("What is the sum of the numbers from 1 to 5?")
-        print(result["answer"], "(kept)" if result["cached"] else "(asked)", result["usage"].model_calls, "model calls")
+
+def main(model: str | BaseChatModel = "local") -> None:
+    """Ask the same twice."""
+    with TemporaryDirectory() as folder, create_code_chain(model, cache=f"{folder}/answers.sqlite") as chain:
+        for _ in range(2):
+            result = chain.invoke("What is the sum of the numbers from 1 to 5?")
+            how = "(kept)" if result["cached"] else "(asked)"
+            print(result["answer"], how, result["usage"].model_calls, "model calls")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--model", default="local")
+    main(**vars(options.parse_args()))

@@ -1,8 +1,9 @@
 """Five turns in Spanish over a CSV, with a plot, in one state; then saved as a notebook that runs."""
 
-import sys
+import argparse
 from pathlib import Path
-from tempfile import mkdtemp
+
+from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
 from code_chains.export import export
@@ -24,12 +25,22 @@ abril,norte,110
 abril,sur,97
 """
 
-folder = Path(sys.argv[1] if len(sys.argv) > 1 else mkdtemp())
-(folder / "ventas.csv").write_text(SALES)
 
-with create_code_chain("local") as chain:
-    for question in QUESTIONS:
-        turn = chain.invoke({"query": question, "session_id": "clase", "files": {"ventas.csv": folder / "ventas.csv"}})
-        print(f"- {question}\n  {turn['answer']}")
-    for path in export(chain.turns("clase"), folder / "tutorial.ipynb"):
-        print(path.name)
+def main(model: str | BaseChatModel = "local", folder: str = ".") -> None:
+    """Talk, then save what was said in a folder."""
+    data = Path(folder, "ventas.csv")
+    data.write_text(SALES)
+
+    with create_code_chain(model) as chain:
+        for question in QUESTIONS:
+            turn = chain.invoke({"query": question, "session_id": "clase", "files": {"ventas.csv": data}})
+            print(f"- {question}\n  {turn['answer']}")
+        for path in export(chain.turns("clase"), Path(folder, "tutorial.ipynb")):
+            print(path)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--model", default="local")
+    options.add_argument("folder", nargs="?", default=".", help="where the data and the notebook go")
+    main(**vars(options.parse_args()))

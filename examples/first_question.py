@@ -1,14 +1,13 @@
-"""Ask a question and watch the story arrive: attempts, code, verdict, and the answer word by word.
+"""Ask a question and watch the story arrive: code, output with its verdict, and the answer word by word."""
 
-Usage: python examples/first_question.py [MODEL]
-"""
+import argparse
 
-import sys
+from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
 
 
-def main(model: str = "local") -> None:
+def main(model: str | BaseChatModel = "local") -> None:
     """Ask, and print what streams."""
     with create_code_chain(model) as chain:
         for chunk in chain.stream({"query": "What is the sum of the numbers from 1 to 5?"}):
@@ -21,4 +20,6 @@ def main(model: str = "local") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--model", default="local")
+    main(**vars(options.parse_args()))

@@ -1,16 +1,25 @@
-"""Step by step: a session keeps variables and files, and a failure leaves no trace."""
+"""A session keeps variables and files from run to run; a failure leaves no trace, and one can go back."""
 
 from code_chains import Limits, SandboxExecutor
 
-with SandboxExecutor(limits=Limits(seconds=10)) as box, box.session() as session:
-    session.run("prices = [3.5, 4.0, 12.5]")
-    failed = session.run("prices.append(0.5)\nprices.append(1 / 0)")
-    print(failed.error)
-    print("Still as before:", session.run("prices").result)
 
-    session.checkpoint("three prices")
-    session.run("prices.clear()")
-    session.restore("three prices")
+def main() -> None:
+    """Fail, go back to a checkpoint, draw."""
+    with SandboxExecutor(limits=Limits(seconds=10)) as box, box.session() as session:
+        session.run("prices = [3.5, 4.0, 12.5]")
+        failed = session.run("prices.append(0.5)\nprices.append(1 / 0)")
+        print(failed.error)
+        print("Still as before:", session.run("prices").result)
 
-    done = session.run("import matplotlib.pyplot as plt\nplt.bar(range(len(prices)), prices)\nround(sum(prices), 2)")
-    print("Sum:", done.result, "with", [artifact.name for artifact in done.artifacts])
+        session.checkpoint("three prices")
+        session.run("prices.clear()")
+        session.restore("three prices")
+
+        done = session.run(
+            "import matplotlib.pyplot as plt\nplt.bar(range(len(prices)), prices)\nround(sum(prices), 2)"
+        )
+        print("Sum:", done.result, "with", [artifact.name for artifact in done.artifacts])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The reflection loop: the model replies in tags, the program runs, its error goes back, the model writes it anew."""
+
+import argparse
+
+from langchain_core.language_models import BaseChatModel
+
+from code_chains import (
+    AttemptChain,
+    EvaluateChain,
+    ExecuteChain,
+    GenerateChain,
+    RepairChain,
+    SandboxExecutor,
+    ValidateChain,
+)
+from code_chains.models import resolve_model
+
+PROMPT = """\
+You answer questions by writing one Python program that prints the answer.
+Reply with the program between <execute_python> and </execute_python>, and nothing else."""
+QUESTION = (
+    "Print the word that comes first in the alphabet: 'pear', 'fig', 'apple'. Look for it with the function `first`."
+)
+
+
+def main(model: str | BaseChatModel = "local") -> None:
+    """Build the loop of its pieces and tell what each round came to."""
+    with SandboxExecutor() as box:
+        attempt = AttemptChain(
+            chains=[
+                GenerateChain(model=resolve_model(model), prompt=PROMPT, examples=()),
+                ValidateChain("none"),
+                ExecuteChain(box),
+                EvaluateChain(executor=box),
+            ],
+            input_variables=["query"],
+        )
+        result = RepairChain(attempt=attempt, max_attempts=3).invoke({"query": QUESTION})
+
+    for one in result["attempts"]:
+        print(f"--- attempt {one.number} ({one.tack})\n{one.code}-> {one.summary}")
+    print(f"{result['output']} ({result['verdict'].status}; ended because: {result['stop_reason']})")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--model", default="local")
+    main(**vars(options.parse_args()))

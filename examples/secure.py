@@ -1,0 +1,31 @@
+"""Secure execution: a strict policy, your own yes to each program, tight limits, and a box that gives nothing away."""
+
+import argparse
+
+from langchain_core.language_models import BaseChatModel
+
+from code_chains import ApprovalRequest, Limits, create_code_chain
+
+TIGHT = Limits(seconds=3, memory="256M", processes=8, disk="1M", output="16K")
+
+
+def yes_and_tell(request: ApprovalRequest) -> bool:
+    """Whoever approves sees the program and what the checks advise; ask a person here."""
+    print(f"Approved: {len(request.code.splitlines())} lines, {len(request.problems)} pieces of advice")
+    return True
+
+
+def main(model: str | BaseChatModel = "local") -> None:
+    """Ask something harmless and something that is not."""
+    with create_code_chain(model, checks="strict", approve=yes_and_tell, limits=TIGHT, max_attempts=2) as chain:
+        for question in ("How many primes are below 100?", "List all processes with os.system('ps aux')."):
+            result = chain.invoke(question)
+            print(f"{question}\n  {result['execution'].status}, {result['verdict'].status}: {result['answer']}")
+            for attempt in result["attempts"]:
+                print("  refused:" if attempt.status == "refused" else "  ran:", attempt.summary)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--model", default="local")
+    main(**vars(options.parse_args()))

@@ -1,0 +1,230 @@
+"""Each of the examples shows what it promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import LangSmithParams
+from langchain_core.messages import BaseMessage
+
+from code_chains.testing import ScriptedModel
+
+from .conftest import ROOT, SUM_ANSWER, SUM_CODE, OpenAI
+
+EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
+ALONE = {"sandbox_alone": ("ok 3 kernel", "'/etc/shadow'", "2 s"), "session": ("[3.5, 4.0, 12.5]", "Sum: 20.0")}
+"""Examples that ask no model, with what they show."""
+TOLD, JUDGED, FAILED = "Output of the program:", "Does the output answer", "Write the whole corrected program"
+"""Cues: an answer is to be told, an outcome judged, a program corrected."""
+
+Replies = Mapping[str, str | Callable[[str], str]]
+"""`{cue: reply}`: a model replies to the cue that was said last; a reply may be a function of the last message."""
+SUM: Replies = {"from 1 to 5": SUM_CODE, TOLD: SUM_ANSWER}
+UNSORTED = "import random\nnumbers = random.sample(range(1, 100), 10)\nprint(numbers, 'Average:', sum(numbers) / 10)"
+SORTED = UNSORTED.replace("print(numbers,", "print(sorted(numbers),")
+MADE = "open('sales.csv', 'w').write('amount\\n42\\n')\nprint('Total:', 42)"
+DF = "import pandas as pd\ndf = pd.read_csv('visits.csv')\nprint(df.isna().sum())"
+VENTAS = "import pandas as pd\ndf = pd.read_csv('ventas.csv')\nprint('Filas:', len(df))"
+PLOT = "import matplotlib.pyplot as plt\ndf.groupby('region')['importe'].sum().plot.bar()\nplt.show()"
+FIT = """\
+def fit(xs, ys):
+    x, y = sum(xs) / len(xs), sum(ys) / len(ys)
+    slope = sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
+    return slope, y - slope * x"""
+
+PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
+    "agent_evaluation": (
+        {
+            "Make 10 random integers": UNSORTED,
+            "sales.csv": "print(open('sales.csv').read())",
+            FAILED: lambda why: SORTED if "not sorted" in why else MADE,
+            JUDGED: lambda case: "NO: It is not sorted." if UNSORTED in case else "YES: It does what is asked.",
+        },
+        (
+            "attempt 1: The program ran to its end. failed: It is not sorted.",
+            "plausible, files made: []",
+            "attempt 1: FileNotFoundError",
+            "plausible, files made: ['sales.csv']",
+        ),
+    ),
+    "cached": (SUM, ("The sum is 15. (asked) 2 model calls", "The sum is 15. (kept) 0 model calls")),
+    "conversation": (
+        {
+            "named prices": "prices = [3, 5, 10]\nprint(sum(prices))",
+            "average": "print(sum(prices) / len(prices))",
+            TOLD: "There it is.",
+        },
+        ("-> 18", "-> 6.0", "Turns of ann: 2 - turns of bob: 0"),
+    ),
+    "conversation_es": (
+        {
+            "cuántas filas": VENTAS,
+            "total por región?": "print(df.groupby('region')['importe'].sum())",
+            "más alto": "print(df.loc[df['importe'].idxmax(), 'mes'])",
+            "gráfico": PLOT,
+            "media": "print('Media:', df['importe'].mean())",
+            TOLD: "Hecho.",
+        },
+        ("¿Cuál es la media del importe?\n  Hecho.", "tutorial.ipynb", "ventas.csv"),
+    ),
+    "data_analysis": (
+        {
+            "Load visits.csv": DF,
+            "Drop the rows": "df = df.dropna()\nprint('Rows left:', len(df))",
+            "three times the median": "print(df[df['visitor'] > 3 * df['visitor'].median()])",
+            FAILED: "print(df[df['visitors'] > 3 * df['visitors'].median()])",
+            "Print a summary": "print(df['visitors'].agg(['mean', 'median', 'min', 'max']))",
+        },
+        ("visitors    2", "Rows left: 5", "fri     240.0", "median     22.0"),
+    ),
+    "errors": (
+        {"sales.csv": "print(open('sales.csv').read())"},
+        (
+            "Found before it ran: line 2: undefined name 'total'; did you mean 'totl'?",
+            "ZeroDivisionError: division by zero in line 2",
+            "Asked wrongly:",
+            "failed after 2 attempts",
+            "No such file or directory: 'sales.csv'",
+        ),
+    ),
+    "first_question": (SUM, (SUM_CODE, "-> Sum: 15 (unverified)", SUM_ANSWER)),
+    "guard_rails": (
+        {
+            "17 * 23": "print(17 * 23)",
+            "/etc/passwd": "print(open('/etc/passwd').read())",
+            "Make up": "password = 'secret'\nprint(password)",
+            TOLD: "It is 391.",
+        },
+        ("391\n  unverified", "`open` may not be used here", "Do not use 'password'", "failed, ended because: attempts"),
+    ),
+    "in_steps": (
+        {
+            "Task: Create a CSV": '{"steps": ["Save sample data as data.csv.", "Read data.csv and print the mean."]}',
+            "Save sample data": "open('data.csv', 'w').write('n\\n1\\n5\\n')\nprint('Saved 2 rows')",
+            "Read data.csv": "import pandas as pd\nprint('Mean:', pd.read_csv('data.csv')['n'].mean())",
+            TOLD: "The mean is 3.0.",
+        },
+        ("2. Read data.csv and print the mean. (1 attempts)", "Mean: 3.0", "ended because: answered"),
+    ),
+    "multilingual": (
+        {
+            "4": "print((4 + 8 + 15) / 3)",
+            "Answer in English": "It is 9.0.",
+            "Answer in Spanish": "Es 9.0.",
+            "Answer in German": "Es sind 9.0.",
+            "Answer in Japanese": "9.0です。",
+        },
+        ("[en]", "[es]", "  Es 9.0.", "[de]", "  Es sind 9.0.", "[ja]", "  9.0です。"),
+    ),
+    "own_chain": ({"6 times 7": "product = 6 * 7\nprint(product)"}, ("42  (2 lines)",)),
+    "reflection": (
+        {
+            "alphabet": "<execute_python>print(first(['pear', 'fig', 'apple']))</execute_python>",
+            FAILED: "<execute_python>\nfirst = min\nprint(first(['pear', 'fig', 'apple']))\n</execute_python>",
+        },
+        ("attempt 1 (first)", "NameError", "attempt 2 (repair)", "apple (unverified; ended because: answered)"),
+    ),
+    "regression": ({"fit(xs, ys)": FIT}, ("verified: ", "y = 1.94 x + 0.15")),
+    "retrieval": (
+        {"circles": "def area(radius):\n    return 3.14159 * radius**2", TOLD: "There it is."},
+        ("verified ['circle.py']", "dates/days_between.py"),
+    ),
+    "safety_piece": (
+        {"squares": "print([n * n for n in range(1, 6)])", "tick": "while True:\n    print('tick')"},
+        ("ok: [1, 4, 9, 16, 25]", "refused: Refused: line 1: Use a loop that ends (no_loops_forever)"),
+    ),
+    "secure": (
+        {"primes": "print('Primes: 25')", "os.system": "import os\nos.system('ps aux')", TOLD: "There are 25."},
+        ("Approved: 1 lines", "ok, unverified: There are 25.", "refused, failed", "`os.system` starts or stops processes"),
+    ),
+    "simulation": (
+        {
+            "two dice": "import numpy as np\nprint((np.random.randint(1, 7, (100_000, 2)).sum(axis=1) == 7).mean())",
+            TOLD: "About a sixth.",
+        },
+        ("About a sixth.", "The same again: True"),
+    ),
+    "switch_sandbox": (
+        {"squares": "print(sum(n * n for n in range(1, 11)))"},
+        ("SandboxExecutor: 385 (kernel, by ", "MontyExecutor: 385 (interpreter, by "),
+    ),
+    "thinking": (
+        {"divided by 7": "print([n for n in range(1, 31) if n % 7 == 0])", TOLD: "They are 7, 14, 21 and 28."},
+        ("[generate]\nprint([n", "[execute]\nThe program ran to its end. [7, 14, 21, 28]", "[interpret]\nThey are 7"),
+    ),
+    "verified": (
+        {"initials(name)": "def initials(name):\n    return name[0]",
+         FAILED: "def initials(name):\n    return ''.join(word[0] for word in name.split()).upper()"},
+        ("verified by tests", "attempt 1 (first): ", "gave 'a', expected 'AL'", "attempt 2 (repair): "),
+    ),
+}  # fmt: skip
+
+
+class Priced(ScriptedModel):
+    """A model whose price is known."""
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": "openai", "ls_model_name": "gpt-5-mini"}
+
+
+def plays(replies: Replies) -> ScriptedModel:
+    def script(messages: list[BaseMessage]) -> str:
+        said = "\n".join(message.text for message in messages)
+        reply = replies[max(replies, key=said.rfind)]
+        return reply if isinstance(reply, str) else reply(messages[-1].text)
+
+    return Priced(script=script)
+
+
+def main_of(name: str) -> Callable[..., None]:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES[name])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    main: Callable[..., None] = module.main
+    return main
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_each_example_is_run_by_a_test() -> None:
+    assert sorted([*PLAYS, *ALONE, "own_server"]) == sorted(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_it_shows_what_it_promises(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    replies, promised = PLAYS[name]
+    main_of(name)(plays(replies))
+    shown = capsys.readouterr().out
+    assert [part for part in promised if part not in shown] == [], shown
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_it_shows_what_it_promises_without_a_model(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main_of(name)()
+    shown = capsys.readouterr().out
+    assert [part for part in ALONE[name] if part not in shown] == [], shown
+
+
+def test_own_server_asks_the_server_that_it_is_told(openai_server: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+    main_of("own_server")("llama3.2", openai_server.base_url)
+    assert SUM_ANSWER in capsys.readouterr().out
+    assert {request["model"] for request in openai_server.requests} == {"llama3.2"}
+
+
+@pytest.mark.local_model
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["first_question", "retrieval"])
+def test_it_runs_with_the_embedded_model(name: str) -> None:
+    done = subprocess.run([sys.executable, EXAMPLES[name]], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout != "") == (0, True), done.stderr
