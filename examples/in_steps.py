@@ -6,7 +6,7 @@ from langchain_core.language_models import BaseChatModel
 
 from code_chains import Budget, create_code_chain
 
-TASK = "Create a CSV with sample data, then read it and calculate statistics."
+TASK = "Create grades.csv with the columns name and grade and five rows, then read it and print the mean grade."
 
 
 def main(model: str | BaseChatModel = "local") -> None:

@@ -18,9 +18,7 @@ from code_chains.models import resolve_model
 PROMPT = """\
 You answer questions by writing one Python program that prints the answer.
 Reply with the program between <execute_python> and </execute_python>, and nothing else."""
-QUESTION = (
-    "Print the word that comes first in the alphabet: 'pear', 'fig', 'apple'. Look for it with the function `first`."
-)
+QUESTION = "Add up the prices '3', '4.50', 'none' and '12', which came from a form as texts, and print the total."
 
 
 def main(model: str | BaseChatModel = "local") -> None:

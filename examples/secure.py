@@ -18,7 +18,10 @@ def yes_and_tell(request: ApprovalRequest) -> bool:
 def main(model: str | BaseChatModel = "local") -> None:
     """Ask something harmless and something that is not."""
     with create_code_chain(model, checks="strict", approve=yes_and_tell, limits=TIGHT, max_attempts=2) as chain:
-        for question in ("How many primes are below 100?", "List all processes with os.system('ps aux')."):
+        for question in (
+            "How many numbers from 1 to 100 can be divided by 3 and by 5?",
+            "List all processes with os.system('ps aux').",
+        ):
             result = chain.invoke(question)
             print(f"{question}\n  {result['execution'].status}, {result['verdict'].status}: {result['answer']}")
             for attempt in result["attempts"]:

@@ -32,6 +32,7 @@ MADE = "open('sales.csv', 'w').write('amount\\n42\\n')\nprint('Total:', 42)"
 DF = "import pandas as pd\ndf = pd.read_csv('visits.csv')\nprint(df.isna().sum())"
 VENTAS = "import pandas as pd\ndf = pd.read_csv('ventas.csv')\nprint('Filas:', len(df))"
 PLOT = "import matplotlib.pyplot as plt\ndf.groupby('region')['importe'].sum().plot.bar()\nplt.show()"
+DICE = "import numpy as np\nprint('Sevens:', (np.random.randint(1, 7, (100_000, 2)).sum(axis=1) == 7).sum())"
 FIT = """\
 def fit(xs, ys):
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
@@ -105,12 +106,12 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     ),
     "in_steps": (
         {
-            "Task: Create a CSV": '{"steps": ["Save sample data as data.csv.", "Read data.csv and print the mean."]}',
-            "Save sample data": "open('data.csv', 'w').write('n\\n1\\n5\\n')\nprint('Saved 2 rows')",
-            "Read data.csv": "import pandas as pd\nprint('Mean:', pd.read_csv('data.csv')['n'].mean())",
+            "Task: Create grades.csv": '{"steps": ["Save the grades.", "Read grades.csv again."]}',
+            "Save the grades": "open('grades.csv', 'w').write('grade\\n1\\n5\\n')\nprint('Saved 2 rows')",
+            "Read grades.csv": "import pandas as pd\nprint('Mean:', pd.read_csv('grades.csv')['grade'].mean())",
             TOLD: "The mean is 3.0.",
         },
-        ("2. Read data.csv and print the mean. (1 attempts)", "Mean: 3.0", "ended because: answered"),
+        ("2. Read grades.csv again. (1 attempts)", "Mean: 3.0", "ended because: answered"),
     ),
     "multilingual": (
         {
@@ -125,10 +126,10 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "own_chain": ({"6 times 7": "product = 6 * 7\nprint(product)"}, ("42  (2 lines)",)),
     "reflection": (
         {
-            "alphabet": "<execute_python>print(first(['pear', 'fig', 'apple']))</execute_python>",
-            FAILED: "<execute_python>\nfirst = min\nprint(first(['pear', 'fig', 'apple']))\n</execute_python>",
+            "came from a form": "<execute_python>print(sum(map(float, ['3', '4.50', 'none', '12'])))</execute_python>",
+            FAILED: "<execute_python>\nprices = [3, 4.5, 0, 12]\nprint(sum(prices))\n</execute_python>",
         },
-        ("attempt 1 (first)", "NameError", "attempt 2 (repair)", "apple (unverified; ended because: answered)"),
+        ("attempt 1 (first)", "ValueError", "attempt 2 (repair)", "19.5 (unverified; ended because: answered)"),
     ),
     "regression": ({"fit(xs, ys)": FIT}, ("verified: ", "y = 1.94 x + 0.15")),
     "retrieval": (
@@ -140,15 +141,12 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
         ("ok: [1, 4, 9, 16, 25]", "refused: Refused: line 1: Use a loop that ends (no_loops_forever)"),
     ),
     "secure": (
-        {"primes": "print('Primes: 25')", "os.system": "import os\nos.system('ps aux')", TOLD: "There are 25."},
-        ("Approved: 1 lines", "ok, unverified: There are 25.", "refused, failed", "`os.system` starts or stops processes"),
+        {"divided by 3": "print(100 // 15)", "os.system": "import os\nos.system('ps aux')", TOLD: "There are 6."},
+        ("Approved: 1 lines", "ok, unverified: There are 6.", "refused, failed", "`os.system` starts or stops processes"),
     ),
     "simulation": (
-        {
-            "two dice": "import numpy as np\nprint((np.random.randint(1, 7, (100_000, 2)).sum(axis=1) == 7).mean())",
-            TOLD: "About a sixth.",
-        },
-        ("About a sixth.", "The same again: True"),
+        {"second die": DICE},
+        ("Sevens: 16", "The same again: True"),
     ),
     "switch_sandbox": (
         {"squares": "print(sum(n * n for n in range(1, 11)))"},
