@@ -1,4 +1,4 @@
-"""A small agent whose work is evaluated: sorted random numbers with their average, and a file that is missing at first."""
+"""An agent whose work is evaluated: random numbers that are sorted, and a file that is missing, made, and then there."""
 
 import argparse
 
@@ -6,24 +6,24 @@ from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
 
+TOTAL = "Print the total of the column amount of sales.csv."
 TASKS = (
     "Make 10 random integers from 1 to 100, print them sorted, and print their average.",
-    "Print the total of the column amount of sales.csv. If there is no such file, write one with three rows first.",
+    TOTAL,
+    "Write a file sales.csv with the columns region and amount and three rows of sample data, and print its text.",
+    TOTAL,
 )
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Do both tasks; the model judges its own outcomes, and a no goes back to it."""
-    with create_code_chain(model, judge=True) as agent:
+    """Do the tasks in one conversation, so that files stay; the model judges each outcome, and a no goes back to it."""
+    with create_code_chain(model, judge=True, max_attempts=2) as agent:
         for task in TASKS:
-            result = agent.invoke(task)
+            result = agent.invoke({"query": task, "session_id": "agent"})
             print(f"{task}\n{result['output']}")
             for attempt in result["attempts"]:
-                print(
-                    f"  attempt {attempt.number}: {attempt.summary} {attempt.verdict.status}: {attempt.verdict.reason}"
-                )
-            files = [artifact.name for artifact in result["execution"].artifacts]
-            print(f"  {result['verdict'].status}, files made: {files}\n")
+                print(f"  attempt {attempt.number}: {attempt.verdict.status}: {attempt.verdict.reason}")
+            print(f"  {result['answer']}\n")
 
 
 if __name__ == "__main__":

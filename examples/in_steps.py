@@ -10,14 +10,14 @@ TASK = "Create grades.csv with the columns name and grade and five rows, then re
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Plan, do each step, tell what came of it."""
-    with create_code_chain(model, plan="auto", budget=Budget(model_calls=8)) as chain:
+    """Plan, do each step, show what came of it."""
+    with create_code_chain(model, plan="auto", budget=Budget(model_calls=8), interpret=False) as chain:
         result = chain.invoke({"query": TASK})
 
     for number, step in enumerate(result["steps"], 1):
         tries = [attempt for attempt in result["attempts"] if attempt.step in (number, None)]
         print(f"{number}. {step} ({len(tries)} attempts)")
-    print(result["code"], result["output"], result["answer"], sep="\n\n")
+    print(result["code"], result["output"], sep="\n")
     calls = result["usage"].model_calls
     print(f"{result['verdict'].status}; {calls} model calls; ended because: {result['stop_reason']}")
 

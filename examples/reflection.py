@@ -16,9 +16,9 @@ from code_chains import (
 from code_chains.models import resolve_model
 
 PROMPT = """\
-You answer questions by writing one Python program that prints the answer.
+You answer questions by writing one Python program.
 Reply with the program between <execute_python> and </execute_python>, and nothing else."""
-QUESTION = "Add up the prices '3', '4.50', 'none' and '12', which came from a form as texts, and print the total."
+QUESTION = {"query": "Write a function mean(numbers).", "examples": [([1, 2, 6], 3), ([4], 4), ([], 0)]}
 
 
 def main(model: str | BaseChatModel = "local") -> None:
@@ -33,11 +33,11 @@ def main(model: str | BaseChatModel = "local") -> None:
             ],
             input_variables=["query"],
         )
-        result = RepairChain(attempt=attempt, max_attempts=3).invoke({"query": QUESTION})
+        result = RepairChain(attempt=attempt, max_attempts=3).invoke(QUESTION)
 
     for one in result["attempts"]:
-        print(f"--- attempt {one.number} ({one.tack})\n{one.code}-> {one.summary}")
-    print(f"{result['output']} ({result['verdict'].status}; ended because: {result['stop_reason']})")
+        print(f"--- attempt {one.number} ({one.tack})\n{one.code}-> {one.verdict.reason}")
+    print(f"{result['verdict'].status}; ended because: {result['stop_reason']}")
 
 
 if __name__ == "__main__":

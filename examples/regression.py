@@ -7,7 +7,7 @@ from langchain_core.language_models import BaseChatModel
 from code_chains import SandboxExecutor, create_code_chain
 
 QUESTION = {
-    "query": "Write a function fit(xs, ys) that returns slope and intercept of a line by numpy.polyfit.",
+    "query": "Write a function fit(xs, ys) that returns slope and intercept of a line by numpy.polyfit of degree 1.",
     "tests": "assert abs(fit([0, 1, 2], [1, 3, 5])[0] - 2) < 1e-6\nassert abs(fit([0, 1, 2], [4, 2, 3])[1] - 3.5) < 1e-6",
 }
 USE = "slope, intercept = fit([1, 2, 3, 4], [2.1, 3.9, 6.2, 7.8])\nprint(f'y = {slope:.2f} x + {intercept:.2f}')"

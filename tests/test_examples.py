@@ -27,8 +27,7 @@ Replies = Mapping[str, str | Callable[[str], str]]
 """`{cue: reply}`: a model replies to the cue that was said last; a reply may be a function of the last message."""
 SUM: Replies = {"from 1 to 5": SUM_CODE, TOLD: SUM_ANSWER}
 UNSORTED = "import random\nnumbers = random.sample(range(1, 100), 10)\nprint(numbers, 'Average:', sum(numbers) / 10)"
-SORTED = UNSORTED.replace("print(numbers,", "print(sorted(numbers),")
-MADE = "open('sales.csv', 'w').write('amount\\n42\\n')\nprint('Total:', 42)"
+MEAN = "def mean(numbers):\n    return sum(numbers) / len(numbers)"
 DF = "import pandas as pd\ndf = pd.read_csv('visits.csv')\nprint(df.isna().sum())"
 VENTAS = "import pandas as pd\ndf = pd.read_csv('ventas.csv')\nprint('Filas:', len(df))"
 PLOT = "import matplotlib.pyplot as plt\ndf.groupby('region')['importe'].sum().plot.bar()\nplt.show()"
@@ -43,16 +42,13 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "agent_evaluation": (
         {
             "Make 10 random integers": UNSORTED,
-            "sales.csv": "print(open('sales.csv').read())",
-            FAILED: lambda why: SORTED if "not sorted" in why else MADE,
+            "total of the column": "import pandas as pd\nprint('Total:', pd.read_csv('sales.csv')['amount'].sum())",
+            "Write a file": "open('sales.csv', 'w').write('amount\\n42\\n')\nprint(open('sales.csv').read())",
+            FAILED: UNSORTED.replace("print(numbers,", "print(sorted(numbers),"),
             JUDGED: lambda case: "NO: It is not sorted." if UNSORTED in case else "YES: It does what is asked.",
+            TOLD: "Done.",
         },
-        (
-            "attempt 1: The program ran to its end. failed: It is not sorted.",
-            "plausible, files made: []",
-            "attempt 1: FileNotFoundError",
-            "plausible, files made: ['sales.csv']",
-        ),
+        ("attempt 1: failed: It is not sorted.", "attempt 2: plausible", "failed: FileNotFoundError", "Total: 42"),
     ),
     "cached": (SUM, ("The sum is 15. (asked) 2 model calls", "The sum is 15. (kept) 0 model calls")),
     "conversation": (
@@ -109,7 +105,6 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
             "Task: Create grades.csv": '{"steps": ["Save the grades.", "Read grades.csv again."]}',
             "Save the grades": "open('grades.csv', 'w').write('grade\\n1\\n5\\n')\nprint('Saved 2 rows')",
             "Read grades.csv": "import pandas as pd\nprint('Mean:', pd.read_csv('grades.csv')['grade'].mean())",
-            TOLD: "The mean is 3.0.",
         },
         ("2. Read grades.csv again. (1 attempts)", "Mean: 3.0", "ended because: answered"),
     ),
@@ -126,10 +121,10 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "own_chain": ({"6 times 7": "product = 6 * 7\nprint(product)"}, ("42  (2 lines)",)),
     "reflection": (
         {
-            "came from a form": "<execute_python>print(sum(map(float, ['3', '4.50', 'none', '12'])))</execute_python>",
-            FAILED: "<execute_python>\nprices = [3, 4.5, 0, 12]\nprint(sum(prices))\n</execute_python>",
+            "mean(numbers)": f"<execute_python>\n{MEAN}\n</execute_python>",
+            FAILED: f"<execute_python>\n{MEAN} if numbers else 0\n</execute_python>",
         },
-        ("attempt 1 (first)", "ValueError", "attempt 2 (repair)", "19.5 (unverified; ended because: answered)"),
+        ("attempt 1 (first)", "ZeroDivisionError", "attempt 2 (repair)", "verified; ended because: answered"),
     ),
     "regression": ({"fit(xs, ys)": FIT}, ("verified: ", "y = 1.94 x + 0.15")),
     "retrieval": (
