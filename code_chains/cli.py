@@ -70,67 +70,61 @@ def guarded(command: _Command) -> _Command:
 # -- ask -----------------------------------------------------------------------------------------------------------------
 
 
-_SHARED = {
-    "model": click.option(
+_ASSEMBLED = (
+    click.option(
         "-m", "--model", help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI with a key, else local]"
     ),
-    "base_url": click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
-    "files": click.option(
-        "-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."
-    ),
-    "show": click.option(
-        "--show", default="code,output,sources", show_default=True, help=f"Shown besides: {', '.join(SHOWN)}."
-    ),
-    "executor": click.option(
-        "--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."
-    ),
-    "checks": click.option(
+    click.option("--base-url", help="Address of an OpenAI-compatible server that has the model."),
+    click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (protects nothing)."),
+    click.option(
         "--checks", default="standard", show_default=True, help="What reads it first: standard, strict, none."
     ),
-    "approve": click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
-    "max_attempts": click.option(
-        "--max-attempts", default=3, show_default=True, help="How often a program is asked for at most."
-    ),
-    "samples": click.option(
-        "--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."
-    ),
-    "judge": click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
-    "plan": click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
-    "snippets": click.option(
+    click.option("--max-attempts", default=3, show_default=True, help="How often a program is asked for at most."),
+    click.option("--samples", default=1, show_default=True, help="Programs to ask for at once; the majority wins."),
+    click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    click.option(
         "--snippets",
         is_flag=False,
         flag_value=CURATED,
         metavar="[FOLDER]",
         help="Show the model examples: of a folder, or alone those that come with the package.",
     ),
-    "language": click.option(
+    click.option(
         "--language", default="auto", show_default=True, help="Of the answer: auto is the question's; or e.g. es."
     ),
-    "budget": click.option(
-        "--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."
+    click.option("--budget", multiple=True, metavar="LIMIT=N", help="E.g. usd=0.05, tokens=9000, seconds=60."),
+    click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
+    click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
+)
+_AT_THE_TERMINAL = (
+    click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
+    click.option(
+        "--show", default="code,output,sources", show_default=True, help=f"Shown besides: {', '.join(SHOWN)}."
     ),
-    "seconds": click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
-    "memory": click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
-}
+    click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
+)
 
 
-def answering(*without: str) -> Callable[[_Command], _Command]:
-    """Give a command the options of whatever answers questions, but for some; `_assembled` takes most of them."""
+def assembling(command: _Command) -> _Command:
+    """Give a command the options of a chain, which `_assembled` takes."""
+    for option in reversed(_ASSEMBLED):
+        command = option(command)
+    return command
 
-    def given(command: _Command) -> _Command:
-        for name, option in reversed(_SHARED.items()):
-            if name not in without:
-                command = option(command)
-        return command
 
-    return given
+def answering(command: _Command) -> _Command:
+    """Give a command the options of whatever answers questions at the terminal."""
+    for option in reversed(_AT_THE_TERMINAL):
+        command = option(command)
+    return assembling(command)
 
 
 def _assembled(
-    progress: Progress,
+    progress: Progress | None = None,
     *,
     model: str | Runnable[Any, Any] | None,
-    approve: bool,
+    approve: bool = False,
     budget: tuple[str, ...],
     seconds: float,
     memory: str,
@@ -143,9 +137,10 @@ def _assembled(
     from code_chains.factory import create_code_chain
     from code_chains.models import default_model
 
+    assert progress or not approve
     return create_code_chain(
         model or default_model(),
-        approve=progress.approve if approve else None,
+        approve=progress.approve if progress and approve else None,
         budget=_budget(budget),
         limits=Limits(seconds=seconds, memory=memory),
         memory=remembering,
@@ -161,7 +156,7 @@ def _assembled(
     "--tests", type=click.Path(exists=True, dir_okay=False), help="A file of assertions the program must pass."
 )
 @click.option("--cache", is_flag=True, help="Keep good answers; the same question costs nothing the next time.")
-@answering()
+@answering
 @guarded
 def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, **options: Any) -> None:
     """Ask a QUESTION and get an answer that code has worked out.
@@ -223,7 +218,7 @@ def _by_name(files: tuple[str, ...]) -> dict[str, str]:
 
 @cli.command()
 @click.option("--session", metavar="NAME", help="Keep the conversation under this name, and go on where it was.")
-@answering()
+@answering
 @guarded
 def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any) -> None:
     """Ask one question after another; programs go on with what those before them have left.
@@ -245,11 +240,36 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
         Chat(chain, progress, name=name, files=given).run()
 
 
+# -- serve ---------------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; elsewhere a token is needed.")
+@click.option("--port", default=8080, show_default=True, help="The port; 0 for any that is free.")
+@click.option("--no-open", is_flag=True, help="Do not show the page in a browser.")
+@click.option("--concurrency", default=2, show_default=True, help="How many questions are worked on at a time.")
+@assembling
+@guarded
+def serve(host: str, port: int, no_open: bool, concurrency: int, **options: Any) -> None:
+    """Open a page to learn with: ask, watch the program come, change it and run it again.
+
+    A budget is for all questions together.
+
+    Example: code-chains serve --model openai:gpt-5-mini
+    """
+    if concurrency < 1:
+        raise click.BadParameter("at least 1", param_hint="--concurrency")
+    from code_chains.page import serve as serve_page
+
+    with _assembled(**options) as chain:
+        serve_page(chain, host=host, port=port, concurrency=concurrency, open_browser=not no_open)
+
+
 # -- for other programs --------------------------------------------------------------------------------------------------
 
 
 @cli.command()
-@answering("files", "show", "approve")
+@assembling
 @guarded
 def mcp(model: str | None, **options: Any) -> None:
     """Serve the Model Context Protocol on standard input and output.
@@ -263,7 +283,6 @@ def mcp(model: str | None, **options: Any) -> None:
 
     from code_chains.mcp_server import serve
     from code_chains.models import default_model
-    from code_chains.progress import Progress
 
     chosen = model or default_model()
     answers = bool(model) or chosen != "local"
@@ -271,7 +290,7 @@ def mcp(model: str | None, **options: Any) -> None:
         f"run_python, answer_with_code with {chosen}" if answers else "run_python (and answer_with_code with --model)"
     )
     asked = chosen if answers else RunnableLambda(str)
-    with _assembled(Progress(), model=asked, approve=False, **options) as chain:
+    with _assembled(model=asked, **options) as chain:
         click.echo(f"Serving on standard input and output: {tools}", err=True)
         serve(chain, answers=answers)
 

@@ -162,8 +162,8 @@ class CodeChain(Sequence, Closing):
     ) -> dict[str, Any]:
         """Run a program of one's own, as a turn of a conversation if it is named, without asking a model.
 
-        It is checked and run as a model's program is, but neither mended, repaired nor approved; one that ran is believed.
-        If it ran, the next question builds on what it did.
+        It is checked and run as a model's program is, but neither mended, repaired nor approved. If it runs to its end, the
+        next question builds on what it did.
 
         Args:
             code: The program.

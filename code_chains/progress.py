@@ -24,7 +24,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError
 from code_chains.state import Usage
 
-__all__ = ["Progress", "follow", "harmless", "spent", "working"]
+__all__ = ["DOING", "Progress", "explained", "follow", "harmless", "note", "spent", "working"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 DOING = {
@@ -85,9 +85,9 @@ class Progress(BaseCallbackHandler):
         """A stage has ended."""
         name, began = self._running.pop(run_id, ("", 0.0))
         if name and not self._answering:
-            note = _note(name, outputs)
+            said = note(name, outputs)
             self.console.print(
-                f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(harmless(note), "yellow")
+                f"[dim]{DOING[name]:<28}{time.monotonic() - began:6.1f} s  [/dim]", Text(harmless(said), "yellow")
             )
 
     def approve(self, request: ApprovalRequest) -> bool:
@@ -176,9 +176,16 @@ def follow(
     except (CodeChainsError, BrokenPipeError, click.Abort):
         raise
     except Exception as error:
-        kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
-        raise CodeChainsError(f"{kind}: {' '.join(str(error).split())[:500]}. See `code-chains doctor`.") from error
+        raise CodeChainsError(explained(error)) from error
     return dict(result)
+
+
+def explained(error: Exception) -> str:
+    """What went wrong, in a line that says what to do."""
+    if isinstance(error, CodeChainsError):
+        return str(error)
+    kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
+    return f"{kind}: {' '.join(str(error).split())[:500]}. See `code-chains doctor`."
 
 
 def spent(usage: Usage) -> str:
@@ -203,7 +210,7 @@ def harmless(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _note(name: str, outputs: Any) -> str:
+def note(name: str, outputs: Any) -> str:
     """What is worth saying about a stage that did not go well."""
     outputs = outputs if isinstance(outputs, Mapping) else {}
     if name == "validate" and outputs.get("problems"):

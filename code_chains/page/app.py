@@ -1,0 +1,342 @@
+"""The page itself and the server of it: what is where, and what is done when something is pressed."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from nicegui import events, ui
+
+from code_chains.code_chain import CodeChain
+from code_chains.errors import CodeChainsError, ConfigurationError, InputError
+from code_chains.export import safe_name
+from code_chains.page.guard import TOKEN, Guard, is_loopback
+from code_chains.page.view import TurnView, announced, text
+from code_chains.page.visits import Visit, Visits
+
+__all__ = ["Page", "create_app", "serve"]
+
+EXAMPLES = (
+    ("First steps", "What is the sum of the numbers from 1 to 100, and how many of them are prime?"),
+    ("A picture", "Plot sine and cosine from 0 to 2π in one chart, with a legend."),
+    ("Data", "Make a table of ten invented sales with region and amount, and show the total for each region."),
+)
+_LARGEST_FILE = 20 << 20
+_THEMES = {
+    None: ("contrast", "Theme: as the system"),
+    False: ("light_mode", "Theme: light"),
+    True: ("dark_mode", "Theme: dark"),
+}
+_KEYS = """(event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    emit(event.target.value);
+}"""
+_STYLE = Path(__file__).with_name("page.css")
+_PAPER = b"""<!doctype html><meta charset="utf-8"><style>
+body { margin: 12px; font: 14px system-ui, sans-serif; color: #1c1917; background: #fff }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
+th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid #e7e5e4; text-align: right }
+thead th { border-bottom: 1px solid #a8a29e; font-weight: 600 }
+</style>"""
+_SHUT = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+
+
+class Page:
+    """One open page of a visitor, kept up to date.
+
+    Args:
+        visits: The visitors.
+        visitor: Whose page it is.
+    """
+
+    def __init__(self, visits: Visits, visitor: str) -> None:
+        self._visits, self._visitor = visits, visitor
+        self._views: list[TurnView] = []
+        self._version: tuple[int, int] | None = None
+        ui.add_css(_STYLE)
+        self._dark = ui.dark_mode(self.visit.dark)
+        self._status = text("", "div", "unseen").props("role=status aria-live=polite")
+        with ui.element("div").classes("page"):
+            self._head()
+            with ui.element("main"):
+                self._welcome()
+                self._turns = ui.element("div").classes("turns")
+            self._composer()
+        self._refresh()
+        ui.timer(0.1, self._refresh)
+
+    @property
+    def visit(self) -> Visit:
+        """What is shown."""
+        return self._visits.of(self._visitor)
+
+    # -- its parts -----------------------------------------------------------------------------------------------------
+
+    def _head(self) -> None:
+        with ui.element("header"):
+            text("code_chains", "h1")
+            with ui.element("nav").props('aria-label="Conversation"'):
+                self._undo = _button("Undo", "undo", self._guarded(lambda: self.visit.undo()))
+                self._keep = _button("Notebook", "download", self._guarded(self._download))
+                self._anew = _button("Start anew", "restart_alt", self._ask_whether_to_begin_anew)
+                self._theme = ui.button(on_click=self._switch).props("flat dense").classes("quiet")
+        self._show_theme()
+
+    def _welcome(self) -> None:
+        with ui.element("section").classes("welcome") as self._empty:
+            text("Ask a question. See the program that answers it.", "h2")
+            text("Every program runs in a sandbox. Change it and run it again, or ask what comes next.", "p")
+            with ui.element("ol").classes("examples"):
+                for number, (title, question) in enumerate(EXAMPLES, 1):
+                    with ui.element("li"), ui.element("button").props("type=button") as button:
+                        text(f"{number}. {title}", "span", "kicker")
+                        text(question, "span")
+                    button.on("click", partial(self._ask, question), args=[])
+
+    def _composer(self) -> None:
+        with ui.element("footer"), ui.element("div").classes("composer"):
+            self._files = ui.element("ul").classes("files").props('aria-label="Files"')
+            with ui.element("div").classes("line"):
+                upload = ui.upload(
+                    multiple=True,
+                    auto_upload=True,
+                    max_file_size=_LARGEST_FILE,
+                    on_upload=self._take,
+                    on_rejected=lambda: ui.notify("A file may have at most 20 MB.", type="negative"),
+                ).classes("unseen")
+                upload.props("aria-hidden=true tabindex=-1")
+                attach = ui.button(icon="attach_file").props('flat dense aria-label="Add a file"').classes("quiet")
+                attach.on("click", js_handler=f"() => getElement({upload.id}).$refs.qRef.pickFiles()")
+                attach.tooltip("Add a CSV or another file")
+                self._question = (
+                    ui.textarea(placeholder="Ask something …")
+                    .props('borderless autogrow aria-label="Your question" autofocus')
+                    .on("keydown", lambda event: self._ask(event.args), js_handler=_KEYS)
+                )
+                self._go = ui.button("Ask", on_click=lambda: self._ask(self._question.value)).props(
+                    "unelevated no-caps"
+                )
+                self._go.classes("main")
+                self._halt = ui.button("Stop", on_click=self._guarded(self._stop)).props("outline no-caps")
+                self._halt.classes("main")
+        self._upload = upload
+
+    # -- what is done --------------------------------------------------------------------------------------------------
+
+    def _guarded(self, action: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            try:
+                await action()
+            except CodeChainsError as error:
+                _complain(error)
+
+        return act
+
+    def _ask(self, question: str) -> None:
+        try:
+            self.visit.ask(question)
+        except CodeChainsError as error:
+            _complain(error)
+            return
+        self._question.set_value("")
+        self._refresh()
+
+    def _run(self, code: str, query: str) -> bool:
+        """Run a program that was changed; whether it has begun."""
+        try:
+            self.visit.run(code, query)
+        except CodeChainsError as error:
+            _complain(error)
+            return False
+        self._refresh()
+        return True
+
+    async def _stop(self) -> None:
+        await self.visit.stop()
+        self._status.set_content("Stopped. The conversation is as it was before.")
+
+    async def _download(self) -> None:
+        ui.download.content(self.visit.notebook(), "conversation.ipynb", "application/x-ipynb+json")
+
+    async def _ask_whether_to_begin_anew(self) -> None:
+        with ui.dialog() as dialog, ui.card().classes("asked"):
+            text("Forget this conversation and its files?", "p")
+            with ui.element("div").classes("choice"):
+                ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps").classes("quiet")
+                ui.button("Start anew", on_click=lambda: dialog.submit(True)).props("unelevated no-caps").classes(
+                    "main"
+                )
+        if await dialog:
+            await self._guarded(self.visit.begin_anew)()
+        dialog.delete()
+
+    async def _take(self, event: events.UploadEventArguments) -> None:
+        data = await event.file.read()
+        try:
+            if len(data) > _LARGEST_FILE:
+                raise InputError("A file may have at most 20 MB.")
+            name = self.visit.add_file(event.file.name, data)
+        except CodeChainsError as error:
+            _complain(error)
+        else:
+            self._status.set_content(f"{name} comes with the next question.")
+        self._upload.reset()
+
+    def _switch(self) -> None:
+        order = [None, False, True]
+        self.visit.dark = order[(order.index(self.visit.dark) + 1) % 3]
+        self._show_theme()
+
+    def _show_theme(self) -> None:
+        icon, label = _THEMES[self.visit.dark]
+        self._theme.props(f'icon={icon} aria-label="{label}" title="{label}"')
+        self._dark.set_value(self.visit.dark)
+
+    # -- keeping up ----------------------------------------------------------------------------------------------------
+
+    def _refresh(self) -> None:
+        """Show what has changed since the last time."""
+        visit = self.visit
+        if (id(visit), visit.version) == self._version:
+            return
+        self._version = (id(visit), visit.version)
+        self._show_turns(visit)
+        self._show_files(visit)
+        self._empty.set_visibility(not visit.entries)
+        for button, usable in ((self._undo, visit.entries), (self._keep, visit.entries), (self._anew, True)):
+            button.set_enabled(bool(usable) and not visit.busy)
+        self._go.set_visibility(not visit.busy)
+        self._halt.set_visibility(visit.busy)
+        self._status.set_content(announced(visit.entries))
+        if visit.draft:
+            self._question.set_value(visit.draft)
+            visit.draft = ""
+
+    def _show_turns(self, visit: Visit) -> None:
+        for view in [view for view in self._views if view.entry not in visit.entries]:
+            view.element.delete()
+            self._views.remove(view)
+        known = [view.entry for view in self._views]
+        for view in self._views:
+            view.refresh()
+        for entry in visit.entries:
+            if entry not in known:
+                with self._turns:
+                    view = TurnView(entry, visit.language, partial(self._run, query=entry.query))
+                self._views.append(view)
+                ui.run_javascript(f"getHtmlElement({view.element.id})?.scrollIntoView({{block: 'start'}})")
+
+    def _show_files(self, visit: Visit) -> None:
+        self._files.clear()
+        self._files.set_visibility(bool(visit.files))
+        with self._files:
+            for name in visit.files:
+                text(name, "li")
+
+
+def _button(label: str, icon: str, action: Callable[[], Any]) -> ui.button:
+    button = ui.button(label, icon=icon, on_click=action).props(f'flat dense no-caps aria-label="{label}"')
+    return button.classes("quiet")
+
+
+def _complain(error: CodeChainsError) -> None:
+    ui.notify(str(error), type="negative", position="top", close_button="Close", multi_line=True)
+
+
+# -- the server --------------------------------------------------------------------------------------------------------
+
+
+def create_app(visits: Visits) -> FastAPI:
+    """The application that shows the page; `Guard` belongs in front of it.
+
+    Args:
+        visits: The visitors, entered and left with the application.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with visits:
+            yield
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/made/{entry}/{number}")
+    def made(request: Request, entry: str, number: int) -> Response:
+        artifact = visits.of(request.state.visitor).artifact(entry, number)
+        if artifact is None:
+            return Response("There is no such thing.", 404, media_type="text/plain")
+        headers = {"content-security-policy": _SHUT, "cache-control": "private, max-age=3600"}
+        if artifact.media_type == "text/html":
+            return Response(_PAPER + artifact.data, media_type=artifact.media_type, headers=headers)
+        if not artifact.media_type.startswith("image/"):
+            headers["content-disposition"] = (
+                f'attachment; filename="{safe_name(artifact.name).encode("ascii", "replace").decode()}"'
+            )
+        return Response(artifact.data, media_type=artifact.media_type, headers=headers)
+
+    @ui.page("/", title="code_chains", language="en-US")
+    def page(request: Request) -> None:
+        Page(visits, request.state.visitor)
+
+    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
+    return app
+
+
+def serve(
+    chain: CodeChain,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    concurrency: int = 2,
+    open_browser: bool = True,
+) -> None:
+    """Serve the page until it is interrupted.
+
+    Args:
+        chain: What answers.
+        host: Where to listen; elsewhere than on a loopback address, a token is needed.
+        port: The port; 0 for any that is free.
+        concurrency: How many questions are worked on at a time.
+        open_browser: Whether to show it.
+
+    Raises:
+        ConfigurationError: It cannot be served there.
+    """
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    token = None if is_loopback(host) else secrets.token_urlsafe(24)
+    address = f"http://{_shown(host)}:{port}/" + (f"?{TOKEN}={token}" if token else "")
+    app = create_app(Visits(chain, concurrency=concurrency))
+    config = uvicorn.Config(
+        Guard(app, port=port, token=token), log_level="warning", server_header=False, timeout_graceful_shutdown=2
+    )
+    click.echo(f"The page is at {address} (Ctrl-C ends it)", err=True)
+    if open_browser:
+        webbrowser.open(address)
+    with listening:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        instead = f"another address, e.g. --port 0 for any port that is free ({error})"
+        raise ConfigurationError("host, port", (host, port), instead) from error
+
+
+def _shown(host: str) -> str:
+    """The name under which others find this machine, where it listens on all addresses."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not bound)
+    return f"[{name}]" if ":" in name else name

@@ -1,0 +1,247 @@
+"""How a turn looks. What a model or a program wrote is text, or shut in a frame in which nothing runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from typing import Any
+
+from nicegui import ui
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from code_chains.page.visits import Entry
+from code_chains.progress import DOING, harmless
+from code_chains.state import Artifact, ErrorReport
+
+__all__ = ["TurnView", "frame_height", "highlighted", "stages", "text"]
+
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
+_TITLES = {
+    "verified": "Verified",
+    "plausible": "Plausible",
+    "unverified": "Not verified",
+    "failed": "No answer",
+}
+_LONGEST_OUTPUT = 20_000
+
+
+def text(content: str, tag: str = "div", classes: str = "") -> ui.html:
+    """An element that holds plain text."""
+    return ui.html(escape(harmless(content)), sanitize=False, tag=tag).classes(classes)
+
+
+def highlighted(code: str, language: str = "python", line: int | None = None) -> str:
+    """A program as HTML, with its numbered lines; one of them may be marked."""
+    lexer = get_lexer_by_name("python" if language == "python" else language, stripnl=False)
+    body = str(highlight(harmless(code.strip("\n")), lexer, HtmlFormatter(nowrap=True))).rstrip("\n")
+    lines = [
+        f'<span class="line{" wrong" if number == line else ""}">{one}\n</span>'
+        for number, one in enumerate(body.split("\n"), 1)
+    ]
+    return f"<pre><code>{''.join(lines)}</code></pre>"
+
+
+def stages(entry: Entry) -> str:
+    """What was done for an entry so far and what is being done, as a list in HTML."""
+    if entry.ahead:
+        count = "One question comes" if entry.ahead == 1 else f"{entry.ahead} questions come"
+        return f'<ol class="stages"><li class="now">{count} first</li></ol>'
+    known = [name for name in DOING if name in entry.done or name == entry.stage]
+    attempt = entry.done.count("generate") + (entry.stage == "generate")
+    items = [
+        f'<li class="{"now" if name == entry.stage else "done"}">{DOING[name]}'
+        f"{f', attempt {attempt}' if name == 'generate' and attempt > 1 else ''}</li>"
+        for name in known
+    ]
+    return f'<ol class="stages">{"".join(items) or "<li class=now>Starting</li>"}</ol>'
+
+
+def frame_height(html: bytes) -> int:
+    """About how high a view is that is shown in a frame, which cannot be asked; at most so high that it scrolls."""
+    return min(420, 60 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
+
+
+class TurnView:
+    """Shows an entry, and what comes to it.
+
+    Args:
+        entry: The entry.
+        language: What its program is written in.
+        on_run: Is called with a program that was changed.
+    """
+
+    def __init__(self, entry: Entry, language: str, on_run: Callable[[str], Any]) -> None:
+        self.entry, self._language, self._on_run = entry, language, on_run
+        self._settled = False
+        with ui.element("article").classes("turn") as self.element:
+            text("Changed by you" if entry.by_hand else "Question", "p", "kicker")
+            text(entry.query, "h2", "question")
+            self._stages = ui.html(sanitize=False)
+            self._above = ui.element("div").classes("stack")
+            with ui.element("div").classes("work"):
+                with ui.element("section").classes("panel program").props('aria-label="Program"') as self._program:
+                    self._bar = ui.element("div").classes("bar")
+                    self._code = ui.html(sanitize=False).classes("code")
+                    self._editing = ui.element("div").classes("editing")
+                self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
+            self._answer = ui.markdown().classes("answer")
+            self._below = ui.element("div").classes("below")
+        for part in (self._program, self._outcome, self._editing, self._answer):
+            part.set_visibility(False)
+        with self._bar:
+            text("Program", "p", "kicker")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what has changed."""
+        if self._settled:
+            return
+        entry = self.entry
+        self._stages.set_content(stages(entry) if entry.running else "")
+        self._stages.set_visibility(entry.running)
+        self._show_code()
+        self._answer.set_visibility(bool(entry.answer))
+        self._answer.set_content(harmless(entry.answer))
+        if entry.execution is not None and not self._outcome.visible:
+            self._show_outcome()
+        if not entry.running:
+            self._settle()
+
+    def _show_code(self) -> None:
+        code = self.entry.written(self._language)
+        self._program.set_visibility(bool(code.strip()))
+        error = self.entry.execution.error if self.entry.execution else None
+        self._code.set_content(highlighted(code, self._language, error.line if error else None))
+
+    def _settle(self) -> None:
+        """Show what is known at the end."""
+        self._settled = True
+        entry = self.entry
+        with self._above:
+            for message in filter(None, (entry.error, entry.limit)):
+                text(message, "p", "trouble").props("role=alert")
+        if entry.told and entry.code.strip():
+            with self._bar:
+                ui.button("Edit", icon="edit", on_click=self._edit).props("flat dense no-caps").classes("quiet")
+        with self._below:
+            self._show_verdict()
+
+    # -- changing the program ------------------------------------------------------------------------------------------
+
+    async def _edit(self) -> None:
+        dark = await ui.run_javascript("document.body.classList.contains('body--dark')")
+        self._code.set_visibility(False)
+        self._bar.set_visibility(False)
+        self._editing.set_visibility(True)
+        with self._editing:
+            bar = ui.element("div").classes("bar")
+            editor = ui.codemirror(
+                self.entry.code.strip("\n"),
+                language="Python" if self._language == "python" else "SQL",
+                theme="githubDark" if dark else "githubLight",
+                line_wrapping=True,
+            ).props('aria-label="Program to change"')
+        editor.map_key("Mod-Enter", lambda: self._run(editor.value))
+        with bar:
+            text("Change it and run it", "p", "kicker")
+            ui.button("Cancel", on_click=self._put_away).props("flat dense no-caps").classes("quiet")
+            run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value))
+            run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
+        ui.run_javascript(f"setTimeout(() => getHtmlElement({editor.id})?.querySelector('.cm-content')?.focus(), 150)")
+
+    def _put_away(self) -> None:
+        self._editing.clear()
+        self._editing.set_visibility(False)
+        self._code.set_visibility(True)
+        self._bar.set_visibility(True)
+
+    def _run(self, code: str) -> None:
+        if self._on_run(code):
+            self._put_away()
+
+    # -- what came of it -----------------------------------------------------------------------------------------------
+
+    def _show_outcome(self) -> None:
+        entry, execution = self.entry, self.entry.execution
+        assert execution is not None
+        views = list(_shown(entry))
+        table = any(artifact.media_type == "text/html" for _, artifact in views)
+        printed = execution.stdout.rstrip() if table else execution.output
+        with self._outcome:
+            text("Outcome", "p", "kicker")
+            if printed.strip():
+                text(_cut(printed), "pre", "printed").props("tabindex=0")
+            for number, artifact in views:
+                self._show_artifact(f"/made/{entry.id}/{number}", artifact)
+            if execution.error is not None:
+                _show_error(execution.error)
+            if not printed.strip() and not views and execution.ok:
+                text("It ran and showed nothing.", "p", "hint")
+        self._outcome.set_visibility(True)
+
+    def _show_artifact(self, address: str, artifact: Artifact) -> None:
+        name = harmless(artifact.name)
+        if artifact.media_type in _IMAGES:
+            alt = f"Figure {name}, made for: {self.entry.query[:150]}"
+            ui.html(f'<img src="{address}" alt="{escape(alt)}">', sanitize=False, tag="figure")
+        elif artifact.media_type == "text/html":
+            height = frame_height(artifact.data)
+            ui.html(
+                f'<iframe sandbox src="{address}" title="{escape(name)}" style="height: {height}px"></iframe>',
+                sanitize=False,
+                tag="figure",
+            )
+        else:
+            ui.html(f'<a href="{address}" download>{escape(name)}</a>', sanitize=False, tag="p").classes("made")
+
+    def _show_verdict(self) -> None:
+        verdict, entry = self.entry.verdict, self.entry
+        if verdict is not None:
+            with ui.element("p").classes(f"verdict {verdict.status}"):
+                text(_TITLES[verdict.status], "strong")
+                text(verdict.reason, "span")
+        for note in dict.fromkeys(entry.notes) if verdict is not None and verdict.ok else ():
+            text(f"On the way: {note}", "p", "hint")
+        if entry.sources:
+            with ui.element("details").classes("hint"):
+                text(f"Examples that the model was shown ({len(entry.sources)})", "summary")
+                with ui.element("ul"):
+                    for source in entry.sources:
+                        text(f"{source.name}: {source.about}" if source.about else source.name, "li")
+
+
+def _show_error(error: ErrorReport) -> None:
+    with ui.element("div").classes("failure"):
+        text(f"Line {error.line}" if error.line else "Error", "strong")
+        text(str(error), "span")
+        if error.hint:
+            text(error.hint, "p", "hint")
+        if error.locals:
+            named = ", ".join(f"{name} = {value}" for name, value in list(error.locals.items())[:6])
+            text(f"At that moment: {named}", "p", "hint")
+
+
+def _shown(entry: Entry) -> Iterator[tuple[int, Artifact]]:
+    """What a program made, but for files that it was given back unchanged and views that its output already tells."""
+    for number, artifact in enumerate(entry.artifacts):
+        is_view = re.fullmatch(r"result\.(md|tex|txt|json)", artifact.name) and artifact.name not in entry.code
+        if not is_view:
+            yield number, artifact
+
+
+def _cut(printed: str) -> str:
+    rest = len(printed) - _LONGEST_OUTPUT
+    return printed if rest <= 0 else f"{printed[:_LONGEST_OUTPUT]}\n… and {rest:,} more characters"
+
+
+def announced(entries: Sequence[Entry]) -> str:
+    """What a screen reader says of the latest entry."""
+    if not entries:
+        return ""
+    entry = entries[-1]
+    if entry.running:
+        return f"Waiting, {entry.ahead} first" if entry.ahead else DOING.get(entry.stage, "Starting")
+    return entry.error or (entry.answer or f"Done: {entry.verdict.reason}" if entry.verdict else "Done")

@@ -1,0 +1,400 @@
+"""What visitors of the page do, without the page: each has a conversation, files and at most one question at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import nbformat
+
+from code_chains.code_chain import CodeChain
+from code_chains.errors import CodeChainsError, InputError
+from code_chains.export import safe_name, to_notebook
+from code_chains.extraction import extract_code, extract_fenced
+from code_chains.files import keep
+from code_chains.inputs import check_query
+from code_chains.progress import DOING, explained, note
+from code_chains.state import Artifact, Execution, Source, StopReason, Verdict
+
+__all__ = ["Entry", "Line", "Visit", "Visits"]
+
+_STOPPED_BY: Mapping[str, str] = {
+    "usd": "The budget is spent: its limit of dollars is reached.",
+    "tokens": "The budget is spent: its limit of tokens is reached.",
+    "model_calls": "The budget is spent: its limit of model calls is reached.",
+    "seconds": "The budget is spent: its limit of seconds is reached.",
+}
+_SWEEP = 60.0
+
+
+@dataclass(eq=False)
+class Entry:
+    """One turn as it is shown, from its question on.
+
+    Attributes:
+        query: What was asked.
+        id: Names it in addresses.
+        by_hand: Whether the program is the visitor's own.
+        ahead: How many others come first; 0 when it is its turn.
+        stage: What is being done, by its name in `progress.DOING`; empty before and after.
+        done: What was done before that, in order.
+        notes: What did not go well on the way.
+        reply: What the model has written of a program so far.
+        code: The program that was kept.
+        execution: How its run ended.
+        output: What it showed.
+        verdict: Whether that is an answer.
+        sources: Examples that were shown to the model.
+        answer: The answer so far.
+        stop_reason: Why work on it ended.
+        error: Why there is no outcome at all; the conversation is as it was before.
+        running: Whether it is being worked on.
+    """
+
+    query: str
+    by_hand: bool = False
+    ahead: int = 0
+    stage: str = ""
+    done: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    reply: str = ""
+    code: str = ""
+    execution: Execution | None = None
+    output: str = ""
+    verdict: Verdict | None = None
+    sources: tuple[Source, ...] = ()
+    answer: str = ""
+    stop_reason: StopReason | None = None
+    error: str = ""
+    running: bool = True
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _writing: str = ""
+
+    @property
+    def told(self) -> bool:
+        """Whether it became a turn of the conversation."""
+        return not self.running and not self.error
+
+    @property
+    def limit(self) -> str:
+        """Which limit of the budget has ended it; empty for none."""
+        return _STOPPED_BY.get(self.stop_reason or "", "")
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """What its program made."""
+        return self.execution.artifacts if self.execution else ()
+
+    def written(self, language: str) -> str:
+        """The program, or as much of it as the model has written."""
+        if self.code or not self.reply:
+            return self.code
+        return extract_code(self.reply) if language == "python" else extract_fenced(self.reply, language)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Go on to what an event of `astream_events` tells."""
+        kind, name, data = event["event"], event["name"], event["data"]
+        if kind == "on_chain_start" and name in DOING:
+            self.stage = name
+        elif kind == "on_chain_end" and name in DOING:
+            self.done.append(name)
+            if said := note(name, data.get("output")):
+                self.notes.append(said)
+        elif kind == "on_chat_model_start" and self.stage == "generate":
+            self._writing, self.reply = event["run_id"], ""
+        elif kind == "on_chat_model_stream" and event["run_id"] == self._writing:
+            self.reply += str(data["chunk"].text)
+        elif kind == "on_chain_stream" and not event["parent_ids"]:
+            self.add(data["chunk"])
+
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        """Go on to what a chunk of the result adds."""
+        for key in ("code", "execution", "output", "verdict", "sources", "stop_reason"):
+            if key in chunk:
+                setattr(self, key, chunk[key])
+        self.answer += chunk.get("answer") or ""
+
+
+class Line:
+    """Lets so many through at a time; the others wait in the order in which they came.
+
+    Args:
+        most: How many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._tickets: list[object] = []
+        self._moved = asyncio.Condition()
+
+    @asynccontextmanager
+    async def place(self, tell: Callable[[int], None]) -> AsyncIterator[None]:
+        """Wait for one's turn, and have it.
+
+        Args:
+            tell: Is told how many come first, whenever that changes.
+        """
+        ticket = object()
+        self._tickets.append(ticket)
+
+        def is_next() -> bool:
+            ahead = max(0, self._tickets.index(ticket) - self._most + 1)
+            tell(ahead)
+            return ahead == 0
+
+        try:
+            async with self._moved:
+                await self._moved.wait_for(is_next)
+            yield
+        finally:
+            self._tickets.remove(ticket)
+            await asyncio.shield(self._move())
+
+    async def _move(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()
+
+
+class Visit:
+    """One visitor's conversation.
+
+    Args:
+        chain: What answers.
+        line: Where questions wait for their turn.
+        folder: Where uploaded files are kept.
+
+    Attributes:
+        entries: The turns, the first one first.
+        files: Uploaded files, by name.
+        draft: A question that was stopped, to be asked again or changed.
+        dark: Whether the page is dark; None follows the system.
+        version: Changes with everything that is shown.
+    """
+
+    def __init__(self, chain: CodeChain, line: Line, folder: Path) -> None:
+        self._chain, self._line, self._folder = chain, line, folder
+        self.session_id = f"page-{uuid.uuid4().hex}"
+        self.entries: list[Entry] = []
+        self.files: dict[str, Path] = {}
+        self.draft = ""
+        self.dark: bool | None = None
+        self.version = 0
+        self.seen = time.monotonic()
+        self._pending: dict[str, Path] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def language(self) -> str:
+        """What programs are written in."""
+        return self._chain.place.language if self._chain.place else "python"
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question or a program of the visitor's is being worked on."""
+        return self._task is not None and not self._task.done()
+
+    def ask(self, query: str) -> None:
+        """Begin to answer a question.
+
+        Raises:
+            InputError: The question cannot be used, or another one is being answered.
+        """
+        self._begin(Entry(check_query(query).strip()), self._answer)
+
+    def run(self, code: str, query: str) -> None:
+        """Begin to run a program of the visitor's own.
+
+        Raises:
+            InputError: There is no program, or a question is being answered.
+        """
+        if not code.strip():
+            raise InputError("There is no program to run.")
+        self._begin(Entry(query, by_hand=True, code=code), self._execute)
+
+    def _begin(self, entry: Entry, work: Callable[[Entry], Coroutine[Any, Any, None]]) -> None:
+        self._check_idle()
+        self.entries = [one for one in self.entries if one.told]
+        self.entries.append(entry)
+        self.draft = ""
+        self._task = asyncio.create_task(self._work(entry, work))
+        self._changed()
+
+    async def _work(self, entry: Entry, work: Callable[[Entry], Coroutine[Any, Any, None]]) -> None:
+        try:
+            async with self._line.place(partial(self._wait, entry)):
+                await work(entry)
+            if entry.verdict is not None and entry.verdict.ok:
+                self._pending = {}
+        except asyncio.CancelledError:
+            self.entries.remove(entry)
+            self.draft = entry.query
+            raise
+        except Exception as error:
+            entry.error = explained(error)
+        finally:
+            entry.running, entry.stage = False, ""
+            self._changed()
+
+    async def _answer(self, entry: Entry) -> None:
+        state = {"query": entry.query, "session_id": self.session_id, "files": dict(self._pending)}
+        events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
+        async with aclosing(cast("Any", events)):
+            async for event in events:
+                entry.take(event)
+                self._changed()
+
+    async def _execute(self, entry: Entry) -> None:
+        entry.stage = "execute"
+        entry.add(await self._chain.aexecute(entry.code, self.session_id, query=entry.query, files=self._pending))
+
+    def _wait(self, entry: Entry, ahead: int) -> None:
+        entry.ahead = ahead
+        self._changed()
+
+    async def stop(self) -> None:
+        """Stop what is being worked on; the conversation is as it was before, and the question is the draft."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def undo(self) -> None:
+        """Take back the last turn.
+
+        Raises:
+            InputError: There is none, or a question is being answered.
+        """
+        self._check_idle()
+        if self.entries and not self.entries[-1].told:
+            self.draft = self.entries.pop().query
+            self._changed()
+            return
+        turn = await asyncio.to_thread(self._chain.undo, self.session_id)
+        if turn is None:
+            raise InputError("There is nothing to take back.")
+        self._pending = {name: Path(path) for name, path in turn.files.items()} | self._pending
+        self.draft = "" if self.entries[-1].by_hand else turn.query
+        self.entries.pop()
+        self._changed()
+
+    async def begin_anew(self) -> None:
+        """Forget the conversation and its files."""
+        await self.stop()
+        await asyncio.to_thread(self._chain.forget, self.session_id)
+        for path in self.files.values():
+            path.unlink(missing_ok=True)
+        self.entries, self.files, self._pending, self.draft = [], {}, {}, ""
+        self._changed()
+
+    def add_file(self, name: str, data: bytes) -> str:
+        """Keep a file for the next question's program, and those after it; its name there.
+
+        Raises:
+            InputError: It cannot be called so.
+        """
+        name = safe_name(Path(name).name)
+        # A turn that is done over again needs the file as it was then.
+        path = self._folder / uuid.uuid4().hex / name
+        path.parent.mkdir(parents=True)
+        keep(path, data)
+        self.files[name] = self._pending[name] = path
+        self._changed()
+        return name
+
+    def artifact(self, entry: str, number: int) -> Artifact | None:
+        """Something that the program of an entry made; None if there is no such thing."""
+        made = [artifact for one in self.entries if one.id == entry for artifact in one.artifacts]
+        return made[number] if 0 <= number < len(made) else None
+
+    def notebook(self) -> bytes:
+        """The conversation as a notebook.
+
+        Raises:
+            InputError: There is nothing to keep yet.
+        """
+        turns = self._chain.turns(self.session_id)
+        if not turns:
+            raise InputError("There is nothing to keep yet. Ask something first.")
+        return str(nbformat.writes(to_notebook(turns))).encode()  # type: ignore[no-untyped-call]
+
+    def _check_idle(self) -> None:
+        if self.busy:
+            raise InputError("The conversation is busy with a question. Wait for its answer, or stop it.")
+
+    def _changed(self) -> None:
+        self.version += 1
+
+
+class Visits:
+    """The visitors, each with a conversation of their own. An asynchronous context manager; leaving it forgets them all.
+
+    Args:
+        chain: What answers all of them.
+        concurrency: How many questions are worked on at a time.
+        idle: Seconds after which a visitor who does nothing is forgotten.
+        most: How many visitors are remembered; for one more, the one who was away for longest is forgotten.
+    """
+
+    def __init__(self, chain: CodeChain, *, concurrency: int = 2, idle: float = 7200.0, most: int = 200) -> None:
+        self._chain, self._idle, self._most = chain, idle, most
+        self._line = Line(concurrency)
+        self._all: OrderedDict[str, Visit] = OrderedDict()
+        self._folder = tempfile.TemporaryDirectory(prefix="code-chains-page-")
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Visits:
+        self._sweeper = asyncio.create_task(self._sweep())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._sweeper.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._sweeper
+        for name in list(self._all):
+            self._forget(name)
+        await asyncio.gather(*self._leaving)
+        self._folder.cleanup()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def of(self, visitor: str) -> Visit:
+        """The visit of a visitor."""
+        if visitor not in self._all:
+            self._all[visitor] = Visit(self._chain, self._line, Path(self._folder.name, uuid.uuid4().hex))
+            while len(self._all) > self._most:
+                self._forget(next(iter(self._all)))
+        self._all.move_to_end(visitor)
+        visit = self._all[visitor]
+        visit.seen = time.monotonic()
+        return visit
+
+    def forget_idle(self) -> None:
+        """Forget who has done nothing for too long."""
+        before = time.monotonic() - self._idle
+        for name in [name for name, visit in self._all.items() if visit.seen < before and not visit.busy]:
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        leaving = asyncio.create_task(_leave(self._all.pop(name)))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(min(_SWEEP, self._idle / 2))
+            self.forget_idle()
+
+
+async def _leave(visit: Visit) -> None:
+    with suppress(CodeChainsError):
+        await visit.begin_anew()

@@ -1,0 +1,50 @@
+"""The page with a model that knows a few programs, as a process of its own: what `test_page.py` looks at."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+from langchain_core.messages import BaseMessage
+
+from code_chains import SandboxExecutor, create_code_chain
+from code_chains.errors import WeightsError
+from code_chains.executors import Limits
+from code_chains.page import serve
+from code_chains.testing import ScriptedModel, asks_for_code
+
+PROGRAMS = {
+    "six times seven": ("x = 6 * 7\nprint('Product:', x)", "Six times seven is **42**."),
+    "and one more": ("print(x + 1)", "That makes 43."),
+    "slow": ("import time\ntime.sleep(1.5)\nprint('slow', 1)", "It took its time."),
+    "endless": ("import time\nwhile True:\n    time.sleep(0.1)", "Never."),
+    "fails": ("n = 0\n1 / n", "Nothing."),
+    "total": (
+        "import csv\nrows = list(csv.DictReader(open('sales.csv')))\nprint('Total:', sum(int(r['amount']) for r in rows))",
+        "The total is 42.",
+    ),
+    "plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.gca()", "There it is."),
+    "evil": (
+        "class Evil:\n    def _repr_html_(self):\n"
+        "        return '<b>drawn</b><script>top.document.title = \"taken\"</script>'\nEvil()",
+        "<img src=x onerror=\"document.title = 'taken'\"> shown <script>document.title = 'taken'</script>",
+    ),
+    "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
+}
+
+
+def script(messages: list[BaseMessage]) -> str:
+    """What the question names."""
+    asked = str(messages[-1].text)
+    if "without weights" in asked:
+        raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
+    name = next((name for name in PROGRAMS if name in asked), None)
+    program, answer = PROGRAMS[name] if name else ("print(1)", "One.")
+    return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    box = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
+    with box, create_code_chain(ScriptedModel(script), executor=box, max_attempts=1) as chain:
+        serve(chain, host=sys.argv[1], port=0, open_browser=False)
