@@ -38,8 +38,8 @@ def script(messages: list[BaseMessage]) -> str:
     asked = str(messages[-1].text)
     if "without weights" in asked:
         raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
-    name = next((name for name in PROGRAMS if name in asked), None)
-    program, answer = PROGRAMS[name] if name else ("print(1)", "One.")
+    name = max(PROGRAMS, key=asked.rfind)  # Others stand in the history.
+    program, answer = PROGRAMS[name]
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
 
 

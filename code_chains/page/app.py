@@ -68,7 +68,7 @@ class Page:
         self._status = text("", "div", "unseen").props("role=status aria-live=polite")
         with ui.element("div").classes("page"):
             self._head()
-            with ui.element("main"):
+            with ui.element("div").classes("lane"):
                 self._welcome()
                 self._turns = ui.element("div").classes("turns")
             self._composer()
@@ -89,7 +89,7 @@ class Page:
                 self._undo = _button("Undo", "undo", self._guarded(lambda: self.visit.undo()))
                 self._keep = _button("Notebook", "download", self._guarded(self._download))
                 self._anew = _button("Start anew", "restart_alt", self._ask_whether_to_begin_anew)
-                self._theme = ui.button(on_click=self._switch).props("flat dense").classes("quiet")
+                self._theme = ui.button(on_click=self._switch, color=None).props("flat dense").classes("quiet")
         self._show_theme()
 
     def _welcome(self) -> None:
@@ -115,7 +115,11 @@ class Page:
                     on_rejected=lambda: ui.notify("A file may have at most 20 MB.", type="negative"),
                 ).classes("unseen")
                 upload.props("aria-hidden=true tabindex=-1")
-                attach = ui.button(icon="attach_file").props('flat dense aria-label="Add a file"').classes("quiet")
+                attach = (
+                    ui.button(icon="attach_file", color=None)
+                    .props('flat dense aria-label="Add a file"')
+                    .classes("quiet")
+                )
                 attach.on("click", js_handler=f"() => getElement({upload.id}).$refs.qRef.pickFiles()")
                 attach.tooltip("Add a CSV or another file")
                 self._question = (
@@ -123,11 +127,11 @@ class Page:
                     .props('borderless autogrow aria-label="Your question" autofocus')
                     .on("keydown", lambda event: self._ask(event.args), js_handler=_KEYS)
                 )
-                self._go = ui.button("Ask", on_click=lambda: self._ask(self._question.value)).props(
+                self._go = ui.button("Ask", on_click=lambda: self._ask(self._question.value), color=None).props(
                     "unelevated no-caps"
                 )
                 self._go.classes("main")
-                self._halt = ui.button("Stop", on_click=self._guarded(self._stop)).props("outline no-caps")
+                self._halt = ui.button("Stop", on_click=self._guarded(self._stop), color=None).props("outline no-caps")
                 self._halt.classes("main")
         self._upload = upload
 
@@ -172,10 +176,12 @@ class Page:
         with ui.dialog() as dialog, ui.card().classes("asked"):
             text("Forget this conversation and its files?", "p")
             with ui.element("div").classes("choice"):
-                ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat no-caps").classes("quiet")
-                ui.button("Start anew", on_click=lambda: dialog.submit(True)).props("unelevated no-caps").classes(
-                    "main"
+                ui.button("Cancel", on_click=lambda: dialog.submit(False), color=None).props("flat no-caps").classes(
+                    "quiet"
                 )
+                ui.button("Start anew", on_click=lambda: dialog.submit(True), color=None).props(
+                    "unelevated no-caps"
+                ).classes("main")
         if await dialog:
             await self._guarded(self.visit.begin_anew)()
         dialog.delete()
@@ -245,7 +251,7 @@ class Page:
 
 
 def _button(label: str, icon: str, action: Callable[[], Any]) -> ui.button:
-    button = ui.button(label, icon=icon, on_click=action).props(f'flat dense no-caps aria-label="{label}"')
+    button = ui.button(label, icon=icon, on_click=action, color=None).props(f'flat dense no-caps aria-label="{label}"')
     return button.classes("quiet")
 
 

@@ -41,7 +41,7 @@ def highlighted(code: str, language: str = "python", line: int | None = None) ->
         f'<span class="line{" wrong" if number == line else ""}">{one}\n</span>'
         for number, one in enumerate(body.split("\n"), 1)
     ]
-    return f"<pre><code>{''.join(lines)}</code></pre>"
+    return f"<pre tabindex=0><code>{''.join(lines)}</code></pre>"
 
 
 def stages(entry: Entry) -> str:
@@ -61,7 +61,7 @@ def stages(entry: Entry) -> str:
 
 def frame_height(html: bytes) -> int:
     """About how high a view is that is shown in a frame, which cannot be asked; at most so high that it scrolls."""
-    return min(420, 60 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
+    return min(420, 36 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
 
 
 class TurnView:
@@ -77,7 +77,8 @@ class TurnView:
         self.entry, self._language, self._on_run = entry, language, on_run
         self._settled = False
         with ui.element("article").classes("turn") as self.element:
-            text("Changed by you" if entry.by_hand else "Question", "p", "kicker")
+            if entry.by_hand:
+                text("Changed by you", "p", "kicker")
             text(entry.query, "h2", "question")
             self._stages = ui.html(sanitize=False)
             self._above = ui.element("div").classes("stack")
@@ -125,7 +126,9 @@ class TurnView:
                 text(message, "p", "trouble").props("role=alert")
         if entry.told and entry.code.strip():
             with self._bar:
-                ui.button("Edit", icon="edit", on_click=self._edit).props("flat dense no-caps").classes("quiet")
+                ui.button("Edit", icon="edit", on_click=self._edit, color=None).props("flat dense no-caps").classes(
+                    "quiet"
+                )
         with self._below:
             self._show_verdict()
 
@@ -147,8 +150,8 @@ class TurnView:
         editor.map_key("Mod-Enter", lambda: self._run(editor.value))
         with bar:
             text("Change it and run it", "p", "kicker")
-            ui.button("Cancel", on_click=self._put_away).props("flat dense no-caps").classes("quiet")
-            run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value))
+            ui.button("Cancel", on_click=self._put_away, color=None).props("flat dense no-caps").classes("quiet")
+            run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value), color=None)
             run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
         ui.run_javascript(f"setTimeout(() => getHtmlElement({editor.id})?.querySelector('.cm-content')?.focus(), 150)")
 
