@@ -72,7 +72,7 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 def test_a_command_that_is_shown_exists(line: str) -> None:
     words = shlex.split(line)[1:]
-    context = click.Context(cli, info_name="code-chains")
+    context = click.Context(cli, info_name="code-chains", **cli.context_settings)
     name, command, rest = cli.resolve_command(context, words)
     assert command is not None
     assert command.make_context(name, list(rest), parent=context, resilient_parsing=False)
