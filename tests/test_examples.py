@@ -194,6 +194,11 @@ def test_each_example_is_run_by_a_test() -> None:
     assert sorted([*PLAYS, *ALONE, "own_server"]) == sorted(EXAMPLES)
 
 
+def test_the_table_names_each_example() -> None:
+    table = (ROOT / "examples" / "README.md").read_text()
+    assert [name for name in EXAMPLES if f"]({name}.py) |" not in table] == []
+
+
 @pytest.mark.parametrize("name", PLAYS)
 def test_it_shows_what_it_promises(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     replies, promised = PLAYS[name]
@@ -219,5 +224,7 @@ def test_own_server_asks_the_server_that_it_is_told(openai_server: OpenAI, capsy
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["first_question", "retrieval"])
 def test_it_runs_with_the_embedded_model(name: str) -> None:
-    done = subprocess.run([sys.executable, EXAMPLES[name]], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, EXAMPLES[name], "--model", "local"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout != "") == (0, True), done.stderr
