@@ -191,7 +191,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_example_is_run_by_a_test() -> None:
-    assert sorted([*PLAYS, *ALONE, "own_server"]) == sorted(EXAMPLES)
+    assert sorted([*PLAYS, *ALONE, "own_server", "web_service"]) == sorted(EXAMPLES)  # The last by test_apps.py.
 
 
 def test_the_table_names_each_example() -> None:
