@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 
+from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.errors import WeightsError
@@ -43,8 +45,14 @@ def script(messages: list[BaseMessage]) -> str:
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
 
 
+def related(query: str) -> list[Document]:
+    """An example for questions about numbers."""
+    return [Document("print(1)", metadata={"source": "sums.py", "about": "Adds numbers"})] if "six" in query else []
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     box = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
-    with box, create_code_chain(ScriptedModel(script), executor=box, max_attempts=1) as chain:
+    model, snippets = ScriptedModel(script), RunnableLambda(related)
+    with box, create_code_chain(model, executor=box, max_attempts=1, snippets=snippets) as chain:
         serve(chain, host=sys.argv[1], port=0, open_browser=False)

@@ -236,3 +236,25 @@ def test_a_reader_who_leaves_is_no_error(openai_server: OpenAI) -> None:
     )
     os.close(write)
     assert b"Broken" not in done.stderr
+
+
+# -- serve -------------------------------------------------------------------------------------------------------------
+
+
+def serve(server: OpenAI, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["serve", "--model", "test", "--base-url", server.base_url, "--no-open", *arguments])
+
+
+def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    done = serve(openai_server)
+    assert (done.exit_code, 'pip install "code-chains[ui]"' in done.stderr) == (2, True)
+
+
+def test_a_port_that_is_taken_is_one_clear_line(openai_server: OpenAI) -> None:
+    done = serve(openai_server, "--port", openai_server.base_url.split(":")[2].split("/")[0])
+    assert (done.exit_code, done.stderr.count("\n"), "another address" in done.stderr) == (2, 1, True)
+
+
+def test_a_page_without_room_for_a_question_is_wrong_use(openai_server: OpenAI) -> None:
+    assert serve(openai_server, "--concurrency", "0").exit_code == 2

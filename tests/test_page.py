@@ -94,10 +94,16 @@ def test_a_question_shows_its_program_its_output_its_answer_and_its_verdict(page
     expect(turn.locator(".verdict")).to_contain_text("Not verified")
 
 
+def test_examples_that_the_model_was_shown_are_named(page: Page) -> None:
+    turn = answered(page, "What is six times seven?")
+    turn.get_by_text("Examples that the model was shown (1)").click()
+    expect(turn.get_by_text("sums.py: Adds numbers")).to_be_visible()
+
+
 def test_stages_are_shown_while_they_last(page: Page) -> None:
     turn = ask(page, "Something slow")
     expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox", timeout=LONGEST)
-    expect(turn.locator(".stages .done").first).to_have_text("Writing a program")
+    expect(turn.locator(".stages .done").first).to_have_text("Looking for examples")
     expect(turn.locator(".code")).to_contain_text("time.sleep")
     expect(turn.locator(".verdict")).to_be_visible(timeout=LONGEST)
     expect(turn.locator(".stages")).to_have_count(0)

@@ -31,9 +31,8 @@ def serve(
     try:
         import nicegui  # noqa: F401
     except ImportError as error:
-        raise ConfigurationError(
-            "serve", "page", 'no command that needs it, or install it: pip install "code-chains[ui]"'
-        ) from error
+        instead = 'it after installing what it needs: pip install "code-chains[ui]"'
+        raise ConfigurationError("extra", "ui", instead) from error
     from code_chains.page import app
 
     app.serve(chain, host=host, port=port, concurrency=concurrency, open_browser=open_browser)

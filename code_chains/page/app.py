@@ -21,7 +21,8 @@ from code_chains.errors import CodeChainsError, ConfigurationError, InputError
 from code_chains.export import safe_name
 from code_chains.page.guard import TOKEN, Guard, is_loopback
 from code_chains.page.view import TurnView, announced, text
-from code_chains.page.visits import Visit, Visits
+from code_chains.page.visits import MOST_BYTES, Visit, Visits
+from code_chains.state import Artifact
 
 __all__ = ["Page", "create_app", "serve"]
 
@@ -30,7 +31,6 @@ EXAMPLES = (
     ("A picture", "Plot sine and cosine from 0 to 2π in one chart, with a legend."),
     ("Data", "Make a table of ten invented sales with region and amount, and show the total for each region."),
 )
-_LARGEST_FILE = 20 << 20
 _THEMES = {
     None: ("contrast", "Theme: as the system"),
     False: ("light_mode", "Theme: light"),
@@ -48,7 +48,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0
 th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid #e7e5e4; text-align: right }
 thead th { border-bottom: 1px solid #a8a29e; font-weight: 600 }
 </style>"""
-_SHUT = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+_SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 
 
 class Page:
@@ -110,9 +110,9 @@ class Page:
                 upload = ui.upload(
                     multiple=True,
                     auto_upload=True,
-                    max_file_size=_LARGEST_FILE,
+                    max_file_size=MOST_BYTES,
                     on_upload=self._take,
-                    on_rejected=lambda: ui.notify("A file may have at most 20 MB.", type="negative"),
+                    on_rejected=lambda: _complain(InputError(f"A file may have {MOST_BYTES >> 20} MB.")),
                 ).classes("unseen")
                 upload.props("aria-hidden=true tabindex=-1")
                 attach = (
@@ -189,9 +189,7 @@ class Page:
     async def _take(self, event: events.UploadEventArguments) -> None:
         data = await event.file.read()
         try:
-            if len(data) > _LARGEST_FILE:
-                raise InputError("A file may have at most 20 MB.")
-            name = self.visit.add_file(event.file.name, data)
+            name = await self.visit.add_file(event.file.name, data)
         except CodeChainsError as error:
             _complain(error)
         else:
@@ -277,18 +275,10 @@ def create_app(visits: Visits) -> FastAPI:
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/made/{entry}/{number}")
-    def made(request: Request, entry: str, number: int) -> Response:
-        artifact = visits.of(request.state.visitor).artifact(entry, number)
-        if artifact is None:
-            return Response("There is no such thing.", 404, media_type="text/plain")
-        headers = {"content-security-policy": _SHUT, "cache-control": "private, max-age=3600"}
-        if artifact.media_type == "text/html":
-            return Response(_PAPER + artifact.data, media_type=artifact.media_type, headers=headers)
-        if not artifact.media_type.startswith("image/"):
-            headers["content-disposition"] = (
-                f'attachment; filename="{safe_name(artifact.name).encode("ascii", "replace").decode()}"'
-            )
-        return Response(artifact.data, media_type=artifact.media_type, headers=headers)
+    async def made(request: Request, entry: str, number: int) -> Response:
+        visit = visits.find(request.state.visitor)
+        artifact = visit.artifact(entry, number) if visit else None
+        return _shut(artifact) if artifact else Response("There is no such thing.", 404, media_type="text/plain")
 
     @ui.page("/", title="code_chains", language="en-US")
     def page(request: Request) -> None:
@@ -296,6 +286,16 @@ def create_app(visits: Visits) -> FastAPI:
 
     ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
     return app
+
+
+def _shut(artifact: Artifact) -> Response:
+    """What a program made, so that nothing in it runs, even if it is opened by its address."""
+    kind, data = artifact.media_type, artifact.data
+    headers = {"content-security-policy": _SANDBOXED, "cache-control": "private, max-age=3600"}
+    if not kind.startswith("image/") and kind != "text/html":
+        name = safe_name(artifact.name).encode("ascii", "replace").decode()
+        headers["content-disposition"] = f'attachment; filename="{name}"'
+    return Response(_PAPER + data if kind == "text/html" else data, media_type=kind, headers=headers)
 
 
 def serve(
@@ -306,18 +306,7 @@ def serve(
     concurrency: int = 2,
     open_browser: bool = True,
 ) -> None:
-    """Serve the page until it is interrupted.
-
-    Args:
-        chain: What answers.
-        host: Where to listen; elsewhere than on a loopback address, a token is needed.
-        port: The port; 0 for any that is free.
-        concurrency: How many questions are worked on at a time.
-        open_browser: Whether to show it.
-
-    Raises:
-        ConfigurationError: It cannot be served there.
-    """
+    """What `code_chains.page.serve` does, where the extra is installed."""
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     token = None if is_loopback(host) else secrets.token_urlsafe(24)

@@ -124,7 +124,7 @@ class TurnView:
         with self._above:
             for message in filter(None, (entry.error, entry.limit)):
                 text(message, "p", "trouble").props("role=alert")
-        if entry.told and entry.code.strip():
+        if entry.code.strip() and (entry.told or entry.by_hand):
             with self._bar:
                 ui.button("Edit", icon="edit", on_click=self._edit, color=None).props("flat dense no-caps").classes(
                     "quiet"

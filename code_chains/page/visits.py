@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 import time
 import uuid
@@ -25,7 +26,7 @@ from code_chains.inputs import check_query
 from code_chains.progress import DOING, explained, note
 from code_chains.state import Artifact, Execution, Source, StopReason, Verdict
 
-__all__ = ["Entry", "Line", "Visit", "Visits"]
+__all__ = ["MOST_BYTES", "Entry", "Line", "Visit", "Visits"]
 
 _STOPPED_BY: Mapping[str, str] = {
     "usd": "The budget is spent: its limit of dollars is reached.",
@@ -34,6 +35,8 @@ _STOPPED_BY: Mapping[str, str] = {
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _SWEEP = 60.0
+MOST_BYTES = 20 << 20
+"""What the files of a conversation may have together."""
 
 
 @dataclass(eq=False)
@@ -190,6 +193,7 @@ class Visit:
         self.version = 0
         self.seen = time.monotonic()
         self._pending: dict[str, Path] = {}
+        self._room = MOST_BYTES
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -235,8 +239,7 @@ class Visit:
             if entry.verdict is not None and entry.verdict.ok:
                 self._pending = {}
         except asyncio.CancelledError:
-            self.entries.remove(entry)
-            self.draft = entry.query
+            self._stopped(entry)
             raise
         except Exception as error:
             entry.error = explained(error)
@@ -260,12 +263,18 @@ class Visit:
         entry.ahead = ahead
         self._changed()
 
+    def _stopped(self, entry: Entry) -> None:
+        if entry.by_hand:  # The program must not be lost.
+            entry.error = "Stopped. The conversation is as it was before."
+        else:
+            self.entries.remove(entry)
+            self.draft = entry.query
+
     async def stop(self) -> None:
         """Stop what is being worked on; the conversation is as it was before, and the question is the draft."""
-        if self._task is not None:
+        if self._task is not None and not self._task.done():
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await asyncio.wait([self._task])
 
     async def undo(self) -> None:
         """Take back the last turn.
@@ -274,38 +283,47 @@ class Visit:
             InputError: There is none, or a question is being answered.
         """
         self._check_idle()
-        if self.entries and not self.entries[-1].told:
-            self.draft = self.entries.pop().query
-            self._changed()
-            return
-        turn = await asyncio.to_thread(self._chain.undo, self.session_id)
-        if turn is None:
+        self._task = asyncio.create_task(self._take_back())
+        await self._task
+
+    async def _take_back(self) -> None:
+        if not self.entries:
             raise InputError("There is nothing to take back.")
-        self._pending = {name: Path(path) for name, path in turn.files.items()} | self._pending
-        self.draft = "" if self.entries[-1].by_hand else turn.query
-        self.entries.pop()
+        entry = self.entries[-1]
+        if entry.told and (turn := await asyncio.to_thread(self._chain.undo, self.session_id)) is not None:
+            self._pending = {name: Path(path) for name, path in turn.files.items()} | self._pending
+        self.entries.remove(entry)
+        self.draft = "" if entry.by_hand else entry.query
         self._changed()
 
     async def begin_anew(self) -> None:
-        """Forget the conversation and its files."""
+        """Stop, and forget the conversation and its files."""
         await self.stop()
+        self._task = asyncio.create_task(self._forget())
+        await self._task
+
+    async def _forget(self) -> None:
         await asyncio.to_thread(self._chain.forget, self.session_id)
-        for path in self.files.values():
-            path.unlink(missing_ok=True)
-        self.entries, self.files, self._pending, self.draft = [], {}, {}, ""
+        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        self.entries, self.files, self._pending, self.draft, self._room = [], {}, {}, "", MOST_BYTES
         self._changed()
 
-    def add_file(self, name: str, data: bytes) -> str:
+    async def add_file(self, name: str, data: bytes) -> str:
         """Keep a file for the next question's program, and those after it; its name there.
 
         Raises:
-            InputError: It cannot be called so.
+            InputError: It cannot be called so, or is too large.
         """
         name = safe_name(Path(name).name)
+        self._room -= len(data)
+        if self._room < 0:
+            self._room += len(data)
+            raise InputError(
+                f"The files of a conversation may have {MOST_BYTES >> 20} MB together; {name!r} is too much."
+            )
         # A turn that is done over again needs the file as it was then.
         path = self._folder / uuid.uuid4().hex / name
-        path.parent.mkdir(parents=True)
-        keep(path, data)
+        await asyncio.to_thread(_keep, path, data)
         self.files[name] = self._pending[name] = path
         self._changed()
         return name
@@ -378,6 +396,10 @@ class Visits:
         visit.seen = time.monotonic()
         return visit
 
+    def find(self, visitor: str) -> Visit | None:
+        """The visit of a visitor, if there is one."""
+        return self._all.get(visitor)
+
     def forget_idle(self) -> None:
         """Forget who has done nothing for too long."""
         before = time.monotonic() - self._idle
@@ -393,6 +415,11 @@ class Visits:
         while True:
             await asyncio.sleep(min(_SWEEP, self._idle / 2))
             self.forget_idle()
+
+
+def _keep(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True)
+    keep(path, data)
 
 
 async def _leave(visit: Visit) -> None:
