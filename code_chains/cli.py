@@ -246,11 +246,12 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
 @cli.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; elsewhere a token is needed.")
 @click.option("--port", default=8080, show_default=True, help="The port; 0 for any that is free.")
+@click.option("--token", is_flag=True, help="Need a token here, too: keeps other users of this machine out.")
 @click.option("--no-open", is_flag=True, help="Do not show the page in a browser.")
 @click.option("--concurrency", default=2, show_default=True, help="How many questions are worked on at a time.")
 @assembling
 @guarded
-def serve(host: str, port: int, no_open: bool, concurrency: int, **options: Any) -> None:
+def serve(host: str, port: int, token: bool, no_open: bool, concurrency: int, **options: Any) -> None:
     """Open a page to learn with: ask, watch the program come, change it and run it again.
 
     A budget is for all questions together.
@@ -262,7 +263,7 @@ def serve(host: str, port: int, no_open: bool, concurrency: int, **options: Any)
     from code_chains.page import serve as serve_page
 
     with _assembled(**options) as chain:
-        serve_page(chain, host=host, port=port, concurrency=concurrency, open_browser=not no_open)
+        serve_page(chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=not no_open)
 
 
 # -- for other programs --------------------------------------------------------------------------------------------------

@@ -55,4 +55,4 @@ if __name__ == "__main__":
     box = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
     model, snippets = ScriptedModel(script), RunnableLambda(related)
     with box, create_code_chain(model, executor=box, max_attempts=1, snippets=snippets) as chain:
-        serve(chain, host=sys.argv[1], port=0, open_browser=False)
+        serve(chain, port=0, token="--token" in sys.argv, open_browser=False)

@@ -202,7 +202,7 @@ def test_remove_says_whether_there_was_anything(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["ask"], ["chat"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"]]
+    "arguments", [[], ["ask"], ["chat"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"], ["serve"]]
 )
 def test_every_command_explains_itself(arguments: list[str]) -> None:
     done = CliRunner().invoke(cli, [*arguments, "--help"])

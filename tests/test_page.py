@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ LONGEST = 20_000
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
 
 
-def served(host: str) -> Iterator[str]:
+@contextmanager
+def served(*arguments: str) -> Iterator[str]:
     """The address that a server in a process of its own prints."""
-    command = [sys.executable, "-m", "tests.page_server", host]
+    command = [sys.executable, "-m", "tests.page_server", *arguments]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
@@ -43,7 +45,8 @@ def served(host: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    yield from served("127.0.0.1")
+    with served() as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +258,15 @@ def test_a_websocket_of_another_site_is_refused(address: str) -> None:
     socket = f"{address}_nicegui_ws/socket.io/?EIO=4&transport=websocket"
     assert httpx.get(socket, headers=headers).status_code == 403
     assert httpx.get(socket, headers={**headers, "origin": address.rstrip("/")}).status_code == 101
+
+
+def test_with_a_token_only_its_address_opens_the_page(browser: Browser) -> None:
+    with served("--token") as address:
+        assert httpx.get(address.partition("?")[0]).status_code == 401
+        page = opened(browser, address)
+        expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
+        assert "token" not in page.url
+        page.context.close()
 
 
 # -- for everybody -----------------------------------------------------------------------------------------------------

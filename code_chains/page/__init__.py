@@ -13,6 +13,7 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    token: bool = False,
     concurrency: int = 2,
     open_browser: bool = True,
 ) -> None:
@@ -20,8 +21,10 @@ def serve(
 
     Args:
         chain: What answers.
-        host: Where to listen; elsewhere than on a loopback address, a token is needed.
+        host: Where to listen.
         port: The port; 0 for any that is free.
+        token: Whether a token is needed, which is a part of the address that is printed. It keeps other users of this machine
+            out; elsewhere than on a loopback address it is always needed.
         concurrency: How many questions are worked on at a time.
         open_browser: Whether to show it.
 
@@ -35,4 +38,4 @@ def serve(
         raise ConfigurationError("extra", "ui", instead) from error
     from code_chains.page import app
 
-    app.serve(chain, host=host, port=port, concurrency=concurrency, open_browser=open_browser)
+    app.serve(chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=open_browser)

@@ -303,17 +303,18 @@ def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
+    token: bool = False,
     concurrency: int = 2,
     open_browser: bool = True,
 ) -> None:
     """What `code_chains.page.serve` does, where the extra is installed."""
     listening = _listen(host, port)
     port = listening.getsockname()[1]
-    token = None if is_loopback(host) else secrets.token_urlsafe(24)
-    address = f"http://{_shown(host)}:{port}/" + (f"?{TOKEN}={token}" if token else "")
+    secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
+    address = f"http://{_shown(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
     app = create_app(Visits(chain, concurrency=concurrency))
     config = uvicorn.Config(
-        Guard(app, port=port, token=token), log_level="warning", server_header=False, timeout_graceful_shutdown=2
+        Guard(app, port=port, token=secret), log_level="warning", server_header=False, timeout_graceful_shutdown=2
     )
     click.echo(f"The page is at {address} (Ctrl-C ends it)", err=True)
     if open_browser:
