@@ -133,6 +133,7 @@ def test_a_failing_program_shows_its_line_and_its_values(page: Page) -> None:
 def test_an_error_of_the_model_is_said_in_words(page: Page) -> None:
     turn = ask(page, "Something without weights")
     expect(turn.get_by_role("alert")).to_contain_text("The weights of 'local' cannot be fetched", timeout=LONGEST)
+    expect(page.get_by_label("Your question")).to_have_value("Something without weights")
     expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
 
 

@@ -124,6 +124,15 @@ async def test_files_are_bounded(visits: Visits) -> None:
     assert list(visit.files) == ["half.bin"]
 
 
+async def test_what_programs_made_is_bounded(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.page.visits._MOST_MADE", 150)
+    visit = visits.of("ann")
+    for name in ("a", "b"):
+        visit.ask(f"open('{name}.txt', 'w').write('x' * 100)")
+        await done(visit)
+    assert [len(entry.artifacts) for entry in visit.entries] == [0, 1]
+
+
 async def test_a_program_of_ones_own_that_is_stopped_is_still_there(visits: Visits) -> None:
     visit = visits.of("ann")
     visit.run("import time; time.sleep(60)", "Wait")

@@ -23,8 +23,8 @@ def serve(
         chain: What answers.
         host: Where to listen.
         port: The port; 0 for any that is free.
-        token: Whether a token is needed, which is a part of the address that is printed. It keeps other users of this machine
-            out; elsewhere than on a loopback address it is always needed.
+        token: Whether a token is needed, which is a part of the address that is printed. It keeps other users of this
+            machine out; elsewhere than on a loopback address it is always needed.
         concurrency: How many questions are worked on at a time.
         open_browser: Whether to show it.
 

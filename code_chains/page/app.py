@@ -147,6 +147,8 @@ class Page:
         return act
 
     def _ask(self, question: str) -> None:
+        if not question.strip():
+            return
         try:
             self.visit.ask(question)
         except CodeChainsError as error:
@@ -222,9 +224,9 @@ class Page:
         self._go.set_visibility(not visit.busy)
         self._halt.set_visibility(visit.busy)
         self._status.set_content(announced(visit.entries))
-        if visit.draft:
+        if visit.draft and not self._question.value:
             self._question.set_value(visit.draft)
-            visit.draft = ""
+        visit.draft = ""
 
     def _show_turns(self, visit: Visit) -> None:
         for view in [view for view in self._views if view.entry not in visit.entries]:

@@ -205,7 +205,8 @@ class TurnView:
         if verdict is not None:
             with ui.element("p").classes(f"verdict {verdict.status}"):
                 text(_TITLES[verdict.status], "strong")
-                text(verdict.reason, "span")
+                if verdict.reason not in entry.answer:
+                    text(verdict.reason, "span")
         for note in dict.fromkeys(entry.notes) if verdict is not None and verdict.ok else ():
             text(f"On the way: {note}", "p", "hint")
         if entry.sources:

@@ -10,7 +10,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -35,6 +35,7 @@ _STOPPED_BY: Mapping[str, str] = {
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _SWEEP = 60.0
+_MOST_MADE = 64 << 20
 MOST_BYTES = 20 << 20
 """What the files of a conversation may have together."""
 
@@ -178,7 +179,7 @@ class Visit:
     Attributes:
         entries: The turns, the first one first.
         files: Uploaded files, by name.
-        draft: A question that was stopped, to be asked again or changed.
+        draft: A question that was stopped or not answered, to be asked again or changed.
         dark: Whether the page is dark; None follows the system.
         version: Changes with everything that is shown.
     """
@@ -243,9 +244,19 @@ class Visit:
             raise
         except Exception as error:
             entry.error = explained(error)
+            self.draft = "" if entry.by_hand else entry.query
         finally:
             entry.running, entry.stage = False, ""
+            self._make_room()
             self._changed()
+
+    def _make_room(self) -> None:
+        """Let go of what the oldest programs made, if all of it is too much."""
+        kept = 0
+        for entry in reversed(self.entries):
+            kept += sum(len(artifact.data) for artifact in entry.artifacts)
+            if entry.execution and kept > _MOST_MADE:
+                entry.execution = replace(entry.execution, artifacts=())
 
     async def _answer(self, entry: Entry) -> None:
         state = {"query": entry.query, "session_id": self.session_id, "files": dict(self._pending)}
