@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -217,11 +219,23 @@ async def test_leaving_takes_the_files_along(chain: CodeChain) -> None:
 
 async def test_the_notebook_has_the_turns(visits: Visits) -> None:
     visit = visits.of("ann")
-    with pytest.raises(InputError, match="nothing to keep"):
-        visit.notebook()
+    with pytest.raises(InputError, match="nothing to export"):
+        await visit.take_home()
     visit.ask("print(6 * 7)")
     await done(visit)
-    assert "print(6 * 7)" in str(json.loads(visit.notebook()))
+    name, data = await visit.take_home()
+    assert (name, "print(6 * 7)" in str(json.loads(data))) == ("conversation.ipynb", True)
+
+
+async def test_the_notebook_comes_with_the_files_that_it_needs(visits: Visits) -> None:
+    visit = visits.of("ann")
+    await visit.add_file("sales.csv", b"amount\n42\n")
+    visit.ask("print(open('sales.csv').read())")
+    await done(visit)
+    name, data = await visit.take_home()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert (name, archive.namelist()) == ("conversation.zip", ["conversation.ipynb", "sales.csv"])
+        assert archive.read("sales.csv") == b"amount\n42\n"
 
 
 async def test_a_spent_budget_is_said(box: SandboxExecutor) -> None:

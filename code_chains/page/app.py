@@ -172,7 +172,8 @@ class Page:
         self._status.set_content("Stopped. The conversation is as it was before.")
 
     async def _download(self) -> None:
-        ui.download.content(self.visit.notebook(), "conversation.ipynb", "application/x-ipynb+json")
+        name, data = await self.visit.take_home()
+        ui.download.content(data, name)
 
     async def _ask_whether_to_begin_anew(self) -> None:
         with ui.dialog() as dialog, ui.card().classes("asked"):

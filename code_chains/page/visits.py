@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import shutil
 import tempfile
 import time
 import uuid
+import zipfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import nbformat
-
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.export import safe_name, to_notebook
+from code_chains.export import export, safe_name
 from code_chains.extraction import extract_code, extract_fenced
 from code_chains.files import keep
 from code_chains.inputs import check_query
 from code_chains.progress import DOING, explained, note
-from code_chains.state import Artifact, Execution, Source, StopReason, Verdict
+from code_chains.state import Artifact, Execution, Source, StopReason, Turn, Verdict
 
 __all__ = ["MOST_BYTES", "Entry", "Line", "Visit", "Visits"]
 
@@ -344,16 +344,13 @@ class Visit:
         made = [artifact for one in self.entries if one.id == entry for artifact in one.artifacts]
         return made[number] if 0 <= number < len(made) else None
 
-    def notebook(self) -> bytes:
-        """The conversation as a notebook.
+    async def take_home(self) -> tuple[str, bytes]:
+        """The conversation as a notebook, in an archive if files belong to it: its name and its content.
 
         Raises:
             InputError: There is nothing to keep yet.
         """
-        turns = self._chain.turns(self.session_id)
-        if not turns:
-            raise InputError("There is nothing to keep yet. Ask something first.")
-        return str(nbformat.writes(to_notebook(turns))).encode()  # type: ignore[no-untyped-call]
+        return await asyncio.to_thread(lambda: _packed(self._chain.turns(self.session_id)))
 
     def _check_idle(self) -> None:
         if self.busy:
@@ -431,6 +428,18 @@ class Visits:
 def _keep(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True)
     keep(path, data)
+
+
+def _packed(turns: Sequence[Turn]) -> tuple[str, bytes]:
+    with tempfile.TemporaryDirectory(prefix="code-chains-export-") as folder:
+        written = export(turns, Path(folder, "conversation.ipynb"))
+        if len(written) == 1:
+            return written[0].name, written[0].read_bytes()
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packing:
+            for path in written:
+                packing.write(path, path.relative_to(folder))
+        return "conversation.zip", archive.getvalue()
 
 
 async def _leave(visit: Visit) -> None:
