@@ -111,16 +111,14 @@ def main() -> None:
         sales = Path(folder, "sales.csv")
         sales.write_text(SALES)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        for scheme, width, height in (("light", 1280, 1000), ("dark", 1280, 1000), ("narrow", 360, 780)):
-            context = browser.new_context(
-                viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light"
-            )
-            page = context.new_page()
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
             converse(page, address, sales)
-            page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
-            page.wait_for_timeout(300)
-            page.screenshot(path=HERE / f"page-{scheme}.png", full_page=scheme == "narrow")
-            context.close()
+            height = int(page.evaluate("document.documentElement.scrollHeight"))
+            page.set_viewport_size({"width": 1280, "height": height})
+            page.wait_for_timeout(500)
+            page.screenshot(path=HERE / f"page-{scheme}.png")
+            page.close()
         browser.close()
 
 
