@@ -240,6 +240,64 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
         Chat(chain, progress, name=name, files=given).run()
 
 
+# -- many questions ------------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("questions", type=click.Path(exists=True, dir_okay=False))
+@click.option("--out", required=True, type=click.Path(dir_okay=False), help="Where answers are written, a line each.")
+@click.option("--resume", is_flag=True, help="Go on with that file; what is in it is not asked again.")
+@click.option("--concurrency", type=click.IntRange(1), help="Questions at once. [default: two for each core]")
+@click.option("--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes of this machine.")
+@assembling
+@guarded
+def run(questions: str, out: str, resume: bool, concurrency: int | None, cluster: str | None, **options: Any) -> None:
+    """Answer all QUESTIONS of a file: .jsonl, .csv with a column query, or a question a line.
+
+    Answers are written as they come, each whole and once; OUT.failed holds what could not be asked. A run that was broken
+    off goes on with --resume. The exit code is 0 when each question has its line. Files must be named in the questions.
+
+    Example: code-chains run questions.jsonl --out answers.jsonl
+    """
+    from code_chains.cluster import map_questions
+    from code_chains.ledger import Ledger
+    from code_chains.progress import counted
+    from code_chains.questions import read_questions
+
+    asked = list(read_questions(questions))
+    with contextlib.ExitStack() as stack:
+        ledger = stack.enter_context(Ledger(out, resume=resume))
+        limits = _budget(options["budget"])
+        chain: Any = _described(options) if cluster else stack.enter_context(_assembled(**{**options, "budget": ()}))
+        answers = map_questions(
+            chain,
+            asked,
+            cluster=int(cluster) if cluster and cluster.isdigit() else cluster,
+            concurrency=concurrency,
+            ledger=ledger,
+            budget=limits,
+        )
+        counts = counted(answers, total=len(asked), done=len([one for one in asked if one.id in ledger.done]))
+    click.echo(f"{out}: {counts}", err=True)
+    sys.exit(0 if counts.all_done else 1)
+
+
+def _described(options: dict[str, Any]) -> dict[str, Any]:
+    """The chain that the options describe, as JSON for others to build it."""
+    from code_chains.models import default_model
+
+    kept = {name: value for name, value in options.items() if name not in ("budget", "seconds", "memory", "snippets")}
+    limits = {"seconds": options["seconds"], "memory": options["memory"]}
+    snippets = options["snippets"]
+    return {
+        **kept,
+        "model": options["model"] or default_model(),
+        "limits": limits,
+        "snippets": True if snippets == CURATED else snippets or False,
+        "memory": False,
+    }
+
+
 # -- serve ---------------------------------------------------------------------------------------------------------------
 
 

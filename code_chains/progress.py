@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID
 
 import click
@@ -16,6 +17,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import LangChainException
 from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -24,7 +27,10 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError
 from code_chains.state import Usage
 
-__all__ = ["DOING", "Progress", "explained", "follow", "harmless", "note", "spent", "working"]
+if TYPE_CHECKING:
+    from code_chains.answers import Answer
+
+__all__ = ["DOING", "Counts", "Progress", "counted", "explained", "follow", "harmless", "note", "spent", "working"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 DOING = {
@@ -203,6 +209,53 @@ def working(what: str) -> Iterator[None]:
         return
     with console.status(f"{what} …"):
         yield
+
+
+@dataclass
+class Counts:
+    """What became of many questions.
+
+    Attributes:
+        total: How many there are.
+        done: How many are answered, those of earlier runs among them.
+        unanswered: How many of these have no program that held.
+        failed: How many could not be asked, or were set aside.
+    """
+
+    total: int
+    done: int = 0
+    unanswered: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        left = self.total - self.done - self.failed
+        parts = [f"{self.done} of {self.total} done"]
+        parts += [f"{self.unanswered} without a program that held"] if self.unanswered else []
+        parts += [f"{self.failed} failed"] if self.failed else []
+        parts += [f"{left} not asked"] if left else []
+        return ", ".join(parts)
+
+    @property
+    def all_done(self) -> bool:
+        """Whether each question has an answer of its own or an honest no."""
+        return self.done == self.total
+
+
+def counted(answers: Iterable[Answer], *, total: int, done: int = 0) -> Counts:
+    """Take all answers and show how far it is: a bar on a terminal, a line for each failure."""
+    counts, console = Counts(total, done), Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Answering", total=total, completed=done)
+        for answer in answers:
+            if answer.error:
+                counts.failed += 1
+                console.print(Text(harmless(f"{answer.id}: {answer.error}"), "yellow"), soft_wrap=True)
+            else:
+                counts.done += 1
+                counts.unanswered += not answer.ok
+            bar.advance(task)
+    return counts
 
 
 def harmless(text: str) -> str:
