@@ -27,9 +27,9 @@ from code_chains.state import Artifact
 __all__ = ["Page", "create_app", "serve"]
 
 EXAMPLES = (
-    ("First steps", "What is the sum of the numbers from 1 to 100, and how many of them are prime?"),
+    ("First steps", "What is the sum of the numbers from 1 to 100?"),
     ("A picture", "Plot sine and cosine from 0 to 2π in one chart, with a legend."),
-    ("Data", "Make a table of ten invented sales with region and amount, and show the total for each region."),
+    ("Data", "Make a pandas table of the numbers 1 to 10 with their squares and cubes."),
 )
 _THEMES = {
     None: ("contrast", "Theme: as the system"),

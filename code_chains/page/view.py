@@ -49,14 +49,14 @@ def stages(entry: Entry) -> str:
     if entry.ahead:
         count = "One question comes" if entry.ahead == 1 else f"{entry.ahead} questions come"
         return f'<ol class="stages"><li class="now">{count} first</li></ol>'
-    known = [name for name in DOING if name in entry.done or name == entry.stage]
-    attempt = entry.done.count("generate") + (entry.stage == "generate")
-    items = [
-        f'<li class="{"now" if name == entry.stage else "done"}">{DOING[name]}'
-        f"{f', attempt {attempt}' if name == 'generate' and attempt > 1 else ''}</li>"
-        for name in known
-    ]
-    return f'<ol class="stages">{"".join(items) or "<li class=now>Starting</li>"}</ol>'
+    if not entry.stage:
+        return '<ol class="stages"><li class="now">Starting</li></ol>'
+    order = list(DOING)
+    before = [name for name in order[: order.index(entry.stage)] if name in entry.done]
+    attempt = entry.done.count("generate") + 1
+    again = f", attempt {attempt}" if entry.stage == "generate" and attempt > 1 else ""
+    done = "".join(f'<li class="done">{DOING[name]}</li>' for name in before)
+    return f'<ol class="stages">{done}<li class="now">{DOING[entry.stage]}{again}</li></ol>'
 
 
 def frame_height(html: bytes) -> int:
@@ -75,7 +75,7 @@ class TurnView:
 
     def __init__(self, entry: Entry, language: str, on_run: Callable[[str], Any]) -> None:
         self.entry, self._language, self._on_run = entry, language, on_run
-        self._settled = False
+        self._settled, self._is_new = False, entry.running
         with ui.element("article").classes("turn") as self.element:
             if entry.by_hand:
                 text("Changed by you", "p", "kicker")
@@ -131,6 +131,8 @@ class TurnView:
                 )
         with self._below:
             self._show_verdict()
+        if self._is_new:
+            ui.run_javascript(f"getHtmlElement({self._below.id})?.scrollIntoView({{block: 'nearest'}})")
 
     # -- changing the program ------------------------------------------------------------------------------------------
 
