@@ -25,6 +25,7 @@ PROGRAMS = {
         "import csv\nrows = list(csv.DictReader(open('sales.csv')))\nprint('Total:', sum(int(r['amount']) for r in rows))",
         "The total is 42.",
     ),
+    "report": ("open('report.csv', 'w').write('a,b\\n')\nprint('written')", "It is in report.csv."),
     "plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.gca()", "There it is."),
     "evil": (
         "class Evil:\n    def _repr_html_(self):\n"

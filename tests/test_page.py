@@ -199,6 +199,13 @@ def test_a_plot_is_visible(page: Page) -> None:
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
+def test_a_file_that_a_program_wrote_can_be_taken(page: Page) -> None:
+    turn = answered(page, "Write a report")
+    with page.expect_download() as download:
+        turn.get_by_role("link", name="report.csv").click()
+    assert Path(download.value.path()).read_text() == "a,b\n"
+
+
 def test_what_a_model_or_program_makes_never_runs_as_script(page: Page) -> None:
     turn = answered(page, "Do something evil")
     expect(turn.frame_locator("iframe").locator("b")).to_have_text("drawn")
@@ -306,8 +313,7 @@ def test_what_happens_is_announced(page: Page) -> None:
     expect(page.locator("[role=status][aria-live=polite]")).to_contain_text("Six times seven is")
 
 
-@pytest.mark.parametrize("width", [360, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_nothing_overflows(browser: Browser, address: str, width: int, scheme: Any, sales: Path) -> None:
     page = opened(browser, address, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.locator("input[type=file]").set_input_files(sales)

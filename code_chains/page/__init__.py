@@ -36,6 +36,6 @@ def serve(
     except ImportError as error:
         instead = 'it after installing what it needs: pip install "code-chains[ui]"'
         raise ConfigurationError("extra", "ui", instead) from error
-    from code_chains.page import app
+    from code_chains.page import server
 
-    app.serve(chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=open_browser)
+    server.serve(chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=open_browser)

@@ -1,30 +1,19 @@
-"""The page itself and the server of it: what is where, and what is done when something is pressed."""
+"""The page itself: what is where on it, and what is done when something is pressed."""
 
 from __future__ import annotations
 
-import secrets
-import socket
-import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
-import uvicorn
-from fastapi import FastAPI, Request, Response
 from nicegui import events, ui
 
-from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError, ConfigurationError, InputError
-from code_chains.export import safe_name
-from code_chains.page.guard import TOKEN, Guard, is_loopback
+from code_chains.errors import CodeChainsError, InputError
 from code_chains.page.view import TurnView, announced, text
 from code_chains.page.visits import MOST_BYTES, Visit, Visits
-from code_chains.state import Artifact
 
-__all__ = ["Page", "create_app", "serve"]
+__all__ = ["Page"]
 
 EXAMPLES = (
     ("First steps", "What is the sum of the numbers from 1 to 100?"),
@@ -42,13 +31,6 @@ _KEYS = """(event) => {
     emit(event.target.value);
 }"""
 _STYLE = Path(__file__).with_name("page.css")
-_PAPER = b"""<!doctype html><meta charset="utf-8"><style>
-body { margin: 12px; font: 14px system-ui, sans-serif; color: #1c1917; background: #fff }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
-th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid #e7e5e4; text-align: right }
-thead th { border-bottom: 1px solid #a8a29e; font-weight: 600 }
-</style>"""
-_SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 
 
 class Page:
@@ -95,7 +77,7 @@ class Page:
     def _welcome(self) -> None:
         with ui.element("section").classes("welcome") as self._empty:
             text("Ask a question. See the program that answers it.", "h2")
-            text("Every program runs in a sandbox. Change it and run it again, or ask what comes next.", "p")
+            text("Change the program and run it again, or ask what comes next.", "p")
             with ui.element("ol").classes("examples"):
                 for number, (title, question) in enumerate(EXAMPLES, 1):
                     with ui.element("li"), ui.element("button").props("type=button") as button:
@@ -107,33 +89,28 @@ class Page:
         with ui.element("footer"), ui.element("div").classes("composer"):
             self._files = ui.element("ul").classes("files").props('aria-label="Files"')
             with ui.element("div").classes("line"):
-                upload = ui.upload(
-                    multiple=True,
-                    auto_upload=True,
-                    max_file_size=MOST_BYTES,
-                    on_upload=self._take,
-                    on_rejected=lambda: _complain(InputError(f"A file may have {MOST_BYTES >> 20} MB.")),
-                ).classes("unseen")
-                upload.props("aria-hidden=true tabindex=-1")
-                attach = (
-                    ui.button(icon="attach_file", color=None)
-                    .props('flat dense aria-label="Add a file"')
-                    .classes("quiet")
-                )
-                attach.on("click", js_handler=f"() => getElement({upload.id}).$refs.qRef.pickFiles()")
-                attach.tooltip("Add a CSV or another file")
-                self._question = (
-                    ui.textarea(placeholder="Ask something …")
-                    .props('borderless autogrow aria-label="Your question" autofocus')
-                    .on("keydown", lambda event: self._ask(event.args), js_handler=_KEYS)
-                )
-                self._go = ui.button("Ask", on_click=lambda: self._ask(self._question.value), color=None).props(
-                    "unelevated no-caps"
-                )
-                self._go.classes("main")
-                self._halt = ui.button("Stop", on_click=self._guarded(self._stop), color=None).props("outline no-caps")
-                self._halt.classes("main")
-        self._upload = upload
+                self._attachment()
+                self._question = ui.textarea(placeholder="Ask something …")
+                self._question.props('borderless autogrow aria-label="Your question" autofocus')
+                self._question.on("keydown", lambda event: self._ask(event.args), js_handler=_KEYS)
+                self._go = ui.button("Ask", on_click=lambda: self._ask(self._question.value), color=None)
+                self._go.props("unelevated no-caps").classes("main")
+                self._halt = ui.button("Stop", on_click=self._guarded(self._stop), color=None)
+                self._halt.props("outline no-caps").classes("main")
+
+    def _attachment(self) -> None:
+        """A button that opens the browser's choice of files; what receives them is never seen."""
+        self._upload = ui.upload(
+            multiple=True,
+            auto_upload=True,
+            max_file_size=MOST_BYTES,
+            on_upload=self._take,
+            on_rejected=lambda: _complain(InputError(f"A file may have {MOST_BYTES >> 20} MB.")),
+        )
+        self._upload.classes("unseen").props("aria-hidden=true tabindex=-1")
+        choose = ui.button(icon="attach_file", color=None).props('flat dense aria-label="Add a file"').classes("quiet")
+        choose.on("click", js_handler=f"() => getElement({self._upload.id}).$refs.qRef.pickFiles()")
+        choose.tooltip("Add a CSV or another file")
 
     # -- what is done --------------------------------------------------------------------------------------------------
 
@@ -258,84 +235,3 @@ def _button(label: str, icon: str, action: Callable[[], Any]) -> ui.button:
 
 def _complain(error: CodeChainsError) -> None:
     ui.notify(str(error), type="negative", position="top", close_button="Close", multi_line=True)
-
-
-# -- the server --------------------------------------------------------------------------------------------------------
-
-
-def create_app(visits: Visits) -> FastAPI:
-    """The application that shows the page; `Guard` belongs in front of it.
-
-    Args:
-        visits: The visitors, entered and left with the application.
-    """
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with visits:
-            yield
-
-    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
-
-    @app.get("/made/{entry}/{number}")
-    async def made(request: Request, entry: str, number: int) -> Response:
-        visit = visits.find(request.state.visitor)
-        artifact = visit.artifact(entry, number) if visit else None
-        return _shut(artifact) if artifact else Response("There is no such thing.", 404, media_type="text/plain")
-
-    @ui.page("/", title="code_chains", language="en-US")
-    def page(request: Request) -> None:
-        Page(visits, request.state.visitor)
-
-    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
-    return app
-
-
-def _shut(artifact: Artifact) -> Response:
-    """What a program made, so that nothing in it runs, even if it is opened by its address."""
-    kind, data = artifact.media_type, artifact.data
-    headers = {"content-security-policy": _SANDBOXED, "cache-control": "private, max-age=3600"}
-    if not kind.startswith("image/") and kind != "text/html":
-        name = safe_name(artifact.name).encode("ascii", "replace").decode()
-        headers["content-disposition"] = f'attachment; filename="{name}"'
-    return Response(_PAPER + data if kind == "text/html" else data, media_type=kind, headers=headers)
-
-
-def serve(
-    chain: CodeChain,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    token: bool = False,
-    concurrency: int = 2,
-    open_browser: bool = True,
-) -> None:
-    """What `code_chains.page.serve` does, where the extra is installed."""
-    listening = _listen(host, port)
-    port = listening.getsockname()[1]
-    secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
-    address = f"http://{_shown(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
-    app = create_app(Visits(chain, concurrency=concurrency))
-    config = uvicorn.Config(
-        Guard(app, port=port, token=secret), log_level="warning", server_header=False, timeout_graceful_shutdown=2
-    )
-    click.echo(f"The page is at {address} (Ctrl-C ends it)", err=True)
-    if open_browser:
-        webbrowser.open(address)
-    with listening:
-        uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        instead = f"another address, e.g. --port 0 for any port that is free ({error})"
-        raise ConfigurationError("host, port", (host, port), instead) from error
-
-
-def _shown(host: str) -> str:
-    """The name under which others find this machine, where it listens on all addresses."""
-    name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not bound)
-    return f"[{name}]" if ":" in name else name

@@ -93,7 +93,7 @@ class Guard:
         host, origin = asked.headers.get("host", ""), asked.headers.get("origin")
         if self._token is None and not is_loopback(_name(host)):
             return PlainTextResponse("This page is for this machine alone: open it as http://127.0.0.1.", 403)
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and origin.partition("://")[2] != host:
             return PlainTextResponse("Another site's page may not ask here.", 403)
         length = asked.headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._most:

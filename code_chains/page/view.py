@@ -16,9 +16,10 @@ from code_chains.page.visits import Entry
 from code_chains.progress import DOING, harmless
 from code_chains.state import Artifact, ErrorReport
 
-__all__ = ["TurnView", "frame_height", "highlighted", "stages", "text"]
+__all__ = ["IMAGES", "TurnView", "announced", "frame_height", "highlighted", "stages", "text"]
 
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
+"""What is shown as an image, in which nothing runs."""
 _TITLES = {
     "verified": "Verified",
     "plausible": "Plausible",
@@ -189,7 +190,7 @@ class TurnView:
 
     def _show_artifact(self, address: str, artifact: Artifact) -> None:
         name = harmless(artifact.name)
-        if artifact.media_type in _IMAGES:
+        if artifact.media_type in IMAGES:
             alt = f"Figure {name}, made for: {self.entry.query[:150]}"
             ui.html(f'<img src="{address}" alt="{escape(alt)}">', sanitize=False, tag="figure")
         elif artifact.media_type == "text/html":
