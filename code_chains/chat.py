@@ -102,7 +102,7 @@ class Chat:
             _say("Stopped; the conversation is as it was before.")
             return
         if result["verdict"].ok:
-            if self.chain.conversations is not None:  # The state has them from now on.
+            if self.chain.conversations is not None and self.chain.conversations.keep_state:  # It has them from now on.
                 self._pending = {}
             self._save_files(result["execution"].artifacts, result["code"])
 

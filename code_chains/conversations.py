@@ -121,6 +121,11 @@ class Conversations(Closing):
         self._all: OrderedDict[str, Conversation] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def keep_state(self) -> bool:
+        """Whether what programs leave is there for those that follow."""
+        return self._open is not None
+
     def begin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Begin a turn of a conversation, whose `end` must be called; its session is open then.
 

@@ -112,6 +112,27 @@ async def test_undo_gives_the_files_back(visits: Visits) -> None:
     assert await done(visit) == "42"
 
 
+async def test_a_file_that_comes_while_a_question_runs_is_for_the_next_one(visits: Visits) -> None:
+    visit = visits.of("ann")
+    visit.ask("import time; time.sleep(0.3); print(1)")
+    await asyncio.sleep(0.1)
+    await visit.add_file("sales.csv", b"42")
+    await done(visit)
+    visit.ask("print(open('sales.csv').read())")
+    assert await done(visit) == "42"
+
+
+async def test_files_come_with_each_question_where_no_state_keeps_them() -> None:
+    read = ScriptedModel(lambda messages: "print(open('sales.csv').read())" if asks_for_code(messages) else "42.")
+    with create_code_chain(read, executor="none") as chain:
+        async with Visits(chain) as visits:
+            visit = visits.of("ann")
+            await visit.add_file("sales.csv", b"42")
+            for _ in range(2):
+                visit.ask("What is in it?")
+                assert await done(visit) == "42"
+
+
 async def test_a_file_cannot_leave_its_folder(visits: Visits) -> None:
     visit = visits.of("ann")
     assert await visit.add_file("../../etc/passwd", b"x") == "passwd"

@@ -40,6 +40,9 @@ MOST_BYTES = 20 << 20
 """What the files of a conversation may have together."""
 
 
+_Work = Callable[["Entry", Mapping[str, Path]], Coroutine[Any, Any, None]]
+
+
 @dataclass(eq=False)
 class Entry:
     """One turn as it is shown, from its question on.
@@ -225,7 +228,7 @@ class Visit:
             raise InputError("There is no program to run.")
         self._begin(Entry(query, by_hand=True, code=code), self._execute)
 
-    def _begin(self, entry: Entry, work: Callable[[Entry], Coroutine[Any, Any, None]]) -> None:
+    def _begin(self, entry: Entry, work: _Work) -> None:
         self._check_idle()
         self.entries = [one for one in self.entries if one.told]
         self.entries.append(entry)
@@ -233,12 +236,13 @@ class Visit:
         self._task = asyncio.create_task(self._work(entry, work))
         self._changed()
 
-    async def _work(self, entry: Entry, work: Callable[[Entry], Coroutine[Any, Any, None]]) -> None:
+    async def _work(self, entry: Entry, work: _Work) -> None:
         try:
             async with self._line.place(partial(self._wait, entry)):
-                await work(entry)
-            if entry.verdict is not None and entry.verdict.ok:
-                self._pending = {}
+                given = dict(self._pending)
+                await work(entry, given)
+            if entry.verdict is not None and entry.verdict.ok and self._keeps_files:
+                self._pending = {name: path for name, path in self._pending.items() if given.get(name) != path}
         except asyncio.CancelledError:
             self._stopped(entry)
             raise
@@ -258,17 +262,22 @@ class Visit:
             if entry.execution and kept > _MOST_MADE:
                 entry.execution = replace(entry.execution, artifacts=())
 
-    async def _answer(self, entry: Entry) -> None:
-        state = {"query": entry.query, "session_id": self.session_id, "files": dict(self._pending)}
+    @property
+    def _keeps_files(self) -> bool:
+        """Whether files that a program was given are there for the next one."""
+        return self._chain.conversations is not None and self._chain.conversations.keep_state
+
+    async def _answer(self, entry: Entry, files: Mapping[str, Path]) -> None:
+        state = {"query": entry.query, "session_id": self.session_id, "files": files}
         events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
         async with aclosing(cast("Any", events)):
             async for event in events:
                 entry.take(event)
                 self._changed()
 
-    async def _execute(self, entry: Entry) -> None:
+    async def _execute(self, entry: Entry, files: Mapping[str, Path]) -> None:
         entry.stage = "execute"
-        entry.add(await self._chain.aexecute(entry.code, self.session_id, query=entry.query, files=self._pending))
+        entry.add(await self._chain.aexecute(entry.code, self.session_id, query=entry.query, files=files))
 
     def _wait(self, entry: Entry, ahead: int) -> None:
         entry.ahead = ahead
