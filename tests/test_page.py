@@ -27,6 +27,7 @@ FLAGS = [
     "--no-first-run",
 ]
 LONGEST = 20_000
+expect.set_options(timeout=LONGEST)
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
 
 
@@ -82,7 +83,7 @@ def answered(page: Page, question: str) -> Locator:
     """Ask and wait for the verdict."""
     before = page.locator(".verdict").count()
     turn = ask(page, question)
-    expect(page.locator(".verdict")).to_have_count(before + 1, timeout=LONGEST)
+    expect(page.locator(".verdict")).to_have_count(before + 1)
     return turn
 
 
@@ -105,7 +106,7 @@ def test_examples_that_the_model_was_shown_are_named(page: Page) -> None:
 
 def test_stages_are_shown_while_they_last(page: Page) -> None:
     turn = ask(page, "Something slow")
-    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox", timeout=LONGEST)
+    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox")
     expect(turn.locator(".stages .done").first).to_have_text("Looking for examples")
     expect(turn.locator(".code")).to_contain_text("time.sleep")
     expect(turn.locator(".verdict")).to_be_visible(timeout=LONGEST)
@@ -132,7 +133,7 @@ def test_a_failing_program_shows_its_line_and_its_values(page: Page) -> None:
 
 def test_an_error_of_the_model_is_said_in_words(page: Page) -> None:
     turn = ask(page, "Something without weights")
-    expect(turn.get_by_role("alert")).to_contain_text("The weights of 'local' cannot be fetched", timeout=LONGEST)
+    expect(turn.get_by_role("alert")).to_contain_text("The weights of 'local' cannot be fetched")
     expect(page.get_by_label("Your question")).to_have_value("Something without weights")
     expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
 
@@ -146,7 +147,7 @@ def test_a_changed_program_is_a_turn_that_the_next_question_builds_on(page: Page
     page.keyboard.press("Control+A")
     page.keyboard.type("x = 100; print('Changed:', x)")
     page.keyboard.press("Control+Enter")
-    expect(page.locator(".turn").last.locator(".outcome")).to_contain_text("Changed: 100", timeout=LONGEST)
+    expect(page.locator(".turn").last.locator(".outcome")).to_contain_text("Changed: 100")
     expect(answered(page, "and one more").locator(".outcome")).to_contain_text("101")
 
 
@@ -161,7 +162,7 @@ def test_undo_takes_back_the_last_turn(page: Page) -> None:
 def test_stopping_leaves_the_conversation_as_it_was(page: Page) -> None:
     answered(page, "six times seven")
     turn = ask(page, "Something endless")
-    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox", timeout=LONGEST)
+    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".turn")).to_have_count(1)
     expect(page.get_by_label("Your question")).to_have_value("Something endless")
@@ -189,7 +190,7 @@ def test_the_notebook_holds_the_programs(page: Page) -> None:
 
 def test_an_uploaded_file_is_named_and_read(page: Page, sales: Path) -> None:
     page.locator("input[type=file]").set_input_files(sales)
-    expect(page.get_by_role("list", name="Files")).to_have_text("sales.csv", timeout=LONGEST)
+    expect(page.get_by_role("list", name="Files")).to_have_text("sales.csv")
     expect(answered(page, "What is the total?").locator(".outcome")).to_contain_text("Total: 42")
 
 
@@ -292,7 +293,7 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".cm-content")).to_be_focused(timeout=LONGEST)
     page.keyboard.press("Control+Enter")
-    expect(page.locator(".turn")).to_have_count(2, timeout=LONGEST)
+    expect(page.locator(".turn")).to_have_count(2)
 
 
 def test_every_control_has_a_name_and_the_focus_is_seen(page: Page) -> None:

@@ -82,7 +82,7 @@ class TurnView:
                 text("Changed by you", "p", "kicker")
             text(entry.query, "h2", "question")
             self._stages = ui.html(sanitize=False)
-            self._above = ui.element("div").classes("stack")
+            self._above = ui.element("div")
             with ui.element("div").classes("work"):
                 with ui.element("section").classes("panel program").props('aria-label="Program"') as self._program:
                     self._bar = ui.element("div").classes("bar")

@@ -84,7 +84,7 @@ class Entry:
     error: str = ""
     running: bool = True
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    _writing: str = ""
+    _writing: str = field(default="", init=False)
 
     @property
     def told(self) -> bool:
