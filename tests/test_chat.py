@@ -327,7 +327,8 @@ def test_at_a_terminal_what_was_typed_comes_back(terminal: Callable[[], Terminal
     history.write_text("".join(f"/line {number}\n" for number in range(1200)))
     one = terminal()
     one.type("\x1b[A", then="/line 1199")
-    one.type("\n", then="There is no /line")
+    one.type("\n", then="> ")  # Before that the terminal itself would take Ctrl-D.
+    assert "There is no /line" in one.seen
     os.write(one._master, b"\x04")
     assert one.end() == 0
     assert len(history.read_text().splitlines()) == 1000
