@@ -70,7 +70,9 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("line", commands())
-def test_a_command_that_is_shown_exists(line: str) -> None:
+def test_a_command_that_is_shown_exists(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "questions.jsonl").touch()
     words = shlex.split(line)[1:]
     context = click.Context(cli, info_name="code-chains", **cli.context_settings)
     name, command, rest = cli.resolve_command(context, words)
