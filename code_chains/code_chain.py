@@ -22,9 +22,10 @@ from code_chains.conversations import Conversation, Conversations, ainventory, i
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor
 from code_chains.executors.base import Closing
-from code_chains.inputs import check_session_id
+from code_chains.inputs import check_session_id, shortened
 from code_chains.memory import ConversationMemory
 from code_chains.state import Turn
+from code_chains.tools import LONGEST
 from code_chains.usage import UsageMeter
 
 __all__ = ["CodeChain"]
@@ -255,7 +256,7 @@ class CodeChain(Sequence, Closing):
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
     def _told(self, outcome: Mapping[str, Any]) -> str:
-        return str(outcome.get("answer", outcome["output"]))
+        return shortened(str(outcome.get("answer", outcome["output"])), LONGEST)
 
     def _check_expectations(self, values: State) -> None:
         if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:

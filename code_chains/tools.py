@@ -6,14 +6,19 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from langchain_core.callbacks import Callbacks
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import BaseModel
 
 from code_chains.errors import InputError
-from code_chains.state import as_json
+from code_chains.inputs import shortened
+from code_chains.state import Execution, as_json
 
-__all__ = ["Told", "chain_as_tool", "told_as_json"]
+__all__ = ["LONGEST", "Told", "chain_as_tool", "told_as_json", "told_of_run"]
+
+LONGEST = 20_000
+"""Longest text that a model is told, in characters, or nearly so."""
 
 Told = Callable[[Mapping[str, Any]], str]
 """What a model is told of an outcome."""
@@ -35,15 +40,15 @@ def chain_as_tool(
         told: What the model is told.
     """
 
-    def call(config: RunnableConfig, **given: Any) -> tuple[str, dict[str, Any]]:
+    def call(config: RunnableConfig, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         try:
-            return _both(chain.invoke(given, config, return_only_outputs=True), told)
+            return _both(chain.invoke(given, _below(config, callbacks), return_only_outputs=True), told)
         except InputError as error:
             raise ToolException(str(error)) from error
 
-    async def acall(config: RunnableConfig, **given: Any) -> tuple[str, dict[str, Any]]:
+    async def acall(config: RunnableConfig, callbacks: Callbacks = None, **given: Any) -> tuple[str, dict[str, Any]]:
         try:
-            return _both(await chain.ainvoke(given, config, return_only_outputs=True), told)
+            return _both(await chain.ainvoke(given, _below(config, callbacks), return_only_outputs=True), told)
         except InputError as error:
             raise ToolException(str(error)) from error
 
@@ -56,15 +61,30 @@ def chain_as_tool(
         args_schema=arguments,
         response_format=response,
         handle_tool_error=True,
+        handle_validation_error=True,
     )
 
 
 def told_as_json(outcome: Mapping[str, Any]) -> str:
-    """All of an outcome; a single text as it is."""
+    """All of an outcome, shortened where it is long; a single text as it is."""
     values = list(outcome.values())
-    if len(values) == 1 and isinstance(values[0], str):
-        return values[0]
-    return json.dumps(as_json(outcome), ensure_ascii=False)
+    single = len(values) == 1 and isinstance(values[0], str)
+    return shortened(values[0] if single else json.dumps(as_json(outcome), ensure_ascii=False), LONGEST)
+
+
+def told_of_run(execution: Execution) -> str:
+    """What a run printed, why it failed, and names of what it made: shortened, and no bytes."""
+    parts = [shortened(execution.output, LONGEST)]
+    if not execution.ok:
+        parts.append(shortened(execution.summary, LONGEST // 4))
+    if execution.artifacts:
+        parts.append(f"Made: {', '.join(artifact.name for artifact in execution.artifacts)}")
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _below(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:
+    """The config of a tool's call, with the callbacks of the tool's own run: the chain's is its child."""
+    return {**config, "callbacks": callbacks} if callbacks is not None else config
 
 
 def _both(outcome: Mapping[str, Any], told: Told) -> tuple[str, dict[str, Any]]:

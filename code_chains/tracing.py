@@ -5,8 +5,7 @@ LangSmith needs nothing of this: `LANGSMITH_TRACING=true` shows the same runs, a
 
 from __future__ import annotations
 
-import os
-import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,46 +13,17 @@ from uuid import UUID
 from langchain_core.tracers import BaseTracer, Run
 
 from code_chains.errors import ConfigurationError
+from code_chains.redaction import without_secrets
 from code_chains.state import Execution, Verdict
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["OpenTelemetryTracer", "without_secrets"]
+__all__ = ["OpenTelemetryTracer"]
 
 LONGEST = 20_000
 """Longest text of an attribute, in characters; what is longer is cut."""
 _TEXTS = ("query", "code", "output", "answer", "language", "stop_reason", "cached", "finish_reason")
-_LOOKS_SECRET = re.compile(
-    r"\b(?:sk|pk|rk|ls|lsv2|ghp|gho|ghs|github_pat|glpat|hf|xox[abprs]|AIza|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{12,}"
-    r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
-    r"|(?i:(?<=bearer ))[A-Za-z0-9._~+/-]{8,}=*",
-    re.DOTALL,
-)
-_NAMED_SECRET = re.compile(
-    r"""(?ix)(\b[\w-]*(?:api[_-]?key|secret|token|passw(?:or)?d|credential)[\w-]*["']?\s*[:=]\s*)("[^"\n]+"|'[^'\n]+')"""
-)
-_SECRET_NAMES = re.compile(r"(?i)key|secret|token|passw|credential")
-
-
-def without_secrets(text: str) -> str:
-    """Text with `[secret]` in the place of whatever looks like one.
-
-    These are: keys of well-known services, JSON web tokens, private keys, passwords in addresses, values that a program
-    gives to a name such as `api_key`, and what this process has in environment variables with names such as
-    `…_KEY`, `…_TOKEN`, `…_SECRET` or `…_PASSWORD`.
-
-    Example:
-        >>> without_secrets("client = Client(api_key='abc')")
-        "client = Client(api_key='[secret]')"
-    """
-    for name, value in os.environ.items():
-        if _SECRET_NAMES.search(name) and len(value) >= 8:
-            text = text.replace(value, "[secret]")
-    text = _NAMED_SECRET.sub(lambda found: f"{found[1]}{found[2][0]}[secret]{found[2][0]}", text)
-    return _LOOKS_SECRET.sub("[secret]", text)
 
 
 class OpenTelemetryTracer(BaseTracer):
@@ -93,25 +63,47 @@ class OpenTelemetryTracer(BaseTracer):
         self._trace = trace
         self._tracer = trace.get_tracer("code_chains", tracer_provider=provider)
         self._content, self._redact = content, redact
-        self._spans: dict[UUID, Span] = {}
+        self._traces: dict[UUID, dict[UUID, Span]] = {}
+        self._changing = threading.Lock()
 
     def _persist_run(self, run: Run) -> None:
         """Nothing is kept."""
 
     def _on_run_create(self, run: Run) -> None:
-        parent = self._spans.get(run.parent_run_id) if run.parent_run_id else None
-        context = self._trace.set_span_in_context(parent) if parent is not None else None
-        self._spans[run.id] = self._tracer.start_span(_name(run), context)
+        with self._changing:
+            spans = self._traces.setdefault(run.trace_id or run.id, {})
+            parent = spans.get(run.parent_run_id) if run.parent_run_id else None
+            context = self._trace.set_span_in_context(parent) if parent is not None else None
+            spans[run.id] = self._tracer.start_span(_name(run), context)
 
     def _on_run_update(self, run: Run) -> None:
-        span = self._spans.pop(run.id, None)
-        if span is None:
-            return
+        with self._changing:
+            trace = run.trace_id or run.id
+            spans = self._traces.get(trace, {})
+            span = spans.pop(run.id, None)
+            left = list(spans.items()) if run.id == trace or not run.parent_run_id else []
+            if left or not spans:
+                self._traces.pop(trace, None)
+        for run_id, open_one in reversed(
+            left
+        ):  # A stream that was left half-read ends without a word from what it called.
+            self.run_map.pop(str(run_id), None)
+            open_one.end()
+        if span is not None:
+            self._end(span, run)
+
+    def _end(self, span: Span, run: Run) -> None:
         for name, value in _attributes(run, content=self._content):
-            span.set_attribute(name, self._redact(value)[:LONGEST] if isinstance(value, str) else value)
+            span.set_attribute(name, self._shown(value) if isinstance(value, str) else value)
         if run.error:
-            span.set_status(self._trace.StatusCode.ERROR, self._redact(run.error.partition("\n")[0])[:LONGEST])
+            told = run.error.partition("Traceback (most recent call last)")[0]
+            span.set_status(
+                self._trace.StatusCode.ERROR, self._shown(told if self._content else told.partition("(")[0])
+            )
         span.end()
+
+    def _shown(self, text: str) -> str:
+        return self._redact(text[: 2 * LONGEST])[:LONGEST]
 
 
 def _name(run: Run) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 from langchain.agents import create_agent
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
@@ -76,12 +78,39 @@ async def test_it_does_not_block_the_event_loop(tool: BaseTool) -> None:
 def test_a_piece_asks_for_what_it_needs(sandbox: SandboxExecutor) -> None:
     tool = ExecuteChain(sandbox).as_tool(name="run_python")
     assert list(tool.args) == ["code"]
-    assert '"output": "42"' in tool.invoke({"code": "6 * 7"})
+    assert tool.invoke({"code": "6 * 7"}) == "42"
 
 
 def test_arguments_can_be_given_by_type(sandbox: SandboxExecutor) -> None:
     tool = ExecuteChain(sandbox).as_tool(name="run", arg_types={"code": str, "variables": dict[str, int]})
-    assert '"output": "42"' in tool.invoke({"code": "6 * n", "variables": {"n": 7}})
+    assert tool.invoke({"code": "6 * n", "variables": {"n": 7}}) == "42"
+
+
+def test_a_model_is_told_no_bytes_and_no_flood(sandbox: SandboxExecutor) -> None:
+    tool = ExecuteChain(sandbox).as_tool(name="run_python")
+    told = tool.invoke({"code": "open('a.bin', 'wb').write(bytes(900_000))\nprint('x' * 900_000)\n1 / 0"})
+    assert len(told) < 30_000
+    assert "ZeroDivisionError" in told
+    assert "Made: a.bin" in tool.invoke({"code": "open('a.bin', 'wb').write(bytes(900_000))"})
+
+
+def test_the_chain_is_a_child_of_the_tools_run(tool: BaseTool) -> None:
+    seen: dict[str, Any] = {}
+
+    class Parents(BaseCallbackHandler):
+        def on_tool_start(self, *_: Any, run_id: UUID, **__: Any) -> None:
+            seen["tool"] = run_id
+
+        def on_chain_start(self, *_: Any, name: str = "", parent_run_id: UUID | None = None, **__: Any) -> None:
+            seen.setdefault(name, parent_run_id)
+
+    tool.invoke({"query": "6 * 7?"}, {"callbacks": [Parents()]})
+    assert seen["code_chain"] == seen["tool"]
+
+
+@pytest.mark.parametrize("arguments", [{"query": ""}, {}, {"query": ["a"]}])
+def test_arguments_of_a_wrong_kind_are_told_to_the_model(tool: BaseTool, arguments: dict[str, Any]) -> None:
+    assert tool.invoke(called(**arguments)).status == "error"
 
 
 @pytest.mark.parametrize("stream", [False, True])

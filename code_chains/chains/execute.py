@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from code_chains.chains.base import Config, Do, Piece, Program, State
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
 from code_chains.state import ErrorReport, Execution
+from code_chains.tools import told_of_run
 
 __all__ = ["ExecuteChain", "undo"]
 
@@ -48,6 +50,9 @@ class ExecuteChain(Piece):
     def output_keys(self) -> list[str]:
         """It adds the record of the run."""
         return ["execution", "output"]
+
+    def _told(self, outcome: Mapping[str, Any]) -> str:
+        return told_of_run(outcome["execution"])
 
     def _program(self, values: State, config: Config) -> Program:
         execution = _refused(values) or (yield Do(self._run_code, values, config, self._arun_code))

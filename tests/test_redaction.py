@@ -1,0 +1,87 @@
+"""Secrets are left out, ordinary code stays as it is, and no text takes long."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from code_chains.redaction import without_secrets
+
+SECRETS = [
+    "ghp_abcdefghijklmnopqrstuvwxyz012345",
+    "AKIAIOSFODNN7EXAMPLE",
+    "sk-proj-1234567890abcdef",
+    "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789",
+    "Authorization: Bearer abcdef.ghijkl",
+    "Authorization: Basic dXNlcjpw",
+    "postgres://ann:pa55word@db/x",
+    "redis://:pw@host",
+    "postgres://ann:p@ss@db/x",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----",
+    'client_secret: "tiny"',
+    "password: hunter2000",
+    "PASSWORD=hunter2",
+    'api_key = """x"""',
+    "token = f'abc'",
+    "token = b'abc'",
+    "api_key: str = 'abc'",
+    "os.environ['API_KEY'] = 'abc'",
+]
+ORDINARY = [
+    "tokens = text.split()",
+    "tokens = 'a b c'",
+    "tokenizer='gpt2'",
+    "key = 'region'",
+    "sk = 3",
+    "https://example.org/a:b",
+    "data['token']",
+    "token = next_token()",
+    "def login(password: str) -> None:",
+    "connect(password=password)",
+    "hf_transfer_enabled_now",
+    "ls_results_by_country",
+    "pk_column_names_here",
+    "Basic authentication",
+]
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_what_looks_like_a_secret_is_left_out(text: str) -> None:
+    hidden = without_secrets(text)
+    assert "[secret]" in hidden
+    assert not any(part in hidden for part in ("abc", "hunter", "ss@", "tiny", "pw@", "MIIE", "dXN"))
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_code_stays_as_it_is(text: str) -> None:
+    assert without_secrets(text) == text
+
+
+def test_values_of_the_environment_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANK_PASSWORD", "correct horse")
+    assert without_secrets("it is correct horse, is it?") == "it is [secret], is it?"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "token-",
+        "a-",
+        "eyJ-",
+        "://a:",
+        "api_key: ",
+        "-----BEGIN PRIVATE KEY-----",
+        "token='",
+        "sk-",
+        "x",
+        "bearer ",
+        'secret"""',
+        "token: s ",
+    ],
+)
+def test_no_text_takes_long(part: str) -> None:
+    began = time.process_time()
+    without_secrets(part * (500_000 // len(part)))
+    assert time.process_time() - began < 5
