@@ -116,6 +116,8 @@ def _check_file(given: object) -> Path:
             raise InputError(f"The file {str(path)!r} {kind}. Files are looked for from {os.getcwd()}.")
         with path.open("rb"):
             return path
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
 

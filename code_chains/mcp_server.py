@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import itertools
+import shutil
 import tempfile
+import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -18,10 +22,11 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from pydantic import BaseModel, Field
 
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError, ConfigurationError, InputError
-from code_chains.inputs import check_name
-from code_chains.progress import DOING
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.inputs import check_name, shortened
+from code_chains.progress import DOING, explained
 from code_chains.state import Artifact, Execution, Verdict
+from code_chains.tools import LONGEST, told_of_run
 
 try:
     from mcp.server import MCPServer
@@ -39,10 +44,12 @@ __all__ = ["Answered", "Kept", "Ran", "create_server"]
 MOST_KEPT = 64 << 20
 """Bytes of artifacts that are kept as resources; the oldest make room for new ones."""
 MOST_GIVEN = 64 << 20
-"""Bytes of files that a client may give, all together."""
-LARGEST_SHOWN = 1 << 20
-"""Bytes of an image up to which it is shown with the result, besides being a resource."""
-_SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Bytes of files that a client may give in one call, and of those that sessions need again."""
+MOST_SHOWN = 1 << 20
+"""Bytes of images that are shown with a result, besides being resources."""
+_MANY = 1000
+_SHOWN = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+"""Images by how their bytes begin, whatever they are called."""
 
 Files = Annotated[
     dict[str, str] | None,
@@ -93,16 +100,19 @@ class _Server(MCPServer[Any]):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._kept: OrderedDict[str, Artifact] = OrderedDict()
-        self._numbers = itertools.count(1)
 
     def keep(self, artifacts: tuple[Artifact, ...]) -> list[Kept]:
         """Make resources of artifacts."""
-        number = next(self._numbers)
-        for artifact in artifacts:
-            self._kept[f"artifact://{number}/{quote(artifact.name)}"] = artifact
-        while sum(len(one.data) for one in self._kept.values()) > MOST_KEPT:
+        run = f"artifact://{uuid.uuid4().hex}"
+        made = {f"{run}/{quote(artifact.name)}": artifact for artifact in artifacts}
+        self._kept |= made
+        while sum(len(one.data) for one in self._kept.values()) > MOST_KEPT or len(self._kept) > _MANY:
             self._kept.popitem(last=False)
-        return [_described(uri, one) for uri, one in self._kept.items() if uri.startswith(f"artifact://{number}/")]
+        return [
+            Kept(name=one.name, media_type=one.media_type, size=len(one.data), uri=uri)
+            for uri, one in made.items()
+            if uri in self._kept
+        ]
 
     def get(self, uri: str) -> Artifact:
         """What a program made."""
@@ -136,23 +146,55 @@ class _Stages(AsyncCallbackHandler):
 
 
 class _Given:
-    """Files that a client gave, for as long as the server runs: a session that is rebuilt needs them again."""
+    """Files that a client gave. Those of a session stay as long as the server runs: if it is rebuilt, it needs them.
+
+    Args:
+        folder: Where they are kept.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._numbers, self._size = folder, itertools.count(1), 0
+        self._folder, self._kept = folder, 0
 
-    def write(self, files: Mapping[str, str] | None) -> dict[str, Path]:
-        """Write files and say where they are, by their names."""
-        paths: dict[str, Path] = {}
-        for name, text in (files or {}).items():
-            self._size += len(text.encode())
-            if self._size > MOST_GIVEN:
-                raise InputError(f"At most {MOST_GIVEN >> 20} MB of files can be given to one server.")
-            path = self._folder / str(next(self._numbers)) / check_name(name)
-            path.parent.mkdir(parents=True)
-            path.write_text(text, encoding="utf-8")
-            paths[name] = path
-        return paths
+    @asynccontextmanager
+    async def files(self, given: Mapping[str, str] | None, session_id: str | None) -> AsyncIterator[dict[str, Path]]:
+        """Have files written, by their names.
+
+        Raises:
+            InputError: A name leads elsewhere, a text is none, or it is too much.
+        """
+        written = {check_name(name): _bytes(name, text) for name, text in (given or {}).items()}
+        size = sum(map(len, written.values()))
+        if size > MOST_GIVEN or len(written) > _MANY:
+            raise InputError(f"At most {_MANY} files with {MOST_GIVEN >> 20} MB together can be given.")
+        if session_id is not None and self._kept + size > MOST_GIVEN:
+            raise InputError(
+                f"The files of all sessions may have {MOST_GIVEN >> 20} MB together; give none, or no session."
+            )
+        folder = await asyncio.to_thread(_write, self._folder, written)
+        try:
+            yield {name: folder / name for name in written}
+        finally:
+            if session_id is None or not written:
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            else:
+                self._kept += size
+
+
+def _bytes(name: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"The file {name!r} is no text (broken UTF-8).") from error
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
+    place = folder / uuid.uuid4().hex
+    place.mkdir()
+    for name, content in files.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return place
 
 
 def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MCPServer[Any]:
@@ -179,21 +221,20 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
         files: Files = None,
     ) -> Annotated[CallToolResult, Ran]:
         """Run a Python program in a sandbox and see what it prints, makes, or fails with. A failure changes no session."""
-        try:
-            outcome = await chain.aexecute(code, session_id, files=given.write(files))
-        except CodeChainsError as error:
-            raise ToolError(str(error)) from error
+        with _told():
+            async with given.files(files, session_id) as paths:
+                outcome = await chain.aexecute(code, session_id, files=paths)
         execution: Execution = outcome["execution"]
         kept = server.keep(execution.artifacts)
         ran = Ran(
             status=execution.status,
-            output=outcome["output"],
+            output=shortened(outcome["output"], LONGEST),
             error=None if execution.ok else execution.summary,
             artifacts=kept,
             duration=execution.duration,
             isolation=execution.isolation.level if execution.isolation else None,
         )
-        return _result(ran, ran.output if execution.ok else f"{ran.output}\n{ran.error}".strip(), execution, kept)
+        return _result(ran, told_of_run(execution), execution, kept)
 
     async def answer_with_code(
         query: Annotated[str, Field(description="The question or task, in any language.")],
@@ -202,14 +243,13 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
         files: Files = None,
     ) -> Annotated[CallToolResult, Answered]:
         """Have a model write a program for a question, run and judge it, mend it where it fails, and tell the answer."""
-        try:
-            asked = {"query": query, "session_id": session_id, "files": given.write(files)}
-            outcome = await chain.ainvoke(asked, {"callbacks": [_Stages(context)]})
-        except CodeChainsError as error:
-            raise ToolError(str(error)) from error
+        with _told():
+            async with given.files(files, session_id) as paths:
+                asked = {"query": query, "session_id": session_id, "files": paths}
+                outcome = await chain.ainvoke(asked, {"callbacks": [_Stages(context)]})
         execution, verdict = outcome["execution"], outcome["verdict"]
         kept = server.keep(execution.artifacts)
-        return _result(_answered(outcome, verdict, kept), outcome["answer"], execution, kept)
+        return _result(_answered(outcome, verdict, kept), shortened(outcome["answer"], LONGEST), execution, kept)
 
     server.tool(title="Run Python")(run_python)
     if answers:
@@ -219,9 +259,9 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
 
 def _answered(outcome: Mapping[str, Any], verdict: Verdict, kept: list[Kept]) -> Answered:
     return Answered(
-        answer=outcome["answer"],
+        answer=shortened(outcome["answer"], LONGEST),
         code=outcome["code"],
-        output=outcome["output"],
+        output=shortened(outcome["output"], LONGEST),
         verdict=verdict.status,
         reason=verdict.reason,
         stop_reason=outcome["stop_reason"],
@@ -230,17 +270,25 @@ def _answered(outcome: Mapping[str, Any], verdict: Verdict, kept: list[Kept]) ->
     )
 
 
-def _described(uri: str, artifact: Artifact) -> Kept:
-    return Kept(name=artifact.name, media_type=artifact.media_type, size=len(artifact.data), uri=uri)
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell the client why a call broke."""
+    try:
+        yield
+    except Exception as error:
+        raise ToolError(explained(error)) from error
 
 
 def _result(structured: BaseModel, text: str, execution: Execution, kept: list[Kept]) -> CallToolResult:
     """A result for clients that read structures, and for models that read text and look at pictures."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
+    room = MOST_SHOWN
     for artifact in execution.artifacts:
-        if artifact.media_type in _SHOWN and len(artifact.data) <= LARGEST_SHOWN:
+        kind = next((kind for begin, kind in _SHOWN.items() if artifact.data.startswith(begin)), None)
+        if kind and len(artifact.data) <= room:
+            room -= len(artifact.data)
             data = base64.b64encode(artifact.data).decode()
-            content.append(ImageContent(type="image", data=data, mime_type=artifact.media_type))
+            content.append(ImageContent(type="image", data=data, mime_type=kind))
     content += [
         ResourceLink(type="resource_link", uri=one.uri, name=one.name, mime_type=one.media_type, size=one.size)
         for one in kept

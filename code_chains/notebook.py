@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,9 +16,8 @@ from IPython.display import DisplayHandle, Image, Markdown, Pretty, display
 from langchain_core.callbacks import BaseCallbackHandler
 
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError
 from code_chains.inputs import fenced
-from code_chains.progress import DOING
+from code_chains.progress import DOING, explained
 from code_chains.state import Execution
 
 __all__ = ["CodeChainMagics", "Stages"]
@@ -28,14 +27,13 @@ _IMAGES = ("image/png", "image/jpeg")
 
 
 @click.command("code_chain", add_help_option=False)
-@click.argument("question", nargs=-1)
 @click.option("-m", "--model", help="Name of a model.")
 @click.option("-f", "--file", "files", multiple=True, help="A file that programs may read.")
 @click.option("-v", "--variable", "variables", multiple=True, help="A variable of the notebook that programs see.")
 @click.option("-s", "--session", default="notebook", show_default=True, help="Name of the conversation.")
 @click.option("--into", metavar="NAME", help="Variable for the whole result.")
 @click.option("--new", is_flag=True, help="Forget what was said before.")
-def _arguments(**given: Any) -> dict[str, Any]:
+def _options(**given: Any) -> dict[str, Any]:
     """Ask a question in a notebook.
 
     The next cell goes on with what this one has left: variables, imports and files of its program.
@@ -74,8 +72,8 @@ class CodeChainMagics(Magics):
 
         `-m MODEL`, `-f FILE`, `-v VARIABLE` of the notebook, `-s SESSION`, `--into NAME` for the result, `--new`.
         """
-        given = _parsed(line)
-        question = (cell or " ".join(given["question"])).strip()
+        given, rest = _parsed(line)
+        question = f"{rest}\n{cell or ''}".strip()
         try:
             chain = self._chain(given["model"])
             if given["new"]:
@@ -84,16 +82,21 @@ class CodeChainMagics(Magics):
                 result = _shown(chain, self._state(question, given))
                 if given["into"]:
                     self._namespace[given["into"]] = result
-        except CodeChainsError as error:
-            raise UsageError(str(error)) from error
+        except UsageError:
+            raise
+        except Exception as error:
+            raise UsageError(explained(error)) from error
 
     def _state(self, question: str, given: Mapping[str, Any]) -> dict[str, Any]:
         if missing := [name for name in given["variables"] if name not in self._namespace]:
             raise UsageError(f"The notebook has no variable {missing[0]!r}.")
+        files = {Path(path).name: path for path in given["files"]}
+        if len(files) < len(given["files"]):
+            raise UsageError("Two files have the same name.")
         return {
             "query": question,
             "session_id": given["session"],
-            "files": {Path(path).name: path for path in given["files"]},
+            "files": files,
             "variables": {name: self._namespace[name] for name in given["variables"]},
         }
 
@@ -122,12 +125,29 @@ class CodeChainMagics(Magics):
         self._chains.clear()
 
 
-def _parsed(line: str) -> dict[str, Any]:
+def _parsed(line: str) -> tuple[dict[str, Any], str]:
+    """The options at the beginning of a line, and the rest of it as it is, quotation marks and all."""
+    words, rest = [], line.strip()
+    while rest.startswith("-"):
+        word, _, rest = rest.partition(" ")
+        words.append(word)
+        if word in _WITH_A_VALUE:
+            value, rest = _first(rest)
+            words.append(value)
+        rest = rest.strip()
     try:
-        return cast("dict[str, Any]", _arguments.main(shlex.split(line), standalone_mode=False))
-    except (click.ClickException, ValueError) as error:
-        told = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        raise UsageError(f"{told}\n\n{_arguments.get_help(click.Context(_arguments))}") from error
+        return cast("dict[str, Any]", _options.main(words, standalone_mode=False)), rest
+    except click.ClickException as error:
+        raise UsageError(f"{error.format_message()}\n\n{_options.get_help(click.Context(_options))}") from error
+
+
+_WITH_A_VALUE = {name for option in _options.params for name in option.opts if not getattr(option, "is_flag", False)}
+
+
+def _first(text: str) -> tuple[str, str]:
+    """The first word, or what stands in quotes there, and the rest."""
+    found = re.match(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))""", text)
+    return ("", text) if found is None else (next(filter(None, found.groups()), ""), text[found.end() :])
 
 
 def _shown(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:

@@ -38,9 +38,12 @@ def answers_of_workers(
     spec: str, questions: Iterator[Question], cluster: Any, *, tally: Tally, losses: int
 ) -> Iterator[Answer]:
     """Answer questions on a cluster, in any order; see `cluster.map_questions`."""
-    with _connected(cluster, losses) as client:
-        _prepare(client, spec)
-        yield from _collected(client, spec, questions, tally)
+    try:
+        with _connected(cluster, losses) as client:
+            _prepare(client, spec)
+            yield from _collected(client, spec, questions, tally)
+    except (OSError, TimeoutError) as error:  # Of the connection to the scheduler; a ledger's are our own.
+        raise ExecutorError(f"{_GONE} ({' '.join(str(error).split())[:200]})", is_retryable=True) from error
 
 
 @contextmanager

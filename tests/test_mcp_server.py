@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,6 +116,36 @@ async def test_a_file_cannot_lie_elsewhere(server: Server, name: str) -> None:
 async def test_files_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_GIVEN", 100)
     assert (await call(server, "run_python", code="1", files={"a": "x" * 101})).is_error
+    assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
+    assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
+
+
+async def test_files_of_a_call_are_gone_with_it_and_those_of_a_session_stay(server: Server, tmp_path: Path) -> None:
+    await run(server, "1", files={"a": "x"})
+    assert os.listdir(tmp_path) == []
+    await run(server, "1", files={"a": "x"}, session_id="ann")
+    assert len(os.listdir(tmp_path)) == 1
+
+
+async def test_floods_are_shortened(server: Server) -> None:
+    image = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(200_000)"
+    code = f"for n in range(60): open(f'{{n}}.png', 'wb').write({image})\nprint('x' * 900_000)"
+    result = await call(server, "run_python", code=code)
+    assert len(result.model_dump_json()) < 2_000_000
+
+
+async def test_what_is_only_called_an_image_is_not_shown_as_one(server: Server) -> None:
+    result = await call(server, "run_python", code="open('fake.png', 'w').write('no')")
+    assert [type(one) for one in result.content] == [TextContent, ResourceLink]
+
+
+async def test_why_a_model_failed_is_told(box: SandboxExecutor, tmp_path: Path) -> None:
+    def script(_: Any) -> str:
+        raise RuntimeError("401 wrong key")
+
+    with create_code_chain(ScriptedModel(script), executor=box) as chain:
+        result = await call(create_server(chain, tmp_path), "answer_with_code", query="x")
+    assert "401 wrong key" in str(result.content)
 
 
 async def test_a_figure_is_seen_and_kept_as_a_resource(server: Server) -> None:

@@ -18,7 +18,7 @@ from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.stores import ByteStore, InMemoryByteStore
 
-from code_chains import ConversationMemory, SqliteStore, create_code_chain
+from code_chains import ConversationMemory, SandboxExecutor, SqliteStore, create_code_chain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.memory import ChatHistory, new_turn_id
 from code_chains.state import Artifact, Execution, Turn, Verdict
@@ -158,6 +158,36 @@ def test_the_oldest_turns_in_memory_make_room() -> None:
     for number in range(10):
         store.mset([(f"k{number}", b"x" * 30)])
     assert sorted(store.yield_keys()) == ["k7", "k8", "k9"]
+
+
+def test_nobodys_talk_pushes_out_that_of_another() -> None:
+    memory = ConversationMemory()
+    memory.store._most = 10_000
+    say(memory, "quiet", "ann")
+    for _ in range(30):
+        memory.add("bob", Turn(f"{_:020d}-x", "loud", output="x" * 1000))
+    assert [turn.query for turn in memory.turns("ann")] == ["quiet"]
+    assert 0 < len(memory.turns("bob")) < 12
+
+
+def test_what_is_deleted_makes_room_again() -> None:
+    memory = ConversationMemory()
+    memory.store._most = 2000
+    for name in ("ann", "bob", "eve"):
+        memory.add(name, Turn(f"{0:020d}-x", "q", output="x" * 1000))
+        memory.clear(name)
+    memory.add("ann", Turn(f"{1:020d}-x", "q", output="x" * 1000))
+    assert memory.sessions() == ["ann"]
+
+
+def test_of_a_flood_only_beginning_and_end_are_kept(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(
+        ScriptedModel(lambda messages: "print('a' + 'x' * 900_000 + 'z')"), executor=sandbox
+    ) as chain:
+        chain.invoke({"query": "flood", "session_id": "ann"})
+        (turn,) = chain.turns("ann")
+    assert len(turn.output) < 101_000
+    assert (turn.output[0], turn.output[-1]) == ("a", "z")
 
 
 def test_a_redis_server_will_do(redis_store: ByteStore) -> None:

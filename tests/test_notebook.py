@@ -101,6 +101,22 @@ def test_a_line_asks_as_well(shell: InteractiveShell) -> None:
     assert [turn.query for turn in chain_of(shell).turns("ann")] == ["one more?"]
 
 
+def test_a_question_is_taken_as_it_is_typed(shell: InteractiveShell) -> None:
+    with capture_output():
+        shell.run_line_magic("code_chain", "-v n -s 'ann b' What's 6 - 7?")
+        shell.run_cell_magic("code_chain", "-v n -s 'ann b' In short:", "what's one more?")
+    assert [turn.query for turn in chain_of(shell).turns("ann b")] == ["What's 6 - 7?", "In short:\nwhat's one more?"]
+
+
+def test_a_model_that_fails_is_one_clear_line(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
+    def script(_: Any) -> str:
+        raise RuntimeError("401 wrong key")
+
+    shell.user_ns["code_chain"] = create_code_chain(ScriptedModel(script), executor=sandbox)
+    with capture_output(), pytest.raises(UsageError, match="401 wrong key"):
+        shell.run_line_magic("code_chain", "one more?")
+
+
 def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
     with capture_output():
         shell.run_line_magic("code_chain", "-v n -s ann one more?")
@@ -114,7 +130,7 @@ def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
         ("--wrong", "--wrong"),
         ("-v missing x", "missing"),
         ("-f nowhere.csv x", "nowhere.csv"),
-        ("'", "quotation"),
+        ("-f a/x.csv -f b/x.csv y", "same name"),
         ("", "empty"),
     ],
 )

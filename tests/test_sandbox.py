@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -379,6 +382,58 @@ def test_a_program_that_keeps_connections_does_not_take_them_from_the_next(serve
     with SandboxExecutor(network=[f"localhost:{servers[0]}"], preload=()) as box:
         assert box.run(code).ok
         assert box.run(ask).result == "b'hello'"
+
+
+def answering(reply: Callable[[socket.socket], None]) -> Iterator[int]:
+    """The port of a server that does something with each connection."""
+    with socket.create_server(("127.0.0.1", 0), backlog=200) as place:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    reply(place.accept()[0])
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield place.getsockname()[1]
+        place.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def _reset(connection: socket.socket) -> None:
+    connection.sendall(b"x")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[int]:
+    held: list[socket.socket] = []
+    yield from answering(held.append)
+    for connection in held:
+        connection.close()
+
+
+def test_a_connection_that_the_other_side_breaks_ends_for_the_program() -> None:
+    code = (
+        "import socket\nplace = socket.create_connection(('localhost', {}))\nwhile place.recv(10): pass\nprint('over')"
+    )
+    limits, serving = Limits(seconds=5), contextlib.contextmanager(answering)(_reset)
+    with serving as port, SandboxExecutor(network=[f"localhost:{port}"], preload=(), limits=limits) as box:
+        assert box.run(code.format(port)).status != "timeout"
+
+
+def test_connections_that_a_program_breaks_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.executors.network.HALF_OPEN", 0.2)
+    code = (
+        "import socket, struct\nfor n in range(100):\n  one = socket.create_connection(('localhost', {port}), timeout=8)\n"
+        "  {linger}\n  one.close()\nprint('done')"
+    )
+    reset = "one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))"
+    with silent() as port, SandboxExecutor(network=[f"localhost:{port}"], preload=()) as box:
+        for linger in (reset, "pass"):
+            done = box.run(code.format(port=port, linger=linger))
+            assert done.stdout == "done\n", done
 
 
 def test_one_broken_launcher_weakens_the_box_by_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

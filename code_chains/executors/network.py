@@ -21,6 +21,8 @@ from code_chains.errors import ConfigurationError
 __all__ = ["Destination", "Gate", "destinations", "hosts_file"]
 
 CONNECTIONS = 64
+HALF_OPEN = 30.0
+"""Seconds for which a connection that one side has ended may be silent."""
 _NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})*")
 
 
@@ -153,7 +155,24 @@ async def _carry(near: socket.socket, one: Destination, free: asyncio.Semaphore)
             async with asyncio.timeout(30):
                 far = await _connected(one)
             with far:
-                await asyncio.gather(_pump(near, far), _pump(far, near))
+                await _joined(near, far)
+
+
+async def _joined(near: socket.socket, far: socket.socket) -> None:
+    """Both ways, until both have ended, one has broken, or one has ended and nothing moves on the other for long."""
+    moved = asyncio.Event()
+    ways = {asyncio.create_task(_pump(near, far, moved)), asyncio.create_task(_pump(far, near, moved))}
+    try:
+        ended, still = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        while still and not any(way.exception() for way in ended):
+            moved.clear()
+            ended, still = await asyncio.wait(still, timeout=HALF_OPEN)
+            if still and not moved.is_set():
+                break
+    finally:
+        for way in ways:
+            way.cancel()
+        await asyncio.wait(ways)
 
 
 async def _connected(one: Destination) -> socket.socket:
@@ -175,9 +194,9 @@ async def _connected(one: Destination) -> socket.socket:
     raise refused
 
 
-async def _pump(source: socket.socket, target: socket.socket) -> None:
+async def _pump(source: socket.socket, target: socket.socket, moved: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(OSError):
-        while data := await loop.sock_recv(source, 1 << 16):
-            await loop.sock_sendall(target, data)
-        target.shutdown(socket.SHUT_WR)
+    while data := await loop.sock_recv(source, 1 << 16):
+        moved.set()
+        await loop.sock_sendall(target, data)
+    target.shutdown(socket.SHUT_WR)

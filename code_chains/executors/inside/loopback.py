@@ -30,5 +30,5 @@ def set_up(asking: socket.socket, name: str) -> None:
 def bound(address: str, port: int) -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as place:
         place.bind((address, port))
-        place.listen(16)
+        place.listen(128)
         return place.detach()
