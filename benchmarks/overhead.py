@@ -1,7 +1,7 @@
-"""What our chains cost on top of the work itself, beside the same steps as stock LangChain chains.
+"""What our chains cost on top of the work itself, beside the same steps as stock chains, as LCEL and as a LangGraph graph.
 
-The model answers at once and the executor runs nothing, so what is left is the chains. All rows are measured in turn
-within one run; the figures are CPU microseconds of one call, median and spread over rounds.
+The model answers at once and the executor runs nothing, so what is left is the chains. All contenders are measured in turn
+within one run; the figures are CPU microseconds of one call, medians over rounds.
 
 Usage: python -m benchmarks.overhead [ROUNDS]
 """
@@ -9,122 +9,239 @@ Usage: python -m benchmarks.overhead [ROUNDS]
 from __future__ import annotations
 
 import asyncio
-import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypedDict
 
-from langchain_classic.chains import SequentialChain, TransformChain
-from langchain_core.language_models import FakeListChatModel
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_classic.chains import LLMChain, SequentialChain, TransformChain
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
 from code_chains import create_code_chain
-from code_chains.chains import ExecuteChain, GenerateChain, InterpretChain, Sequence, ValidateChain
+from code_chains.chains import EvaluateChain, ExecuteChain, GenerateChain, InterpretChain, Sequence, ValidateChain
 from code_chains.checks import STANDARD, find_problems
 from code_chains.extraction import extract_code
-from code_chains.testing import ScriptedExecutor
+from code_chains.state import Execution, Verdict
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 QUESTION = {"query": "What is the sum of the numbers from 1 to 5?"}
-CALLS = 20
+CALLS = 10
+WAYS = ("invoke", "ainvoke", "stream", "batch")
+WORK, WHOLE = "the steps as plain functions", "**`create_code_chain`**"
+GRAPH, STOCK = "LangGraph: the same with a retry edge", "stock `SequentialChain` with `LLMChain`, traced"
 
-model = FakeListChatModel(responses=["```python\nprint(sum(range(1, 6)))\n```"])
+PROGRAM, ANSWER = "```python\nprint(sum(range(1, 6)))\n```", "The sum is 15."
+
+model = ScriptedModel(lambda messages: PROGRAM if asks_for_code(messages) else ANSWER)
 place = ScriptedExecutor(lambda code: "15")
 writer = GenerateChain(model=model)
+judge = EvaluateChain(executor=place)
 teller = InterpretChain(model=model)
 
 
-def generate(state: dict[str, Any]) -> dict[str, Any]:
+class State(TypedDict, total=False):
+    """What travels through the graph."""
+
+    query: str
+    code: str
+    problems: list[Any]
+    execution: Execution
+    output: str
+    verdict: Verdict
+    attempts: int
+    answer: str
+
+
+def generate(state: Any) -> dict[str, Any]:
     """The same prompt, model and extraction as GenerateChain."""
-    return {"code": extract_code(str(model.invoke(writer.messages(state)).text))}
+    return {
+        "code": extract_code(str(model.invoke(writer.messages(state)).text)),
+        "attempts": state.get("attempts", 0) + 1,
+    }
 
 
-def validate(state: dict[str, Any]) -> dict[str, Any]:
+def validate(state: Any) -> dict[str, Any]:
     """The same checks as ValidateChain."""
     return {"problems": find_problems(state["code"], STANDARD)}
 
 
-def execute(state: dict[str, Any]) -> dict[str, Any]:
+def execute(state: Any) -> dict[str, Any]:
     """The same executor as ExecuteChain."""
-    return {"output": place.run(state["code"]).output}
+    execution = place.run(state["code"])
+    return {"execution": execution, "output": execution.output}
 
 
-def interpret(state: dict[str, Any]) -> dict[str, Any]:
+def evaluate(state: Any) -> dict[str, Any]:
+    """What EvaluateChain says where there are no tests."""
+    ran = state["execution"].ok and bool(state["output"])
+    return {
+        "verdict": Verdict("unverified" if ran else "failed", "none", "The program ran; nothing checked its output.")
+    }
+
+
+def interpret(state: Any) -> dict[str, Any]:
     """The same prompt and model as InterpretChain."""
     return {"answer": str(model.invoke(teller.messages(state)).text)}
 
 
-def stock() -> SequentialChain:
-    """The four steps as a stock SequentialChain of TransformChains; calls of the model inside are not traced."""
-    steps = [(generate, "query", "code"), (validate, "code", "problems"), (execute, "code", "output")]
+STEPS = (generate, validate, execute, evaluate, interpret)
+
+
+def untraced() -> SequentialChain:
+    """The steps as a stock SequentialChain of TransformChains; calls of the model inside are not traced."""
+    reads, adds = ("query", "code", "code", "execution", "output"), ("code", "problems", "output", "verdict", "answer")
     chains = [
-        TransformChain(input_variables=[read], output_variables=[added], transform=step)
-        for step, read, added in [*steps, (interpret, "output", "answer")]
+        TransformChain(
+            input_variables=[read],
+            output_variables=[added, "execution"] if step is execute else [added],
+            transform=step,
+        )
+        for step, read, added in zip(STEPS, reads, adds, strict=True)
     ]
     return SequentialChain(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
 
 
-def adding(step: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """A step that hands on what it was given, too."""
+def stock() -> SequentialChain:
+    """The same where LLMChains call the model, so that the calls are traced."""
+    asking = ChatPromptTemplate([("system", writer.prompt.replace("{", "{{").replace("}", "}}")), ("human", "{query}")])
+    telling = ChatPromptTemplate([("system", teller.prompt), ("human", "{query}\n\nOutput of the program:\n{output}")])
+    inner = untraced().chains
+    read = TransformChain(
+        input_variables=["reply"],
+        output_variables=["code"],
+        transform=lambda state: {"code": extract_code(state["reply"])},
+    )
+    with warnings.catch_warnings(action="ignore"):
+        asks = LLMChain(llm=model, prompt=asking, output_key="reply")
+        tells = LLMChain(llm=model, prompt=telling, output_key="answer")
+    chains = [asks, read, *inner[1:4], tells]
+    return SequentialChain(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
+
+
+def lcel() -> Runnable[Any, Any]:
+    """The steps as a pipe of functions; calls of the model inside are traced."""
+    pipe: Any = RunnablePassthrough()
+    for step in STEPS:
+        pipe |= RunnableLambda(_adding(step))
+    return pipe  # type: ignore[no-any-return]
+
+
+def _adding(step: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
     return lambda state: {**state, **step(state)}
 
 
-def lcel() -> Any:
-    """The four steps as a pipe of functions; calls of the model inside are traced."""
-    pipe: Any = RunnablePassthrough()
-    for step in (generate, validate, execute, interpret):
-        pipe |= RunnableLambda(adding(step))
-    return pipe
-
-
 def pieces() -> Sequence:
-    """The four steps as our pieces; traced, streaming."""
-    chains = [writer, ValidateChain(), ExecuteChain(executor=place), teller]
+    """The steps as our pieces: traced, streaming."""
+    chains = [writer, ValidateChain(), ExecuteChain(place), judge, teller]
     return Sequence(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
 
 
-def steps_alone() -> None:
+def graph() -> Any:
+    """The steps as a LangGraph graph, with the way back that a failure takes."""
+    from langgraph.graph import END, START, StateGraph
+
+    made: Any = StateGraph(State)
+    for step in STEPS:
+        made.add_node(step.__name__, step)
+    for before, after in zip(
+        (START, "generate", "validate", "execute"), ("generate", "validate", "execute", "evaluate"), strict=True
+    ):
+        made.add_edge(before, after)
+    made.add_conditional_edges(
+        "evaluate", lambda state: "interpret" if state["verdict"].ok or state["attempts"] > 2 else "generate"
+    )
+    made.add_edge("interpret", END)
+    return made.compile()
+
+
+def plain(question: dict[str, Any]) -> dict[str, Any]:
     """The work itself, without any chain."""
-    state: dict[str, Any] = dict(QUESTION)
-    for step in (generate, validate, execute, interpret):
+    state = dict(question)
+    for step in STEPS:
         state |= step(state)
+    return state
 
 
-def cpu(call: Callable[[], Any]) -> float:
+def contenders() -> Iterator[tuple[str, Any]]:
+    """Names and chains; those that are not installed are left out."""
+    yield WORK, None
+    yield "stock `SequentialChain` + `TransformChain`, model calls untraced", untraced()
+    yield STOCK, stock()
+    yield "LCEL pipe of functions, traced", lcel()
+    yield "**our five pieces in a `Sequence`**, traced", pieces()
+    try:
+        yield GRAPH, graph()
+    except ImportError:
+        print("LangGraph is left out: pip install langgraph", file=sys.stderr)
+    yield WHOLE + " (language, repair and usage on top), traced", create_code_chain(model, executor=place)
+
+
+def ways(chain: Any) -> dict[str, Callable[[], Any]]:
+    """What is called, by its name."""
+    if chain is None:
+        return {"invoke": lambda: plain(QUESTION)}
+
+    async def ainvokes() -> None:
+        for _ in range(CALLS):
+            await chain.ainvoke(QUESTION)
+
+    return {
+        "invoke": lambda: chain.invoke(QUESTION),
+        "ainvoke": lambda: asyncio.run(ainvokes()),
+        "stream": lambda: list(chain.stream(QUESTION)),
+        "batch": lambda: chain.batch([QUESTION] * CALLS, {"max_concurrency": 2}),
+    }
+
+
+def cpu(way: str, call: Callable[[], Any]) -> float:
     """CPU microseconds of one call."""
+    times = 1 if way in ("ainvoke", "batch") else CALLS  # These make as many calls by themselves.
     began = time.process_time()
-    for _ in range(CALLS):
+    for _ in range(times):
         call()
     return (time.process_time() - began) / CALLS * 1e6
 
 
+def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
+    """Microseconds by contender and way, all of them in turn in each round."""
+    calls = {name: ways(chain) for name, chain in contenders()}
+    measured: dict[str, dict[str, list[float]]] = {name: {way: [] for way in found} for name, found in calls.items()}
+    for number in range(rounds + 1):
+        for name, found in calls.items():
+            for way, call in found.items():
+                value = cpu(way, call)
+                if number:  # The first round warms up.
+                    measured[name][way].append(value)
+    return measured
+
+
 def main(rounds: int) -> None:
     """Measure and print the table."""
-    ours, theirs, pipe, whole = pieces(), stock(), lcel(), create_code_chain(model, executor=place)
-    rows: dict[str, Callable[[], Any]] = {
-        "the four steps as plain functions": steps_alone,
-        "stock SequentialChain + TransformChain (model calls untraced)": lambda: theirs.invoke(QUESTION),
-        "LCEL pipe of functions (traced)": lambda: pipe.invoke(QUESTION),
-        "our four pieces in a Sequence (traced)": lambda: ours.invoke(QUESTION),
-        "our four pieces, streamed": lambda: list(ours.stream(QUESTION)),
-        "our four pieces, ainvoke": lambda: asyncio.run(ours.ainvoke(QUESTION)),
-        "create_code_chain (evaluate, repair and usage on top)": lambda: whole.invoke(QUESTION),
+    measured = measure(rounds)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic", "langgraph"))
+    print(f"CPU µs a call, medians (min to max of `invoke`) of {rounds} rounds of {CALLS} calls; {packages}.\n")
+    print(f"| | {' | '.join(WAYS)} | `invoke`, spread |\n|---|{'---|' * (len(WAYS) + 1)}")
+    middle = {
+        name: {way: statistics.median(values) for way, values in found.items()} for name, found in measured.items()
     }
-    measured: dict[str, list[float]] = {name: [] for name in rows}
-    for call in rows.values():
-        cpu(call)
-    for _ in range(rounds):
-        for name, call in rows.items():
-            measured[name].append(cpu(call))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic"))
-    print(f"Python {platform.python_version()}, {platform.machine()}, {packages}; {rounds} rounds of {CALLS} calls\n")
-    print("| | CPU µs a call, median | min - max | over the steps |\n|---|---|---|---|")
-    floor = statistics.median(measured["the four steps as plain functions"])
-    for name, values in measured.items():
-        middle = statistics.median(values)
-        print(f"| {name} | {middle:.0f} | {min(values):.0f} - {max(values):.0f} | {middle - floor:+.0f} |")
+    for name, found in measured.items():
+        cells = [f"{middle[name][way]:.0f}" if way in found else "-" for way in WAYS]
+        print(f"| {name} | {' | '.join(cells)} | {min(found['invoke']):.0f} to {max(found['invoke']):.0f} |")
+    whole = next(name for name in middle if name.startswith(WHOLE))
+    ours = next(name for name in middle if "five pieces" in name)
+    print(f"\nOur pieces take {_ratio(middle, ours, STOCK)} of the stock chains that trace.")
+    if GRAPH in middle:
+        print(f"Our pieces take {_ratio(middle, ours, GRAPH)} of the LangGraph graph, which does the same.")
+        print(f"The assembled chain, which does more, takes {_ratio(middle, whole, GRAPH)} of it.")
+    print("Streams of ours give each token of the model; the others' give one chunk for each step.")
+
+
+def _ratio(middle: dict[str, dict[str, float]], one: str, other: str) -> str:
+    return ", ".join(f"{middle[one][way] / middle[other][way]:.2f} ({way})" for way in WAYS)
 
 
 if __name__ == "__main__":

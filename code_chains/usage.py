@@ -59,6 +59,8 @@ class UsageMeter(BaseCallbackHandler):
         prices: What tokens cost, for models that are not in the public list.
     """
 
+    run_inline = True  # It only counts; a thread for each event would cost more than all of it.
+
     def __init__(self, prices: Mapping[str, tuple[float, float]] | None = None) -> None:
         super().__init__()
         self.prices = Prices(prices)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, cast, get_type_hints
@@ -23,12 +23,14 @@ from langchain_classic.base_memory import BaseMemory as Memory
 from langchain_classic.chains.base import Chain
 from langchain_classic.chains.sequential import SequentialChain
 from langchain_classic.chains.transform import TransformChain
+from langchain_classic.schema import RUN_KEY
 from langchain_core.callbacks import (
     AsyncCallbackManager,
     AsyncCallbackManagerForChainRun,
     CallbackManager,
     CallbackManagerForChainRun,
 )
+from langchain_core.outputs import RunInfo
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableSequence, ensure_config
 from langchain_core.runnables.config import run_in_executor, set_config_context, var_child_runnable_config
 from langchain_core.runnables.graph import Graph
@@ -44,6 +46,7 @@ from code_chains.tools import chain_as_tool, told_as_json
 __all__ = ["Call", "Chain", "Config", "Do", "Memory", "Piece", "Program", "Sequence", "State", "Step", "Transform"]
 
 State: TypeAlias = dict[str, Any]
+_Managers: TypeAlias = type[CallbackManager] | type[AsyncCallbackManager]
 Config: TypeAlias = RunnableConfig
 
 
@@ -121,22 +124,77 @@ class Piece(Chain):
         program = self._program(dict(inputs), _child_config(run_manager))
         return dict(_total([chunk async for chunk in _adrive(program, streaming=False)]))
 
-    def invoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
-        """Run the piece. `return_only_outputs=True` leaves the inputs out of the result."""
-        # Chain.invoke drops most of the config ("configurable", say); the context carries it to _child_config.
-        with _configured(config):
-            return super().invoke(cast("State", input), config, **kwargs)
+    def invoke(
+        self,
+        input: State | str,  # noqa: A002
+        config: Config | None = None,
+        *,
+        return_only_outputs: bool = False,
+        include_run_info: bool = False,
+        inherits: bool = False,
+        **kwargs: Any,
+    ) -> State:
+        """Run the piece.
 
-    async def ainvoke(self, input: State | str, config: Config | None = None, **kwargs: Any) -> State:  # noqa: A002
-        """Run the piece without blocking the event loop; cancelling stops what it is doing."""
+        Args:
+            input: The keys it reads; a text where it needs one key alone.
+            config: Of any Runnable; all of it is handed down.
+            return_only_outputs: Leave the inputs out of the result.
+            include_run_info: Add the id of the run, as classic chains do.
+            inherits: Whether the callbacks are those of a parent's run, with nothing to be added to them.
+            **kwargs: Not used.
+        """
+        # Chain.invoke drops most of the config ("configurable", say) and takes its own signature apart at each call.
+        config = ensure_config(config)
         with _configured(config):
-            return await super().ainvoke(cast("State", input), config, **kwargs)
+            inputs = self.prep_inputs(cast("State", input))
+            manager = cast("CallbackManager", self._manager(config, CallbackManager, inherits=inherits))
+            run = manager.on_chain_start(
+                None, inputs, config.get("run_id"), name=config.get("run_name") or self.get_name()
+            )
+            try:
+                self._validate_inputs(inputs)
+                outputs = self._call(inputs, run_manager=run)
+                final = self.prep_outputs(inputs, outputs, return_only_outputs)
+            except BaseException as error:
+                run.on_chain_error(error)
+                raise
+            run.on_chain_end(outputs)
+        return {**final, RUN_KEY: RunInfo(run_id=run.run_id)} if include_run_info else final
+
+    async def ainvoke(
+        self,
+        input: State | str,  # noqa: A002
+        config: Config | None = None,
+        *,
+        return_only_outputs: bool = False,
+        include_run_info: bool = False,
+        inherits: bool = False,
+        **kwargs: Any,
+    ) -> State:
+        """Like `invoke`, without blocking the event loop; cancelling stops what it is doing."""
+        config = ensure_config(config)
+        with _configured(config):
+            inputs = await self.aprep_inputs(cast("State", input))
+            manager = cast("AsyncCallbackManager", self._manager(config, AsyncCallbackManager, inherits=inherits))
+            name = config.get("run_name") or self.get_name()
+            run = await manager.on_chain_start(None, inputs, config.get("run_id"), name=name)
+            try:
+                self._validate_inputs(inputs)
+                outputs = await self._acall(inputs, run_manager=run)
+                final = await self.aprep_outputs(inputs, outputs, return_only_outputs)
+            except BaseException as error:
+                await run.on_chain_error(error)
+                raise
+            await run.on_chain_end(outputs)
+        return {**final, RUN_KEY: RunInfo(run_id=run.run_id)} if include_run_info else final
 
     def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[AddableDict]:  # noqa: A002
         """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
+        config = ensure_config(config)
         with _configured(config):
             inputs = self.prep_inputs(cast("State", input))
-        config = self._stream_config(ensure_config(config), CallbackManager)
+        config = self._stream_config(config, CallbackManager, inherits=bool(kwargs.get("inherits")))
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
@@ -155,9 +213,10 @@ class Piece(Chain):
         **kwargs: Any,
     ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
+        config = ensure_config(config)
         with _configured(config):
             inputs = await self.aprep_inputs(cast("State", input))
-        config = self._stream_config(ensure_config(config), AsyncCallbackManager)
+        config = self._stream_config(config, AsyncCallbackManager, inherits=bool(kwargs.get("inherits")))
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
         generator = cast("AsyncGenerator[AddableDict, None]", self._streamer().astream(inputs, config))
@@ -197,13 +256,29 @@ class Piece(Chain):
                 yield chunk
         self._validate_outputs(dict.fromkeys(seen))
 
-    def _stream_config(self, config: Config, manager: type[CallbackManager] | type[AsyncCallbackManager]) -> Config:
+    def _stream_config(self, config: Config, kind: _Managers, *, inherits: bool) -> Config:
         """The config with the piece's own callbacks, tags and metadata, which stay local to it as in `invoke`."""
-        callbacks = manager.configure(
-            config.get("callbacks"), self.callbacks, self.verbose, None, self.tags, None, self.metadata
-        )
         # patch_config(callbacks=…) would drop the run's name and id and cut astream_events short without a word.
-        return {**config, "callbacks": callbacks}
+        return {**config, "callbacks": self._manager({**config, "tags": [], "metadata": {}}, kind, inherits=inherits)}
+
+    def _manager(self, config: Config, kind: _Managers, *, inherits: bool) -> CallbackManager | AsyncCallbackManager:
+        """Who is told of the run. Those of a parent's run are so already, unless the piece has something of its own."""
+        callbacks = config.get("callbacks")
+        if (
+            inherits
+            and isinstance(callbacks, kind)
+            and not (self.callbacks or self.verbose or self.tags or self.metadata)
+        ):
+            return callbacks
+        return kind.configure(
+            callbacks,
+            self.callbacks,
+            self.verbose,
+            config.get("tags"),
+            self.tags,
+            config.get("metadata"),
+            self.metadata,
+        )
 
     def _validate_inputs(self, inputs: Any) -> None:
         try:
@@ -458,6 +533,8 @@ async def _ain_context(step: Do) -> Any:
 
 
 def _only_outputs(step: Call) -> dict[str, bool]:
+    if isinstance(step.runnable, Piece):
+        return {"return_only_outputs": True, "inherits": True}
     return {"return_only_outputs": True} if isinstance(step.runnable, Chain) else {}
 
 
@@ -474,18 +551,24 @@ def _without_run(config: Config) -> Config:
     return cast("Config", {key: value for key, value in config.items() if key not in ("run_name", "run_id")})
 
 
-@contextmanager
-def _configured(config: Config | None) -> Iterator[None]:
-    """Let code below see the config of this run as its context."""
-    token = var_child_runnable_config.set(_without_run(ensure_config(config)))
-    try:
-        yield
-    finally:
-        var_child_runnable_config.reset(token)
+class _configured:  # noqa: N801 (used as a function is)
+    """Let code below see the config of this run as its context, but for what names this one run."""
+
+    __slots__ = ("_config", "_token")
+
+    def __init__(self, config: Config) -> None:
+        self._config = _without_run(config)
+
+    def __enter__(self) -> None:
+        self._token = var_child_runnable_config.set(self._config)
+
+    def __exit__(self, *_: object) -> None:
+        var_child_runnable_config.reset(self._token)
 
 
 def _child_config(
     run_manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None,
 ) -> Config:
-    config = _without_run(ensure_config())
+    config = var_child_runnable_config.get()
+    config = _without_run(ensure_config()) if config is None else config
     return {**config, "callbacks": run_manager.get_child()} if run_manager else config
