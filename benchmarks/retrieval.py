@@ -299,7 +299,7 @@ def _document(number: int) -> Document:
     return Document(f"snippet {number}", metadata={"rare": number % _RARE == _RARE // 2}, id=f"id {number}")
 
 
-def _members(count: int, *, spread: float = 0.8, extra: int = 50) -> Members:
+def clustered(count: int, *, spread: float = 0.8, extra: int = 50) -> Members:
     """Members are a center of length 1 and noise of the length `spread`; queries are members and half as much noise."""
     rng = np.random.default_rng(0)
 
@@ -343,7 +343,7 @@ def _contenders(size: int) -> list[Contender]:
     few = size > 10_000  # Of a store that takes seconds for a search, and minutes to be kept.
     return [
         *(
-            Contender(f"SnippetStore, {way}", _snippets(start), SnippetStore.save, SnippetStore.load, rare)
+            Contender(f"SnippetStore, {way}", snippet_store(start), SnippetStore.save, SnippetStore.load, rare)
             for way, start in ways
         ),
         Contender("community FAISS", _community, save, load, rare),
@@ -360,7 +360,9 @@ def _contenders(size: int) -> list[Contender]:
     ]
 
 
-def _snippets(approximate_from: int) -> Callable[[Members], SnippetStore]:
+def snippet_store(approximate_from: int) -> Callable[[Members], SnippetStore]:
+    """What builds a store that searches approximately from so many members on."""
+
     def build(members: Members) -> SnippetStore:
         store = SnippetStore(members.embedding, approximate_from=approximate_from)
         store.add_documents(members.documents())
@@ -399,7 +401,7 @@ def _median(run: Callable[[Any], object], items: Iterable[Any]) -> str:
 def speed(size: int) -> None:
     """Print what searching, changing and keeping takes."""
     for count in dict.fromkeys((SMALL, size)):
-        members = _members(count)
+        members = clustered(count)
         rows = [_measure(one, members) for one in _contenders(count)]
         head = [
             "index s",
@@ -475,7 +477,7 @@ def _questions(size: int) -> None:
     rows = []
     for count in dict.fromkeys((SMALL, size)):
         _tell(f"questions in words, {count:,}")
-        half = _members(count).vectors
+        half = clustered(count).vectors
         vectors = np.hstack([half, half, np.ones((len(half), 1), np.float32)])
         embedding = KnownOffline(vectors)
         ways = [("exact", _EXACT)] if count == SMALL else [("approximate", count), ("exact", _EXACT)]
@@ -496,8 +498,8 @@ def misses(size: int) -> None:
     rows = []
     for spread in (0.8, 2.0):
         _tell(f"recall of the approximate index, spread {spread}")
-        members = _members(size, spread=spread)
-        exact, near = (_snippets(start)(members) for start in (_EXACT, size))
+        members = clustered(size, spread=spread)
+        exact, near = (snippet_store(start)(members) for start in (_EXACT, size))
         rows += _recalls(f"{size:,} in clusters, spread {spread}", exact, near, list(members.queries))
     rows += _recalls_of_docstrings(min(REAL, size // 10))
     head = [f"{part:.0%} of cells" for part in _PARTS]

@@ -111,7 +111,7 @@ class CodeChain(Sequence, Closing):
     def _program(self, values: State, config: Config) -> Program:
         meter = UsageMeter(self.budget.prices.given if self.budget else None)
         self._check_expectations(values)  # What cannot be used is said before anything is spent.
-        if self.place:
+        if self.place and type(self.place).warm is not Executor.warm:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
         config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
         if self._converses(values) and self.conversations is not None:

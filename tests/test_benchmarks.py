@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from benchmarks.__main__ import put, section
 from benchmarks.queries import QUERIES
 from benchmarks.retrieval import recall_of_ours
 
@@ -27,3 +28,18 @@ def test_what_queries_ask_for_is_there() -> None:
 
 def test_most_of_what_queries_ask_for_is_among_the_first_three() -> None:
     assert recall_of_ours(3) >= 0.79  # 0.84 was measured.
+
+
+def test_all_parts_run_and_say_what_they_found() -> None:
+    command = [sys.executable, "-m", "benchmarks", "--quick"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    shown = ("of the LangGraph graph", "of the ideal", "`code-chains --help`", "slope at the end", "| median ms |")
+    assert [part for part in shown if part not in done.stdout] == []
+
+
+def test_a_section_is_replaced_and_the_others_stay() -> None:
+    one = put("", "start", section("start", "old", 1.0))
+    two = put(put(one, "overhead", section("overhead", "mine", 1.0)), "start", section("start", "new", 1.0))
+    assert [word for word in ("mine", "new", "old") if word in two] == ["mine", "new"]
+    assert two.index("mine") < two.index("new")

@@ -77,12 +77,14 @@ class Do:
         value: The argument.
         config: What the function sees as its current config.
         afunction: The async twin.
+        quick: Whether it takes no longer than a thread would cost, so that it may run on the event loop.
     """
 
     function: Callable[[Any], Any]
     value: Any
     config: Config
     afunction: Callable[[Any], Awaitable[Any]] | None = None
+    quick: bool = False
 
 
 Step: TypeAlias = Call | Do | Mapping[str, Any]
@@ -524,7 +526,7 @@ def _in_context(step: Do) -> Any:
 
 async def _ain_context(step: Do) -> Any:
     if step.afunction is None:
-        return await run_in_executor(step.config, _in_context, step)
+        return _in_context(step) if step.quick else await run_in_executor(step.config, _in_context, step)
     token = var_child_runnable_config.set(step.config)
     try:
         return await step.afunction(step.value)

@@ -63,6 +63,10 @@ _EARLIER = "These steps were done before; their variables, imports and files are
 _ALWAYS_SAY = ("openai-chat", "azure-openai-chat")
 
 
+_LONG, _SHORT = ("files", "variables", "tests", "examples", "history", "context"), 4000
+"""What may take long to describe, and the characters up to which a text does not."""
+
+
 class GenerateChain(Piece):
     r"""Asks a model for a program.
 
@@ -119,10 +123,12 @@ class GenerateChain(Piece):
         return ["code", "finish_reason"]
 
     def _program(self, values: State, config: Config) -> Program:
-        messages = yield Do(self.messages, values, config)  # It reads files.
+        short = not any(values.get(key) for key in _LONG) and len(str(values["query"])) < _SHORT
+        messages = yield Do(self.messages, values, config, quick=short)  # It reads files.
         reply = yield Call(varied(self.model, values.get("variation") or 0), messages, config)
         reason = finish_reason(reply, self.model)
-        code = (yield Do(self.extract, reply_text(reply), config)) if reason == "stop" else ""
+        text = reply_text(reply) if reason == "stop" else ""
+        code = (yield Do(self.extract, text, config, quick=len(text) < _SHORT)) if text else ""
         yield {"code": code, "finish_reason": reason}
 
     def extract(self, reply: str) -> str:

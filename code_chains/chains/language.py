@@ -18,6 +18,10 @@ _MOST = 10
 """How many questions of a conversation are looked at."""
 
 
+_SHORT = 1000
+"""Characters of a question up to which telling its language takes less than a thread would cost."""
+
+
 class LanguageChain(Piece):
     """Finds the language of a question, so that the answer and the labels of plots come in it. No model is asked.
 
@@ -53,7 +57,8 @@ class LanguageChain(Piece):
         return ["language"]
 
     def _program(self, values: State, config: Config) -> Program:
-        yield {"language": (yield Do(self._find, values, config))}
+        short = not values.get("history") and len(str(values["query"])) < _SHORT
+        yield {"language": (yield Do(self._find, values, config, quick=short))}
 
     def _find(self, values: State) -> str:
         given = check_language(values.get("language") or self.language)
