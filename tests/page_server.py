@@ -32,6 +32,7 @@ PROGRAMS = {
         "        return '<b>drawn</b><script>top.document.title = \"taken\"</script>'\nEvil()",
         "<img src=x onerror=\"document.title = 'taken'\"> shown <script>document.title = 'taken'</script>",
     ),
+    "sly": ("print('fetched')", "<img src=x onerror=\"document.title = 'taken'\"> **shown**"),
     "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
 }
 

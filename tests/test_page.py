@@ -215,6 +215,13 @@ def test_what_a_model_or_program_makes_never_runs_as_script(page: Page) -> None:
     assert page.title() == "code_chains"
 
 
+def test_what_is_told_to_a_screen_reader_never_runs(page: Page) -> None:
+    answered(page, "Do something sly")
+    expect(page.locator("[role=status]")).to_contain_text("<img")
+    page.wait_for_timeout(200)
+    assert page.title() == "code_chains"
+
+
 def test_a_view_is_shut_even_when_it_is_opened_by_its_address(page: Page) -> None:
     source = answered(page, "Do something evil").locator("iframe").get_attribute("src")
     page.goto(str(page.url).rstrip("/") + str(source))

@@ -10,6 +10,7 @@ from typing import Any
 from nicegui import events, ui
 
 from code_chains.errors import CodeChainsError, InputError
+from code_chains.page.looks import plain
 from code_chains.page.view import TurnView, announced, text
 from code_chains.page.visits import MOST_BYTES, Visit, Visits
 
@@ -55,7 +56,7 @@ class Page:
                 self._turns = ui.element("div").classes("turns")
             self._composer()
         self._refresh()
-        ui.timer(0.1, self._refresh)
+        ui.timer(0.1, self._keep_up)
 
     @property
     def visit(self) -> Visit:
@@ -146,7 +147,7 @@ class Page:
 
     async def _stop(self) -> None:
         await self.visit.stop()
-        self._status.set_content("Stopped. The conversation is as it was before.")
+        self._say("Stopped. The conversation is as it was before.")
 
     async def _download(self) -> None:
         name, data = await self.visit.take_home()
@@ -173,7 +174,7 @@ class Page:
         except CodeChainsError as error:
             _complain(error)
         else:
-            self._status.set_content(f"{name} comes with the next question.")
+            self._say(f"{name} comes with the next question.")
         self._upload.reset()
 
     def _switch(self) -> None:
@@ -188,12 +189,21 @@ class Page:
 
     # -- keeping up ----------------------------------------------------------------------------------------------------
 
+    async def _keep_up(self) -> None:
+        self._refresh()
+        for view in list(self._views):
+            await view.draw()
+
+    def _say(self, what: str) -> None:
+        """Tell it to a screen reader."""
+        self._status.set_content(plain(what))
+
     def _refresh(self) -> None:
         """Show what has changed since the last time."""
         visit = self.visit
         if (id(visit), visit.version) == self._version:
             return
-        self._version = (id(visit), visit.version)
+        version = (id(visit), visit.version)
         self._show_turns(visit)
         self._show_files(visit)
         self._empty.set_visibility(not visit.entries)
@@ -201,10 +211,11 @@ class Page:
             button.set_enabled(bool(usable) and not visit.busy)
         self._go.set_visibility(not visit.busy)
         self._halt.set_visibility(visit.busy)
-        self._status.set_content(announced(visit.entries))
+        self._say(announced(visit.entries))
         if visit.draft and not self._question.value:
             self._question.set_value(visit.draft)
         visit.draft = ""
+        self._version = version
 
     def _show_turns(self, visit: Visit) -> None:
         for view in [view for view in self._views if view.entry not in visit.entries]:

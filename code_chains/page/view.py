@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from typing import Any
 
 from nicegui import ui
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
 
+from code_chains.page.looks import listing, plain, typeset
 from code_chains.page.visits import Entry
 from code_chains.progress import DOING, harmless
 from code_chains.state import Artifact, ErrorReport
 
-__all__ = ["IMAGES", "TurnView", "announced", "frame_height", "highlighted", "stages", "text"]
+__all__ = ["IMAGES", "TurnView", "announced", "frame_height", "stages", "text"]
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 """What is shown as an image, in which nothing runs."""
@@ -26,23 +25,11 @@ _TITLES = {
     "unverified": "Not verified",
     "failed": "No answer",
 }
-_LONGEST_OUTPUT = 20_000
 
 
 def text(content: str, tag: str = "div", classes: str = "") -> ui.html:
     """An element that holds plain text."""
-    return ui.html(escape(harmless(content)), sanitize=False, tag=tag).classes(classes)
-
-
-def highlighted(code: str, language: str = "python", line: int | None = None) -> str:
-    """A program as HTML, with its numbered lines; one of them may be marked."""
-    lexer = get_lexer_by_name("python" if language == "python" else language, stripnl=False)
-    body = str(highlight(harmless(code.strip("\n")), lexer, HtmlFormatter(nowrap=True))).rstrip("\n")
-    lines = [
-        f'<span class="line{" wrong" if number == line else ""}">{one}\n</span>'
-        for number, one in enumerate(body.split("\n"), 1)
-    ]
-    return f"<pre tabindex=0><code>{''.join(lines)}</code></pre>"
+    return ui.html(plain(content), sanitize=False, tag=tag).classes(classes)
 
 
 def stages(entry: Entry) -> str:
@@ -76,7 +63,7 @@ class TurnView:
 
     def __init__(self, entry: Entry, language: str, on_run: Callable[[str], Any]) -> None:
         self.entry, self._language, self._on_run = entry, language, on_run
-        self._settled, self._is_new = False, entry.running
+        self._settled, self._stale, self._is_new = False, True, entry.running
         with ui.element("article").classes("turn") as self.element:
             if entry.by_hand:
                 text("Changed by you", "p", "kicker")
@@ -89,7 +76,7 @@ class TurnView:
                     self._code = ui.html(sanitize=False).classes("code")
                     self._editing = ui.element("div").classes("editing")
                 self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
-            self._answer = ui.markdown().classes("answer")
+            self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown")
             self._below = ui.element("div").classes("below")
         for part in (self._program, self._outcome, self._editing, self._answer):
             part.set_visibility(False)
@@ -98,25 +85,33 @@ class TurnView:
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what has changed."""
+        """Show what has changed; the program and the answer are left to `draw`."""
         if self._settled:
             return
-        entry = self.entry
+        self._stale, entry = True, self.entry
         self._stages.set_content(stages(entry) if entry.running else "")
         self._stages.set_visibility(entry.running)
-        self._show_code()
-        self._answer.set_visibility(bool(entry.answer))
-        self._answer.set_content(harmless(entry.answer))
         if entry.execution is not None and not self._outcome.visible:
             self._show_outcome()
         if not entry.running:
             self._settle()
 
-    def _show_code(self) -> None:
-        code = self.entry.written(self._language)
-        self._program.set_visibility(bool(code.strip()))
-        error = self.entry.execution.error if self.entry.execution else None
-        self._code.set_content(highlighted(code, self._language, error.line if error else None))
+    async def draw(self) -> None:
+        """Show the program and the answer. They are made in a thread, as the pages of others must not wait for them."""
+        if not self._stale:
+            return
+        self._stale = False
+        program, answer = await asyncio.to_thread(self._drawn)
+        for shown, element, content in ((self._program, self._code, program), (self._answer, self._answer, answer)):
+            shown.set_visibility(bool(content))
+            element.set_content(content)
+
+    def _drawn(self) -> tuple[str, str]:
+        """The program, with its colours once it is whole, and the answer, in HTML; empty where there is none yet."""
+        entry = self.entry
+        code, error = entry.written(self._language), entry.execution.error if entry.execution else None
+        program = listing(code, None if entry.running else self._language, error.line if error else None)
+        return program if code.strip() else "", typeset(entry.answer) if entry.answer else ""
 
     def _settle(self) -> None:
         """Show what is known at the end."""
@@ -179,7 +174,7 @@ class TurnView:
         with self._outcome:
             text("Outcome", "p", "kicker")
             if printed.strip():
-                text(_cut(printed), "pre", "printed").props("tabindex=0")
+                text(printed, "pre", "printed").props("tabindex=0")
             for number, artifact in views:
                 self._show_artifact(f"/made/{entry.id}/{number}", artifact)
             if execution.error is not None:
@@ -237,11 +232,6 @@ def _shown(entry: Entry) -> Iterator[tuple[int, Artifact]]:
         is_view = re.fullmatch(r"result\.(md|tex|txt|json)", artifact.name) and artifact.name not in entry.code
         if not is_view:
             yield number, artifact
-
-
-def _cut(printed: str) -> str:
-    rest = len(printed) - _LONGEST_OUTPUT
-    return printed if rest <= 0 else f"{printed[:_LONGEST_OUTPUT]}\n… and {rest:,} more characters"
 
 
 def announced(entries: Sequence[Entry]) -> str:
