@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import pytest
@@ -11,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from code_chains.page.guard import Guard
+from code_chains.page.guard import Guard, opening
 
 TOKEN = "correct-horse-battery-staple"
 HERE = "http://127.0.0.1:8080"
@@ -59,6 +63,13 @@ async def test_the_token_is_kept_in_a_cookie_and_leaves_the_address() -> None:
         assert (await browser.get("/")).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example", "/\\evil.example", "/%09/evil.example"])
+async def test_with_the_token_one_is_only_sent_to_this_address(path: str) -> None:
+    async with client(token=TOKEN, base_url="http://192.168.1.5:8080") as browser:
+        sent = await browser.get(f"http://192.168.1.5:8080{path}?token={TOKEN}")
+        assert urljoin("http://192.168.1.5:8080/", sent.headers["location"]).startswith("http://192.168.1.5:8080/")
+
+
 async def test_a_visitor_keeps_a_name_and_another_gets_another() -> None:
     async with client() as ann, client() as bob:
         names = [(await browser.get("/")).text for browser in (ann, ann, bob)]
@@ -93,3 +104,19 @@ async def test_nothing_may_be_loaded_from_elsewhere() -> None:
     assert policy.startswith("default-src 'self'")
     assert "frame-ancestors 'none'" in policy
     assert "http" not in policy
+
+
+async def test_no_name_that_is_linked_to_is_looked_up_before_it_is_followed() -> None:
+    async with client() as browser:
+        for answer in (await browser.get("/"), await browser.get("/", headers={"host": "evil.example"})):
+            assert answer.headers["x-dns-prefetch-control"] == "off"
+
+
+def test_a_browser_is_shown_the_token_in_a_file_that_only_its_user_may_read() -> None:
+    address = f"{HERE}/?token={TOKEN}"
+    with opening(address) as shown:
+        path = Path(url2pathname(urlsplit(shown).path))
+        assert TOKEN not in shown
+        assert address in path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not path.exists()

@@ -11,7 +11,12 @@ import hmac
 import ipaddress
 import re
 import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
 from http.cookies import SimpleCookie
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import URL, MutableHeaders
@@ -20,7 +25,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-__all__ = ["TOKEN", "Guard", "is_loopback"]
+__all__ = ["TOKEN", "Guard", "is_loopback", "opening"]
 
 TOKEN = "token"  # noqa: S105 (the name of the parameter)
 _VISITOR = re.compile(r"[\w-]{20,64}")
@@ -28,6 +33,7 @@ _YEAR = 365 * 86_400
 _HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
+    "x-dns-prefetch-control": "off",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     # Vue compiles templates in the browser, hence unsafe-eval; no address but this one can be reached.
@@ -37,6 +43,10 @@ _HEADERS = {
         " base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
+
+_LEADS_ON = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">The page</a>
+"""
 
 
 def is_loopback(host: str) -> bool:
@@ -110,6 +120,15 @@ class Guard:
         return PlainTextResponse("Open the address that `code-chains serve` has printed, with its token.", 401)
 
 
+@contextmanager
+def opening(address: str) -> Iterator[str]:
+    """What a browser is told to open: its command line can be read by other users, hence a file of ours that leads on."""
+    with tempfile.NamedTemporaryFile("w", prefix="code-chains-", suffix=".html") as file:
+        file.write(_LEADS_ON.format(address=escape(address)))
+        file.flush()
+        yield Path(file.name).as_uri()
+
+
 def _name(host: str) -> str:
     """The name in a `Host` header, without its port."""
     try:
@@ -125,7 +144,8 @@ def _same(given: str, token: str) -> bool:
 def _without_token(url: URL) -> str:
     """The path with its other parameters, so that the token stays in no history."""
     rest = url.remove_query_params(TOKEN)
-    return f"{rest.path}?{rest.query}" if rest.query else rest.path
+    path = "/" + rest.path.lstrip("/\\")  # Two slashes would begin another machine's address.
+    return f"{path}?{rest.query}" if rest.query else path
 
 
 def _cookie(name: str, value: str) -> str:

@@ -6,7 +6,7 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import click
 import uvicorn
@@ -18,7 +18,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.export import safe_name
 from code_chains.page.app import Page
-from code_chains.page.guard import TOKEN, Guard, is_loopback
+from code_chains.page.guard import TOKEN, Guard, is_loopback, opening
 from code_chains.page.view import IMAGES
 from code_chains.page.visits import Visits
 from code_chains.state import Artifact
@@ -93,9 +93,9 @@ def serve(
         Guard(app, port=port, token=secret), log_level="warning", server_header=False, timeout_graceful_shutdown=2
     )
     click.echo(f"The page is at {address} (Ctrl-C ends it)", err=True)
-    if open_browser:
-        webbrowser.open(address)
-    with listening:
+    with listening, opening(address) if secret else nullcontext(address) as shown:
+        if open_browser:
+            webbrowser.open(shown)
         uvicorn.Server(config).run(sockets=[listening])
 
 
