@@ -101,6 +101,13 @@ async def test_stopping_gives_the_question_back(visits: Visits) -> None:
     assert await done(visit) == "1"
 
 
+async def test_stopping_at_once_gives_the_question_back(visits: Visits) -> None:
+    visit = visits.of("ann")
+    visit.ask("print(1)")
+    await visit.stop()
+    assert (visit.entries, visit.draft) == ([], "print(1)")
+
+
 async def test_undo_gives_the_files_back(visits: Visits) -> None:
     visit = visits.of("ann")
     await visit.add_file("sales.csv", b"amount\n42\n")

@@ -292,6 +292,7 @@ class Visit:
 
     async def stop(self) -> None:
         """Stop what is being worked on; the conversation is as it was before, and the question is the draft."""
+        await asyncio.sleep(0)  # Work that is cancelled before it begins would not know of it.
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
