@@ -221,11 +221,11 @@ class CodeChain(Sequence, Closing):
 
     def forget(self, session_id: str) -> None:
         """Forget a conversation, what was said and its state."""
-        with self._held(session_id) as conversation:
+        with self._held(session_id):
             if isinstance(self.memory, ConversationMemory):
                 self.memory.clear(session_id)
-            if conversation is not None:
-                conversation.drop()
+            if self.conversations is not None:
+                self.conversations.forget(session_id)
 
     @contextlib.contextmanager
     def _held(self, session_id: str) -> Iterator[Conversation | None]:

@@ -216,6 +216,13 @@ def test_a_forgotten_conversation_begins_anew(chain: CodeChain) -> None:
     assert run(chain, "print('x' in globals())") == "False"
 
 
+def test_nothing_is_kept_of_a_forgotten_conversation(chain: CodeChain) -> None:
+    run(chain, "print(1)")
+    chain.forget("ann")
+    assert chain.conversations is not None
+    assert "ann" not in chain.conversations._all
+
+
 def test_there_is_nothing_to_take_back_at_first(chain: CodeChain) -> None:
     assert chain.undo("nobody") is None
 

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import time
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 
@@ -163,6 +164,25 @@ async def test_what_programs_made_is_bounded(visits: Visits, monkeypatch: pytest
     assert [len(entry.artifacts) for entry in visit.entries] == [0, 1]
 
 
+async def test_the_files_of_all_visitors_are_bounded(visits: Visits, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.page.visits._MOST_BYTES_OF_ALL", 150)
+    await visits.of("ann").add_file("a.csv", b"x" * 100)
+    with pytest.raises(InputError, match="no room for more files"):
+        await visits.of("bob").add_file("b.csv", b"x" * 100)
+    await visits.of("ann").begin_anew()
+    assert await visits.of("bob").add_file("b.csv", b"x" * 100) == "b.csv"
+
+
+async def test_where_programs_made_too_much_it_goes_from_who_has_most(
+    visits: Visits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.page.visits._MOST_MADE_BY_ALL", 250)
+    for name, size in (("ann", 100), ("bob", 50), ("ann", 100), ("bob", 50)):
+        visits.of(name).ask(f"open('{size}.txt', 'w').write('x' * {size})")
+        await done(visits.of(name))
+    assert [[len(entry.artifacts) for entry in visits.of(name).entries] for name in ("ann", "bob")] == [[0, 1], [1, 1]]
+
+
 async def test_a_program_of_ones_own_that_is_stopped_is_still_there(visits: Visits) -> None:
     visit = visits.of("ann")
     visit.run("import time; time.sleep(60)", "Wait")
@@ -230,11 +250,31 @@ async def test_who_was_idle_for_too_long_is_forgotten(chain: CodeChain) -> None:
         assert (len(visits), visit.files) == (0, {})
 
 
-async def test_the_number_of_visitors_is_bounded(chain: CodeChain) -> None:
+async def test_looking_at_a_page_is_not_doing_something(chain: CodeChain) -> None:
+    async with Visits(chain, idle=0.2) as visits:
+        visits.of("ann")
+        until = time.monotonic() + 0.6
+        while time.monotonic() < until:
+            visits.find("ann")
+            await asyncio.sleep(0.01)
+        assert len(visits) == 0
+
+
+async def test_a_newcomer_is_refused_where_all_places_are_taken(chain: CodeChain) -> None:
     async with Visits(chain, most=2) as visits:
-        for name in ("ann", "bob", "ann", "cleo"):
+        for name in ("ann", "bob"):
+            await visits.of(name).add_file("a.csv", b"x")
+        with pytest.raises(InputError, match="too many visitors"):
+            visits.of("cleo")
+        assert [list(visits.of(name).files) for name in ("ann", "bob")] == [["a.csv"], ["a.csv"]]
+
+
+async def test_who_has_nothing_makes_way_for_a_newcomer(chain: CodeChain) -> None:
+    async with Visits(chain, most=2) as visits:
+        await visits.of("ann").add_file("a.csv", b"x")
+        for name in ("bob", "cleo"):
             visits.of(name)
-        assert len(visits) == 2
+        assert [visits.find(name) is None for name in ("ann", "bob", "cleo")] == [False, True, False]
 
 
 async def test_leaving_takes_the_files_along(chain: CodeChain) -> None:

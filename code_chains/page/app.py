@@ -40,14 +40,18 @@ class Page:
     Args:
         visits: The visitors.
         visitor: Whose page it is.
+
+    Raises:
+        InputError: There are too many visitors.
     """
 
     def __init__(self, visits: Visits, visitor: str) -> None:
         self._visits, self._visitor = visits, visitor
         self._views: list[TurnView] = []
         self._version: tuple[int, int] | None = None
+        self._shown = self.visit
         ui.add_css(_STYLE)
-        self._dark = ui.dark_mode(self.visit.dark)
+        self._dark = ui.dark_mode(self._shown.dark)
         self._status = text("", "div", "unseen").props("role=status aria-live=polite")
         with ui.element("div").classes("page"):
             self._head()
@@ -60,7 +64,7 @@ class Page:
 
     @property
     def visit(self) -> Visit:
-        """What is shown."""
+        """For something that is done: a new one if it was forgotten since the page was opened."""
         return self._visits.of(self._visitor)
 
     # -- its parts -----------------------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ class Page:
                     "unelevated no-caps"
                 ).classes("main")
         if await dialog:
-            await self._guarded(self.visit.begin_anew)()
+            await self._guarded(lambda: self.visit.begin_anew())()
         dialog.delete()
 
     async def _take(self, event: events.UploadEventArguments) -> None:
@@ -179,13 +183,13 @@ class Page:
 
     def _switch(self) -> None:
         order = [None, False, True]
-        self.visit.dark = order[(order.index(self.visit.dark) + 1) % 3]
+        self._shown.dark = order[(order.index(self._shown.dark) + 1) % 3]
         self._show_theme()
 
     def _show_theme(self) -> None:
-        icon, label = _THEMES[self.visit.dark]
+        icon, label = _THEMES[self._shown.dark]
         self._theme.props(f'icon={icon} aria-label="{label}" title="{label}"')
-        self._dark.set_value(self.visit.dark)
+        self._dark.set_value(self._shown.dark)
 
     # -- keeping up ----------------------------------------------------------------------------------------------------
 
@@ -200,7 +204,7 @@ class Page:
 
     def _refresh(self) -> None:
         """Show what has changed since the last time."""
-        visit = self.visit
+        visit = self._shown = self._visits.find(self._visitor) or self._shown  # One that was forgotten is empty.
         if (id(visit), visit.version) == self._version:
             return
         version = (id(visit), visit.version)

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager, nullcontext
 import click
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse
 from nicegui import ui
 
 from code_chains.code_chain import CodeChain
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.export import safe_name
 from code_chains.page.app import Page
 from code_chains.page.guard import TOKEN, Guard, is_loopback, opening
@@ -55,8 +55,12 @@ def create_app(visits: Visits) -> FastAPI:
         return _shut(artifact) if artifact else Response("There is no such thing.", 404, media_type="text/plain")
 
     @ui.page("/", title="code_chains", language="en-US")
-    def page(request: Request) -> None:
-        Page(visits, request.state.visitor)
+    def page(request: Request) -> Response | None:
+        try:
+            Page(visits, request.state.visitor)
+        except InputError as error:
+            return PlainTextResponse(str(error), 503)
+        return None
 
     ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
     return app

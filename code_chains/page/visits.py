@@ -10,7 +10,7 @@ import time
 import uuid
 import zipfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,10 +35,9 @@ _STOPPED_BY: Mapping[str, str] = {
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _SWEEP = 60.0
-_MOST_MADE = 64 << 20
-MOST_BYTES = 20 << 20
-"""What the files of a conversation may have together."""
-
+_MOST_MADE, _MOST_MADE_BY_ALL = 64 << 20, 512 << 20
+MOST_BYTES, _MOST_BYTES_OF_ALL = 20 << 20, 1 << 30
+"""What the files of a conversation may have together, and those of all."""
 
 _Work = Callable[["Entry", Mapping[str, Path]], Coroutine[Any, Any, None]]
 
@@ -100,6 +99,11 @@ class Entry:
     def artifacts(self) -> tuple[Artifact, ...]:
         """What its program made."""
         return self.execution.artifacts if self.execution else ()
+
+    def let_go(self) -> None:
+        """Keep nothing of what its program made."""
+        if self.execution is not None:
+            self.execution = replace(self.execution, artifacts=())
 
     def written(self, language: str) -> str:
         """The program, or as much of it as the model has written."""
@@ -178,17 +182,22 @@ class Visit:
         chain: What answers.
         line: Where questions wait for their turn.
         folder: Where uploaded files are kept.
+        everyone: Gives all visits, which are bounded together.
 
     Attributes:
         entries: The turns, the first one first.
         files: Uploaded files, by name.
+        uploaded: Bytes of all files that were uploaded.
         draft: A question that was stopped or not answered, to be asked again or changed.
         dark: Whether the page is dark; None follows the system.
         version: Changes with everything that is shown.
+        seen: When something was done, by the monotonic clock.
     """
 
-    def __init__(self, chain: CodeChain, line: Line, folder: Path) -> None:
-        self._chain, self._line, self._folder = chain, line, folder
+    def __init__(
+        self, chain: CodeChain, line: Line, folder: Path, everyone: Callable[[], Collection[Visit]] = tuple
+    ) -> None:
+        self._chain, self._line, self._folder, self._everyone = chain, line, folder, everyone
         self.session_id = f"page-{uuid.uuid4().hex}"
         self.entries: list[Entry] = []
         self.files: dict[str, Path] = {}
@@ -197,7 +206,7 @@ class Visit:
         self.version = 0
         self.seen = time.monotonic()
         self._pending: dict[str, Path] = {}
-        self._room = MOST_BYTES
+        self.uploaded = 0
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -209,6 +218,16 @@ class Visit:
     def busy(self) -> bool:
         """Whether a question or a program of the visitor's is being worked on."""
         return self._task is not None and not self._task.done()
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing would be lost with it."""
+        return not (self.entries or self.files or self.busy)
+
+    @property
+    def made(self) -> int:
+        """Bytes of what its programs made."""
+        return sum(len(artifact.data) for entry in self.entries for artifact in entry.artifacts)
 
     def ask(self, query: str) -> None:
         """Begin to answer a question.
@@ -250,17 +269,19 @@ class Visit:
             entry.error = explained(error)
             self.draft = "" if entry.by_hand else entry.query
         finally:
-            entry.running, entry.stage = False, ""
+            entry.running, entry.stage, self.seen = False, "", time.monotonic()
             self._make_room()
             self._changed()
 
     def _make_room(self) -> None:
-        """Let go of what the oldest programs made, if all of it is too much."""
-        kept = 0
-        for entry in reversed(self.entries):
-            kept += sum(len(artifact.data) for artifact in entry.artifacts)
-            if entry.execution and kept > _MOST_MADE:
-                entry.execution = replace(entry.execution, artifacts=())
+        """Let go of what the oldest programs made, if it is too much: here, and then where it is most."""
+        while self.made > _MOST_MADE:
+            self._let_go()
+        while sum(one.made for one in self._everyone()) > _MOST_MADE_BY_ALL:
+            max(self._everyone(), key=lambda one: one.made)._let_go()
+
+    def _let_go(self) -> None:
+        next(entry for entry in self.entries if entry.artifacts).let_go()
 
     @property
     def _keeps_files(self) -> bool:
@@ -326,22 +347,23 @@ class Visit:
     async def _forget(self) -> None:
         await asyncio.to_thread(self._chain.forget, self.session_id)
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-        self.entries, self.files, self._pending, self.draft, self._room = [], {}, {}, "", MOST_BYTES
+        self.entries, self.files, self._pending, self.draft, self.uploaded = [], {}, {}, "", 0
         self._changed()
 
     async def add_file(self, name: str, data: bytes) -> str:
         """Keep a file for the next question's program, and those after it; its name there.
 
         Raises:
-            InputError: It cannot be called so, or is too large.
+            InputError: It cannot be called so, or there is no room for it.
         """
         name = safe_name(Path(name).name)
-        self._room -= len(data)
-        if self._room < 0:
-            self._room += len(data)
+        if self.uploaded + len(data) > MOST_BYTES:
             raise InputError(
                 f"The files of a conversation may have {MOST_BYTES >> 20} MB together; {name!r} is too much."
             )
+        if sum(one.uploaded for one in self._everyone()) + len(data) > _MOST_BYTES_OF_ALL:
+            raise InputError("There is no room for more files of visitors at the moment. Try again later.")
+        self.uploaded += len(data)
         # A turn that is done over again needs the file as it was then.
         path = self._folder / uuid.uuid4().hex / name
         await asyncio.to_thread(_keep, path, data)
@@ -377,7 +399,8 @@ class Visits:
         chain: What answers all of them.
         concurrency: How many questions are worked on at a time.
         idle: Seconds after which a visitor who does nothing is forgotten.
-        most: How many visitors are remembered; for one more, the one who was away for longest is forgotten.
+        most: How many visitors are remembered. One more takes the place of one who has neither asked nor uploaded
+            anything, or has to wait until one is forgotten.
     """
 
     def __init__(self, chain: CodeChain, *, concurrency: int = 2, idle: float = 7200.0, most: int = 200) -> None:
@@ -404,19 +427,33 @@ class Visits:
         return len(self._all)
 
     def of(self, visitor: str) -> Visit:
-        """The visit of a visitor."""
+        """The visit of a visitor who does something; a new one if there is none.
+
+        Raises:
+            InputError: There are too many visitors.
+        """
         if visitor not in self._all:
-            self._all[visitor] = Visit(self._chain, self._line, Path(self._folder.name, uuid.uuid4().hex))
-            while len(self._all) > self._most:
-                self._forget(next(iter(self._all)))
+            self._make_room()
+            folder = Path(self._folder.name, uuid.uuid4().hex)
+            self._all[visitor] = Visit(self._chain, self._line, folder, self._all.values)
         self._all.move_to_end(visitor)
         visit = self._all[visitor]
         visit.seen = time.monotonic()
         return visit
 
     def find(self, visitor: str) -> Visit | None:
-        """The visit of a visitor, if there is one."""
+        """The visit of a visitor who only looks, if there is one."""
         return self._all.get(visitor)
+
+    def _make_room(self) -> None:
+        """See that there is a place for one more."""
+        self.forget_idle()
+        if len(self._all) < self._most:
+            return
+        blank = next((name for name, visit in self._all.items() if visit.is_blank), None)
+        if blank is None:
+            raise InputError("There are too many visitors at the moment. Come back later.")
+        self._forget(blank)
 
     def forget_idle(self) -> None:
         """Forget who has done nothing for too long."""
