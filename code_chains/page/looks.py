@@ -31,12 +31,14 @@ def listing(code: str, language: str | None = "python", line: int | None = None)
     """A program as HTML, with its numbered lines; one of them may be marked.
 
     Args:
-        code: The program. A very long one is shortened.
+        code: The program. A very long one is shortened, without colours and mark.
         language: Whose colours it has; None for none.
         line: The line to mark.
     """
     code = code.strip("\n")
-    body = plain(code) if language is None or len(code) > _LONGEST else _coloured(harmless(code), language)
+    if len(code) > _LONGEST:
+        language = line = None
+    body = plain(code) if language is None else _coloured(harmless(code), language)
     lines = [
         f'<span class="line{" wrong" if number == line else ""}">{one}\n</span>'
         for number, one in enumerate(body.split("\n"), 1)
