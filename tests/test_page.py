@@ -15,6 +15,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from code_chains.page.guard import opening
+
 from .conftest import ROOT
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -279,7 +281,9 @@ def test_a_websocket_of_another_site_is_refused(address: str) -> None:
 def test_with_a_token_only_its_address_opens_the_page(browser: Browser) -> None:
     with served("--token") as address:
         assert httpx.get(address.partition("?")[0]).status_code == 401
-        page = opened(browser, address)
+        with opening(address) as shown:
+            page = opened(browser, shown)
+            page.wait_for_url(address.partition("?")[0])
         expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
         assert "token" not in page.url
         page.context.close()

@@ -84,7 +84,7 @@ def test_a_link_of_an_answer_leads_to_the_web_and_gives_it_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", [">" * 300, "- " * 3000, "[" * 30_000, "|a" * 2000 + "\n" + "|-" * 2000 + "\n|" * 100]
+    "written", [">" * 300, "- " * 3000, "[" * 30_000, "|a" * 1900 + "\n" + "|-" * 1900 + "\n|" * 100]
 )
 def test_an_answer_of_any_shape_is_shown_soon(written: str) -> None:
     began = time.monotonic()
