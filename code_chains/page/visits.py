@@ -194,9 +194,7 @@ class Visit:
         seen: When something was done, by the monotonic clock.
     """
 
-    def __init__(
-        self, chain: CodeChain, line: Line, folder: Path, everyone: Callable[[], Collection[Visit]] = tuple
-    ) -> None:
+    def __init__(self, chain: CodeChain, line: Line, folder: Path, everyone: Callable[[], Collection[Visit]]) -> None:
         self._chain, self._line, self._folder, self._everyone = chain, line, folder, everyone
         self.session_id = f"page-{uuid.uuid4().hex}"
         self.entries: list[Entry] = []
