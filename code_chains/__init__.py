@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ExecutorError,
         InputError,
         IsolationError,
+        OverloadedError,
         StoreError,
         WeightsError,
     )
@@ -96,6 +97,7 @@ _HOMES = {
     "ExecutorError": "errors",
     "InputError": "errors",
     "IsolationError": "errors",
+    "OverloadedError": "errors",
     "StoreError": "errors",
     "WeightsError": "errors",
 }
@@ -123,6 +125,7 @@ __all__ = [
     "LanguageChain",
     "LearnChain",
     "Limits",
+    "OverloadedError",
     "Piece",
     "PlanChain",
     "Problem",

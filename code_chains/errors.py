@@ -5,6 +5,7 @@ CodeChainsError
 ├── InputError             asked wrongly: change the question or the file it names
 ├── ExecutorError          the place where code runs broke: the run can be repeated if `is_retryable`
 │   ├── IsolationError     the isolation that was asked for cannot be given here
+│   ├── OverloadedError    more was asked for at once than can be done: nothing was run, ask again later
 │   └── SessionError       a session has ended with its state, or cannot do what was asked
 ├── BudgetError            a limit of a Budget is reached; chains of ours turn it into a `stop_reason` with the best so far
 ├── StoreError             a store's file cannot be used: mend what its message names; try again if `is_retryable`
@@ -30,6 +31,7 @@ __all__ = [
     "ExecutorError",
     "InputError",
     "IsolationError",
+    "OverloadedError",
     "SessionError",
     "StoreError",
     "WeightsError",
@@ -78,6 +80,17 @@ class ExecutorError(CodeChainsError, RuntimeError):
 
 class IsolationError(ExecutorError):
     """The isolation that was asked for cannot be given on this machine; nothing was run."""
+
+
+class OverloadedError(ExecutorError):
+    """More is asked for at once than can be done; nothing was run, and the same may be asked again later.
+
+    Args:
+        message: What there is too much of.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, is_retryable=True)
 
 
 class SessionError(ExecutorError):

@@ -143,6 +143,7 @@ class Executor(Closing, ABC):
         Raises:
             InputError: A file or variable cannot be used.
             ExecutorError: The place broke.
+            OverloadedError: More is asked for at once than the place can do; nothing was run.
             IsolationError: The isolation that was asked for cannot be given; nothing was run.
         """
 
@@ -197,12 +198,26 @@ class Executor(Closing, ABC):
 
         Raises:
             ConfigurationError: This place keeps no state.
-            ExecutorError: There are too many.
+            OverloadedError: There are too many.
         """
         raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
 
     def warm(self) -> None:
         """Begin what the first run would have to wait for, without waiting for it."""
+
+    def drain(self, seconds: float = 30.0) -> bool:
+        """Refuse further runs, let those end that were accepted, and close: what to do when the app is to end.
+
+        It blocks; on an event loop use `asyncio.to_thread`. A place that does not know what runs in it closes at once.
+
+        Args:
+            seconds: How long to wait; what still runs then is killed.
+
+        Returns:
+            Whether all had ended by then.
+        """
+        self.close()
+        return True
 
     def close(self) -> None:
         """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""

@@ -1,17 +1,19 @@
-"""One way to wait for a box, for threads and for event loops."""
+"""One way to wait for a place and for a box, for threads and for event loops."""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import select
 import time
 from collections.abc import Generator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from code_chains.executors.pool import Fork
 
-__all__ = ["Steps", "Wait", "adrive", "drive"]
+__all__ = ["Steps", "Turn", "Wait", "adrive", "drive"]
 
 T = TypeVar("T")
 
@@ -30,7 +32,15 @@ class Wait:
         return bool(getattr(self.fork, self.until))
 
 
-Steps = Generator[Wait, None, T]
+@dataclass(frozen=True)
+class Turn:
+    """Wait until one's turn has come, at most for some seconds."""
+
+    come: Future[None]
+    seconds: float
+
+
+Steps = Generator[Wait | Turn, None, T]
 """What is to be done with a box: it yields what to wait for, and returns the outcome."""
 
 
@@ -38,7 +48,11 @@ def drive(steps: Steps[T]) -> T:
     """Go through the steps in this thread."""
     try:
         while True:
-            _wait(next(steps))
+            step = next(steps)
+            if isinstance(step, Turn):
+                concurrent.futures.wait([step.come], step.seconds)
+            else:
+                _wait(step)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
@@ -59,7 +73,11 @@ async def adrive(steps: Steps[T]) -> T:
     """Go through the steps on the running event loop, which goes on meanwhile. Cancelling ends the box."""
     try:
         while True:
-            await _await(next(steps))
+            step = next(steps)
+            if isinstance(step, Turn):
+                await asyncio.wait([asyncio.wrap_future(step.come)], timeout=step.seconds)
+            else:
+                await _await(step)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:

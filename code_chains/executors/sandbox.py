@@ -13,7 +13,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
-from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError, OverloadedError
+from code_chains.executors.admission import Admission
 from code_chains.executors.artifacts import Haul, any_file, collect, views
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.canary import Canary
@@ -79,6 +80,10 @@ class SandboxExecutor(Executor):
         packages: What programs must be able to import; checked here, and told to the model.
         python: Interpreter to run programs with, such as that of a virtual environment of its own; None for this one.
         standbys: Boxes that wait ready. Each takes a few megabytes.
+        concurrency: Programs that run at once, those of sessions included; None for four for each core. Others wait in the
+            order in which they came.
+        queue: How many may wait; for one more there is an `OverloadedError` at once.
+        wait: Seconds that each of them waits at most; then there is an `OverloadedError`.
         sessions: Most sessions that are open at a time.
         idle: Seconds without a run after which a session ends.
         seed: Makes runs repeatable: random numbers from this seed, and a clock that stands still at `moment`. Needs
@@ -107,6 +112,9 @@ class SandboxExecutor(Executor):
         packages: Iterable[str] = (),
         python: str | None = None,
         standbys: int = 1,
+        concurrency: int | None = None,
+        queue: int = 1000,
+        wait: float = 60.0,
         sessions: int = 8,
         idle: float = 900.0,
         seed: int | None = None,
@@ -125,6 +133,7 @@ class SandboxExecutor(Executor):
         for name, number in (("standbys", standbys), ("sessions", sessions)):
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1000:
                 raise ConfigurationError(name, number, "a whole number from 0 to 1000")
+        self.admission = _admission(concurrency, queue, wait)
         self.require = require
         self.preload = _names("preload", preload)
         self.packages = _names("packages", packages)
@@ -175,13 +184,13 @@ class SandboxExecutor(Executor):
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end; see `Executor.run`."""
-        return drive(self._run(code, files, variables))
+        return drive(self.admission.through(self._run(code, files, variables)))
 
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        return await adrive(self._run(code, files, variables))
+        return await adrive(self.admission.through(self._run(code, files, variables)))
 
     def examine(
         self,
@@ -192,11 +201,15 @@ class SandboxExecutor(Executor):
         variables: Mapping[str, Any] | None = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that cannot reach them; see `Executor.examine`."""
-        program, asking = self._examination(code, tests, files, variables)
-        with ThreadPoolExecutor(1) as thread:
-            ran = thread.submit(drive, program)
-            asked = drive(asking)
-            return ran.result(), asked
+        drive(self.admission.enter())  # One place for both: two examinations could wait for each other's second one.
+        try:
+            program, asking = self._examination(code, tests, files, variables)
+            with ThreadPoolExecutor(1) as thread:
+                ran = thread.submit(drive, program)
+                asked = drive(asking)
+                return ran.result(), asked
+        finally:
+            self.admission.leave()
 
     async def aexamine(
         self,
@@ -207,26 +220,31 @@ class SandboxExecutor(Executor):
         variables: Mapping[str, Any] | None = None,
     ) -> tuple[Execution, Execution]:
         """Like `examine`, without blocking the event loop."""
-        program, asking = self._examination(code, tests, files, variables)
+        await adrive(self.admission.enter())
         try:
+            program, asking = self._examination(code, tests, files, variables)
             async with asyncio.TaskGroup() as both:
                 ran, asked = both.create_task(adrive(program)), both.create_task(adrive(asking))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
+        finally:
+            self.admission.leave()
         return ran.result(), asked.result()
 
     def session(self) -> SandboxSession:
         """A session, which keeps variables, imports, files and the working directory between runs.
 
         Raises:
-            ExecutorError: There are as many as are allowed already; close one.
+            OverloadedError: There are as many as are allowed already; close one, or try again later.
         """
         with self._lock:
             for session in [*self._sessions]:
                 if not session.alive:
                     self._sessions.discard(session)
             if len(self._sessions) >= self.most_sessions:
-                raise ExecutorError(f"There are {self.most_sessions} sessions already. Close one.", is_retryable=True)
+                raise OverloadedError(
+                    f"There are {self.most_sessions} sessions already. Close one, or try again later."
+                )
             session = SandboxSession(self)
             self._sessions.add(session)
             return session
@@ -238,6 +256,12 @@ class SandboxExecutor(Executor):
     def restart(self) -> None:
         """End what is warm, with its runs and sessions, and start afresh with the next run."""
         self._pool.drop(at_once=True)
+
+    def drain(self, seconds: float = 30.0) -> bool:
+        """Refuse further runs, let those end that were accepted, and close; see `Executor.drain`."""
+        all_ended = self.admission.shut(seconds)
+        self.close()
+        return all_ended
 
     def close(self) -> None:
         """Refuse further runs and end what is warm, sessions included."""
@@ -463,6 +487,16 @@ class ProcessExecutor(SandboxExecutor):
 
     def __init__(self, *, limits: Limits | None = None, **options: Any) -> None:
         super().__init__(limits=limits, require="none", launcher="none", **options)  # type: ignore[arg-type]
+
+
+def _admission(concurrency: int | None, queue: int, wait: float) -> Admission:
+    places = 4 * len(os.sched_getaffinity(0)) if concurrency is None else concurrency
+    for name, number, least in (("concurrency", places, 1), ("queue", queue, 0)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < least:
+            raise ConfigurationError(name, number, f"a whole number, at least {least}")
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= 86_400:
+        raise ConfigurationError("wait", wait, "a number of seconds, at most a day")
+    return Admission(places, queue, float(wait))
 
 
 def _names(argument: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class SandboxSession(Session):
         check: Check | None = None,
     ) -> Execution:
         """Run a program in the state; see `Session.run`."""
-        return drive(self._alone(self._run(code, files, variables, check)))
+        return drive(self._in_turn(self._run(code, files, variables, check)))
 
     async def arun(
         self,
@@ -75,7 +75,7 @@ class SandboxSession(Session):
         check: Check | None = None,
     ) -> Execution:
         """Run a program in the state without blocking the event loop; see `Session.run`."""
-        return await adrive(self._alone(self._run(code, files, variables, check)))
+        return await adrive(self._in_turn(self._run(code, files, variables, check)))
 
     def rollback(self) -> None:
         """Return to the state before the last run that went well.
@@ -83,7 +83,7 @@ class SandboxSession(Session):
         Raises:
             SessionError: There is none, or the session has ended.
         """
-        drive(self._alone(self._ask({"op": "back"})))
+        drive(self._alone(self._whole(self._ask({"op": "back"}))))
 
     def checkpoint(self, name: str = "checkpoint") -> str:
         """Hold the state as it is now, with its files; at most eight are held.
@@ -95,7 +95,7 @@ class SandboxSession(Session):
             raise SessionError(
                 f"A session holds at most {CHECKPOINTS} checkpoints. Give one of these names again: {self._saved}."
             )
-        drive(self._alone(self._ask({"op": "save", "name": name})))
+        drive(self._alone(self._whole(self._ask({"op": "save", "name": name}))))
         self._saved = [*(other for other in self._saved if other != name), name]
         return name
 
@@ -107,7 +107,7 @@ class SandboxSession(Session):
         """
         if name not in self._saved:
             raise SessionError(f"There is no checkpoint {name!r}; there are {self._saved}.")
-        drive(self._alone(self._ask({"op": "load", "name": name})))
+        drive(self._alone(self._whole(self._ask({"op": "load", "name": name}))))
 
     def close(self) -> None:
         """End the session and everything that it started."""
@@ -115,18 +115,27 @@ class SandboxSession(Session):
 
     # -- steps --------------------------------------------------------------------------------------------------------
 
+    def _in_turn(self, steps: Steps[T]) -> Steps[T]:
+        """A run, when there is a place for it. Who is refused or cancelled before that finds the state as it was."""
+        return self._alone(self._executor.admission.through(self._whole(steps)))
+
     def _alone(self, steps: Steps[T]) -> Steps[T]:
-        """One thing at a time; a box that broke or was cancelled half way ends the session."""
+        """One thing at a time."""
         if not self._busy.acquire(blocking=False):
             raise SessionError("The session is busy with another run. Use a session for each conversation.")
+        try:
+            return (yield from steps)
+        finally:
+            self._busy.release()
+
+    def _whole(self, steps: Steps[T]) -> Steps[T]:
+        """A box that broke or was cancelled half way ends the session."""
         try:
             return (yield from steps)
         except (ExecutorError, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError) as error:
             if not isinstance(error, SessionError):
                 self._end(f"a run was broken off ({type(error).__name__})")
             raise
-        finally:
-            self._busy.release()
 
     def _run(
         self, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None, check: Check | None

@@ -1,0 +1,124 @@
+"""How many runs there are at once, and who waits for a place."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from concurrent.futures import Future
+from typing import TypeVar
+
+from code_chains.errors import ExecutorError, OverloadedError
+from code_chains.executors.drive import Steps, Turn
+
+__all__ = ["Admission"]
+
+T = TypeVar("T")
+_all: weakref.WeakSet[Admission] = weakref.WeakSet()
+
+
+class Admission:
+    """Lets so many in at once. Others wait in the order in which they came, threads and tasks in one line.
+
+    Args:
+        places: How many are in at once.
+        queue: How many may wait.
+        patience: Seconds that each of them waits at most.
+    """
+
+    def __init__(self, places: int, queue: int, patience: float) -> None:
+        self.places, self.queue, self.patience = places, queue, patience
+        self.renew()
+        _all.add(self)
+
+    def renew(self) -> None:
+        """Forget who is in and who waits; in a forked process those are the parent's."""
+        self._taken = 0
+        self._shut = False
+        self._line: deque[Future[None]] = deque()
+        self._left = threading.Condition(threading.Lock())
+
+    def through(self, steps: Steps[T]) -> Steps[T]:
+        """Do something in a place; see `enter`."""
+        yield from self.enter()
+        try:
+            return (yield from steps)
+        finally:
+            self.leave()
+
+    def enter(self) -> Steps[None]:
+        """Wait for a place, which `leave` gives back. Whoever is cancelled meanwhile leaves the line.
+
+        Raises:
+            OverloadedError: Too many wait already, or one has waited for too long.
+            ExecutorError: Nobody is let in any more.
+        """
+        turn = self._ask()
+        if turn.done():
+            return
+        try:
+            yield Turn(turn, self.patience)
+        except BaseException:
+            if not self._withdraw(turn):
+                self.leave()
+            raise
+        if self._withdraw(turn):
+            raise OverloadedError(
+                f"Nothing was run: {self.patience:g} seconds went by without a place among the {self.places} that run at"
+                " once. Ask again later."
+            )
+
+    def leave(self) -> None:
+        """Give a place to the next who waits, or back."""
+        with self._left:
+            while self._line:
+                turn = self._line.popleft()
+                if turn.set_running_or_notify_cancel():
+                    turn.set_result(None)
+                    return
+            self._taken = max(0, self._taken - 1)
+            self._left.notify_all()
+
+    def shut(self, seconds: float) -> bool:
+        """Let nobody in who has not been waiting, and wait for the others; whether all have left in time."""
+        deadline = time.monotonic() + seconds
+        with self._left:
+            self._shut = True
+            return self._left.wait_for(lambda: not self._taken, max(0.0, deadline - time.monotonic()))
+
+    def _ask(self) -> Future[None]:
+        """A place at once, or a turn in the line."""
+        turn: Future[None] = Future()
+        with self._left:
+            if self._shut:
+                raise ExecutorError(
+                    "Nothing is begun here any more: this is closed, or is being closed. Make a new one."
+                )
+            if self._taken < self.places:
+                self._taken += 1
+                turn.set_result(None)
+            elif len(self._line) < self.queue:
+                self._line.append(turn)
+            else:
+                raise OverloadedError(
+                    f"Nothing was run: {self.places} programs run already, and {len(self._line)} wait. Ask again later."
+                )
+        return turn
+
+    def _withdraw(self, turn: Future[None]) -> bool:
+        """Leave the line; False if there is a place by now."""
+        with self._left:
+            if turn in self._line:
+                self._line.remove(turn)
+            return turn.cancel()
+
+
+def _after_fork() -> None:
+    for admission in list(_all):
+        admission.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
