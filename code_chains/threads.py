@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 __all__ = ["in_thread"]
@@ -14,20 +16,27 @@ T = TypeVar("T")
 async def in_thread(work: Callable[[], T], *, unwanted: Callable[[T], object]) -> T:
     """Do something in a thread; if the task is cancelled meanwhile, its result is given back when it comes.
 
-    A thread cannot be stopped. What it takes for a task that is gone (a lock, say) would be held for ever.
+    A thread cannot be stopped. What it takes for a task that is gone (a lock, say) would be held for ever. So the work is
+    done in any case, and given back by the thread itself where the event loop has ended, too.
 
     Args:
         work: What to do.
         unwanted: Takes a result for which nobody waits any more.
     """
-    doing = asyncio.ensure_future(asyncio.to_thread(work))
+    handed: Future[T] = Future()
 
-    def give_back(done: asyncio.Future[T]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            unwanted(done.result())
+    def do() -> T:
+        result = work()
+        if handed.set_running_or_notify_cancel():
+            handed.set_result(result)
+        else:
+            unwanted(result)
+        return result
 
+    doing = asyncio.get_running_loop().run_in_executor(None, contextvars.copy_context().run, do)
     try:
-        return await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        doing.add_done_callback(give_back)
+        return await asyncio.shield(doing)  # Shielded, it is begun even where the task is cancelled before.
+    except BaseException:
+        if not handed.cancel():
+            unwanted(handed.result())
         raise

@@ -276,6 +276,26 @@ async def test_a_turn_that_is_cancelled_lets_the_next_one_begin(chain: CodeChain
     assert result["output"] == "2"
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.1])
+def test_a_turn_that_is_cancelled_as_its_event_loop_ends_lets_the_next_one_begin(
+    box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, pause: float
+) -> None:
+    monkeypatch.setattr("code_chains.conversations._WAIT", 2.0)
+
+    def slow() -> list[Any]:
+        time.sleep(0.3)
+        return []
+
+    async def cancelled() -> None:
+        beginning = asyncio.create_task(conversations.abegin("ann", slow))
+        await asyncio.sleep(pause)
+        beginning.cancel()
+
+    with Conversations(box.session) as conversations:
+        asyncio.run(cancelled())
+        conversations.hold("ann").end()
+
+
 def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> None:
     stream = cast("Generator[Any, None, None]", chain.stream({"query": "x = 1; print(x)", "session_id": "ann"}))
     next(stream)
