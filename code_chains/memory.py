@@ -11,6 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.language_models import LanguageModelInput
@@ -28,7 +29,7 @@ from langchain_core.stores import BaseStore, InMemoryByteStore
 from pydantic import ConfigDict, Field, JsonValue
 
 from code_chains.chains.base import Memory
-from code_chains.errors import ConfigurationError
+from code_chains.errors import CodeChainsError, ConfigurationError, StoreError
 from code_chains.inputs import check_session_id, fenced, shortened
 from code_chains.state import Execution, Turn, Verdict
 
@@ -55,6 +56,18 @@ class ChatHistory(Protocol):
     def clear(self) -> None: ...  # noqa: D102
 
 
+@contextmanager
+def _reaching() -> Iterator[None]:
+    """Whatever a store of others raises means the same: conversations cannot be reached."""
+    try:
+        yield
+    except CodeChainsError:
+        raise
+    except Exception as error:
+        message = f"The store of the conversations cannot be used: {type(error).__name__}: {error}. Try again later."
+        raise StoreError(message, is_retryable=True) from error
+
+
 class ConversationMemory(Memory):
     """Remembers the turns of each session, and nothing where no `session_id` is given.
 
@@ -71,6 +84,7 @@ class ConversationMemory(Memory):
 
     Raises:
         ConfigurationError: `store` or `history` is of another kind, or both are given.
+        StoreError: When it is used: the store cannot be reached.
 
     Example:
         >>> memory = ConversationMemory()
@@ -142,6 +156,7 @@ class ConversationMemory(Memory):
         )
         return new_turn_id(after=last)
 
+    @_reaching()
     def clear(self, session_id: str | None = None) -> None:
         """Forget a session, or with None all that the store knows of."""
         if self.history is not None:
@@ -155,6 +170,7 @@ class ConversationMemory(Memory):
 
     # -- for people ---------------------------------------------------------------------------------------------------
 
+    @_reaching()
     def turns(self, session_id: str, *, artifacts: bool = False) -> list[Turn]:
         """The turns of a session, the first one first.
 
@@ -176,6 +192,7 @@ class ConversationMemory(Memory):
             for turn, data in zip(turns, found, strict=True)
         ]
 
+    @_reaching()
     def add(self, session_id: str, turn: Turn) -> None:
         """Put a turn at the end of a session."""
         check_session_id(session_id)
@@ -189,6 +206,7 @@ class ConversationMemory(Memory):
         notes = {_TURNS: {"session": session_id, "turn": whole}, **({_ARTIFACTS: {"artifacts": made}} if made else {})}
         self.store.mset([(f"{_place(kind, session_id)}{turn.id}", _packed(note)) for kind, note in notes.items()])
 
+    @_reaching()
     def undo(self, session_id: str) -> Turn | None:
         """Forget the last turn of a session, and give it; None where there is none."""
         turns = self.turns(session_id)

@@ -66,6 +66,7 @@ class Fork:
         told: What the watcher said last about a run or a request.
         isolation: What the probe found, once that was judged.
         failed: Why there is no box, once that is known.
+        starved: Whether that is because this process may open nothing more.
         listening: Sockets of the box on which connections to allowed addresses arrive.
         root: Descriptor of the directory with the places the program writes to; None until the box is built.
     """
@@ -75,6 +76,7 @@ class Fork:
         self.frames: list[dict[str, Any]] = []
         self.told: dict[str, Any] | None = None
         self.failed: str | None = None
+        self.starved = False
         self.root: int | None = None
         self.isolation: Isolation | None = None
         self.listening: list[int] = []
@@ -169,6 +171,8 @@ class Fork:
             self.hang_up()
         elif "ready" not in message:
             self.told = message
+        elif self.root is None:  # It was sent; the kernel had no number left for it.
+            self.failed, self.starved = "too many files are open", True
 
     def _take(self, descriptor: int) -> None:
         try:
@@ -440,9 +444,12 @@ class Pool:
         if held.worker is not None and held.worker.worn:
             self._drop()
         if held.worker is None:
-            held.folder = held.folder or tempfile.mkdtemp(prefix="code_chains-")
-            os.chmod(held.folder, 0o711)  # noqa: S103 - runs as another user must come through
-            held.worker = Worker(self._plan(), held.folder)
+            try:
+                held.folder = held.folder or tempfile.mkdtemp(prefix="code_chains-")
+                os.chmod(held.folder, 0o711)  # noqa: S103 - runs as another user must come through
+                held.worker = Worker(self._plan(), held.folder)
+            except OSError as error:
+                raise ExecutorError(f"No sandbox can be started here: {error}.", is_retryable=True) from error
         return held.worker
 
     def drop(self, *, at_once: bool = False) -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, BinaryIO
 
-from code_chains.errors import InputError
+from code_chains.errors import ExecutorError, InputError
 from code_chains.executors.base import Closing
 from code_chains.executors.inside.wire import DESCRIPTORS
 from code_chains.executors.pool import Fork
@@ -30,6 +30,7 @@ class Request(Closing):
 
     Raises:
         InputError: Something of it cannot be used.
+        ExecutorError: This process may open nothing more.
     """
 
     def __init__(
@@ -59,6 +60,9 @@ class Request(Closing):
             }
             self._body = self._hold(partial(_json, body))
             self.files = {name: self._open(name, path) for name, path in check_files(files).items()}
+        except OSError as error:
+            self.close()
+            raise ExecutorError(f"The request cannot be made here: {error}.", is_retryable=True) from error
         except BaseException:
             self.close()
             raise

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -297,9 +297,11 @@ class SandboxExecutor(Executor):
             try:
                 began = time.monotonic()
                 request.send(fork, {"op": "run"})
-                self._pool.prepare()
+                with suppress(ExecutorError):  # The next run will tell.
+                    self._pool.prepare()
                 yield Wait(fork, "done", SHORT)
-                self._pool.warm()
+                with suppress(ExecutorError):
+                    self._pool.warm()
                 yield Wait(fork, "done", self.waiting)
                 return (yield from self._finish(fork, began, request.files))
             finally:
@@ -314,6 +316,9 @@ class SandboxExecutor(Executor):
             fork = self._pool.take()
             try:
                 yield Wait(fork, "ready", START)
+                fork.read(fork.control.fileno())  # It may have been killed while it waited for a program.
+                if fork.starved:
+                    raise ExecutorError("No box can be made: too many files are open here.", is_retryable=True)
                 if fork.ready and fork.failed is None and self._has_threads(fork):
                     fork.close()
                     continue

@@ -1,0 +1,296 @@
+"""Whatever breaks on the way of a question: it ends in a value or a typed error, and the next question works."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sqlite3
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.stores import InMemoryByteStore
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from code_chains import CodeChain, ConversationMemory, SqliteStore, create_code_chain
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.drive import Steps
+from code_chains.state import Execution
+
+from .conftest import SUM_ANSWER, OpenAI, descendants, soon
+
+SLOW = "import time; time.sleep(1.5); print(15)"
+
+
+class Unreachable(InMemoryByteStore):
+    """A store on another machine, while the network is up."""
+
+    down = False
+
+    def mget(self, keys: Sequence[str]) -> list[bytes | None]:
+        self._ask()
+        return super().mget(keys)
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
+        self._ask()
+        super().mset(key_value_pairs)
+
+    def yield_keys(self, prefix: str | None = None) -> Iterator[str]:
+        self._ask()
+        yield from super().yield_keys(prefix=prefix)
+
+    def _ask(self) -> None:
+        if self.down:
+            raise ConnectionError("The store does not answer.")
+
+
+class World:
+    """A chain of real parts, each of which can be broken: a model over HTTP, a sandbox, a memory and a cache."""
+
+    def __init__(self, server: OpenAI, folder: Path, stack: ExitStack) -> None:
+        self.server, self.folder = server, folder
+        self.box = stack.enter_context(SandboxExecutor(limits=Limits(seconds=5), preload=()))
+        self.turns = stack.enter_context(SqliteStore(folder / "turns.sqlite", timeout=0.1))
+        self.answers = stack.enter_context(SqliteStore(folder / "answers.sqlite", timeout=0.1))
+        self.model = ChatOpenAI(
+            base_url=server.base_url, api_key=SecretStr("none"), model="test", max_retries=1, timeout=0.5
+        )
+        self.chain = self.made(stack, memory=ConversationMemory(self.turns))
+        self.stack = stack
+
+    def made(self, stack: ExitStack, memory: ConversationMemory) -> CodeChain:
+        return stack.enter_context(
+            create_code_chain(self.model, executor=self.box, memory=memory, cache=self.answers, max_attempts=2)
+        )
+
+    def ask(self, **given: object) -> str:
+        """What comes of a question: `answered`, the verdict, or the name of the error."""
+        try:
+            result = self.chain.invoke({"query": f"What is the sum of 1 to 5, at {time.perf_counter()}?", **given})
+        except Exception as error:
+            return type(error).__name__
+        return "answered" if result["answer"] == SUM_ANSWER else str(result["verdict"].status)
+
+
+Fault = Callable[[World], AbstractContextManager[object]]
+
+
+def model(*faults: str) -> Fault:
+    """The model's next replies are broken."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        world.server.faults[:] = faults
+        yield
+        world.server.faults.clear()
+
+    return inject
+
+
+def killed(which: Callable[[World], int], *, during: bool) -> Fault:
+    """A process of the sandbox is killed, before a run or while it is under way."""
+
+    def kill(world: World) -> None:
+        pid = which(world)
+        os.kill(pid, signal.SIGKILL)
+        assert soon(lambda: pid not in descendants())
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        world.box.run("1")
+        if not during:
+            kill(world)
+            yield
+            return
+        script, world.server.script = world.server.script, lambda messages: f"```python\n{SLOW}\n```"
+        soon_after = threading.Timer(0.8, kill, [world])
+        soon_after.start()
+        yield
+        world.server.script = script
+        soon_after.join()
+
+    return inject
+
+
+def below(levels: int) -> Callable[[World], int]:
+    """The oldest process that is so many levels below this one: 1 builds the box, 3 is the worker, 4 watches a run."""
+
+    def find(_: World) -> int:
+        parents = {pid: parent(pid) for pid in descendants()}
+        level = {os.getpid()}
+        for _level in range(levels):
+            level = {pid for pid, above in parents.items() if above in level}
+        return min(level)
+
+    return find
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def descriptors(more: int) -> Fault:
+    """This process may open so many files and no more once the model has written a program."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        run = world.box._run
+
+        def starved(*given: Any) -> Steps[Execution]:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+            held = list[int]()
+            with suppress(OSError):
+                while True:
+                    held.append(os.dup(0))
+            for _ in range(more):
+                os.close(held.pop())
+            try:
+                return (yield from run(*given))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                for one in held:
+                    os.close(one)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(world.box, "_run", starved)
+            yield
+
+    return inject
+
+
+@contextmanager
+def no_temporary_files(world: World) -> Iterator[None]:
+    """The folder for temporary files is gone, and so is what is warm."""
+    world.box.close()
+    world.box.__init__(limits=Limits(seconds=5), preload=())  # type: ignore[misc]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(world.folder / "gone"))
+        yield
+
+
+def full(name: str) -> Fault:
+    """A store's file may not grow any more: SQLite says that the disk is full."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        store: SqliteStore = getattr(world, name)
+        connect = store._connect
+
+        def small(mode: str) -> sqlite3.Connection:
+            connection = connect(mode)
+            connection.execute("PRAGMA max_page_count = 1")
+            return connection
+
+        store.close()
+        store._connect = small  # type: ignore[method-assign]
+        yield
+        store.close()
+        store._connect = connect  # type: ignore[method-assign]
+
+    return inject
+
+
+def locked(name: str) -> Fault:
+    """Another process keeps a store's file locked."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        with closing(sqlite3.connect(getattr(world, name).path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.rollback()
+
+    return inject
+
+
+def damaged(name: str) -> Fault:
+    """A store's file is overwritten with nonsense, and put right afterwards."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        store: SqliteStore = getattr(world, name)
+        store.close()
+        sound = store.path.read_bytes()
+        store.path.write_bytes(b"nonsense" * 1000)
+        yield
+        store.close()
+        for ending in ("-wal", "-shm"):
+            store.path.with_name(store.path.name + ending).unlink(missing_ok=True)
+        store.path.write_bytes(sound)
+
+    return inject
+
+
+def clock(seconds: float) -> Fault:
+    """The clock is set, with answers and turns from before."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        world.ask(session_id="ann")
+        real = time.time
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(time, "time", lambda: real() + seconds)
+            yield
+
+    return inject
+
+
+@contextmanager
+def unreachable(world: World) -> Iterator[None]:
+    """The conversations are on another machine, which does not answer."""
+    store = Unreachable()
+    world.chain = world.made(world.stack, memory=ConversationMemory(store))
+    store.down = True
+    yield
+    store.down = False
+
+
+FAULTS: dict[str, tuple[Fault, str]] = {
+    "model: 429 once": (model("429"), "answered"),
+    "model: 429 again and again": (model("429", "429"), "OpenAIRateLimitError"),
+    "model: 500 once": (model("500"), "answered"),
+    "model: 500 again and again": (model("500", "500"), "OpenAIAPIError"),
+    "model: hangs": (model("hang", "hang"), "OpenAITimeoutError"),
+    "model: reply cut off": (model("cut"), "answered"),
+    "model: reply too long": (model("length"), "answered"),
+    "sandbox: builder killed": (killed(below(1), during=False), "answered"),
+    "sandbox: worker killed": (killed(below(3), during=False), "answered"),
+    "sandbox: a waiting box killed": (killed(below(4), during=False), "answered"),
+    "sandbox: worker killed during a run": (killed(below(3), during=True), "ExecutorError"),
+    "sandbox: watcher killed during a run": (killed(below(4), during=True), "ExecutorError"),
+    "sandbox: no descriptors": (descriptors(0), "ExecutorError"),
+    "sandbox: one descriptor": (descriptors(1), "ExecutorError"),
+    "sandbox: a few descriptors": (descriptors(6), "answered"),
+    "sandbox: no temporary files": (no_temporary_files, "ExecutorError"),
+    "memory: disk full": (full("turns"), "answered"),
+    "memory: locked": (locked("turns"), "answered"),
+    "memory: damaged": (damaged("turns"), "StoreError"),
+    "memory: unreachable": (unreachable, "StoreError"),
+    "cache: disk full": (full("answers"), "answered"),
+    "cache: locked": (locked("answers"), "answered"),
+    "cache: damaged": (damaged("answers"), "answered"),
+    "clock: a year back": (clock(-365 * 86_400), "answered"),
+    "clock: a year forward": (clock(365 * 86_400), "answered"),
+}
+
+
+@pytest.fixture
+def world(openai_server: OpenAI, tmp_path: Path) -> Iterator[World]:
+    with ExitStack() as stack:
+        yield World(openai_server, tmp_path, stack)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_ends_in_its_outcome_and_the_next_question_works(world: World, fault: str) -> None:
+    inject, outcome = FAULTS[fault]
+    with inject(world):
+        assert world.ask(session_id="ann" if fault.startswith(("memory", "clock")) else None) == outcome
+    assert world.ask(session_id="ann") == "answered"
