@@ -243,10 +243,11 @@ def _memory() -> None:
 
 
 def _below(pid: int) -> list[int]:
-    found = []
-    for child in Path(f"/proc/{pid}/task").glob("*/children"):
-        for number in map(int, child.read_text().split()):
-            found += [number, *_below(number)]
+    found = list[int]()
+    with contextlib.suppress(OSError):  # It may have ended meanwhile.
+        for child in Path(f"/proc/{pid}/task").glob("*/children"):
+            for number in map(int, child.read_text().split()):
+                found += [number, *_below(number)]
     return found
 
 

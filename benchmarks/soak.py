@@ -64,7 +64,7 @@ BREATH = 0.02
 """Seconds before each asks again."""
 NAMES = 12
 """Conversations; more than there are sessions."""
-SLACK = {"processes": 1, "descriptors": 6, "threads": 1, "own": 15.0, "all": 25.0, "files": 1, "sessions": 0}
+SLACK = {"processes": 1, "descriptors": 6, "threads": 1, "own": 25.0, "all": 40.0, "files": 1, "sessions": 0}
 """How much more of each may be there at the end than at the beginning."""
 
 
