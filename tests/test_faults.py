@@ -133,7 +133,10 @@ def below(levels: int) -> Callable[[World], int]:
 
 
 def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:  # It has ended meanwhile.
+        return 0
 
 
 def descriptors(more: int) -> Fault:
