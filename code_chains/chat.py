@@ -23,6 +23,7 @@ from typing import Any
 import click
 
 from code_chains.code_chain import CodeChain
+from code_chains.draining import WholeTurns
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.export import export, numbered, plain_name, safe_name
 from code_chains.files import keep
@@ -71,10 +72,12 @@ class Chat:
             )
         elif lines.interactive:
             _say("Ask something. /help says what else there is.")
-        with lines, _interrupts(lines):
+        with lines, _interrupts(lines), WholeTurns() as whole:
             for entry in lines:
                 try:
-                    if not self._take(entry):
+                    with whole.turn():
+                        goes_on = self._take(entry)
+                    if not goes_on:
                         return
                 except (KeyboardInterrupt, click.Abort):
                     _say("Stopped.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Several
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, PrivateAttr
 
 from code_chains.budget import Budget, find_budgets
 from code_chains.chains import Sequence
@@ -21,7 +22,9 @@ from code_chains.chains.evaluate import expectations
 from code_chains.conversations import Conversation, Conversations, ainventory, inventory
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor
+from code_chains.executors.admission import Admission
 from code_chains.executors.base import Closing
+from code_chains.executors.drive import drive
 from code_chains.inputs import check_session_id, shortened
 from code_chains.memory import ConversationMemory
 from code_chains.state import Turn
@@ -61,6 +64,8 @@ class CodeChain(Sequence, Closing):
     conversations: Conversations | None = None
     given: list[Chain] = Field(default_factory=list)
     """What a program goes through that a person wrote."""
+    _questions: Admission = PrivateAttr(default_factory=lambda: Admission(sys.maxsize, 0, 0.0))
+    """Those under way; there is always room for one more."""
 
     @property
     def optional_keys(self) -> list[str]:
@@ -109,6 +114,13 @@ class CodeChain(Sequence, Closing):
         return state
 
     def _program(self, values: State, config: Config) -> Program:
+        drive(self._questions.enter())
+        try:
+            return (yield from self._asked(values, config))
+        finally:
+            self._questions.leave()
+
+    def _asked(self, values: State, config: Config) -> Program:
         meter = UsageMeter(self.budget.prices.given if self.budget else None)
         self._check_expectations(values)  # What cannot be used is said before anything is spent.
         if self.place and type(self.place).warm is not Executor.warm:
@@ -191,7 +203,7 @@ class CodeChain(Sequence, Closing):
         """The chain for programs that a person wrote, in the same conversations."""
         if not self.given:
             raise ConfigurationError("given", self.given, "chains from `code` to `verdict`, as create_code_chain does")
-        return CodeChain(
+        own = CodeChain(
             name="execute_code",
             chains=self.given,
             input_variables=["query", "code"],
@@ -200,6 +212,8 @@ class CodeChain(Sequence, Closing):
             memory=self.memory,
             conversations=self.conversations,
         )
+        own._questions = self._questions
+        return own
 
     def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
         """The turns of a conversation so far, with their figures; none where its memory is not a `ConversationMemory`."""
@@ -268,6 +282,21 @@ class CodeChain(Sequence, Closing):
             return []
         budget = self.budget.fresh() if self.budget.per == "question" else self.budget
         return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
+
+    def drain(self, seconds: float = 30.0) -> bool:
+        """Refuse further questions, let those end that are being answered, and close: what to do when the app is to end.
+
+        It blocks; on an event loop use `asyncio.to_thread`.
+
+        Args:
+            seconds: How long to wait; what is still under way then is broken off, and leaves its conversation as it was.
+
+        Returns:
+            Whether all were answered by then.
+        """
+        all_answered = self._questions.shut(seconds)
+        self.close()
+        return all_answered
 
     def close(self) -> None:
         """Close the conversations' states, and the executor that was made for this chain; one passed in stays open."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
+import os
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -22,6 +26,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from pydantic import BaseModel, Field
 
 from code_chains.code_chain import CodeChain
+from code_chains.draining import TERMINATED, drain_then
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.inputs import check_name, shortened
 from code_chains.progress import DOING, explained
@@ -297,6 +302,39 @@ def _result(structured: BaseModel, text: str, execution: Execution, kept: list[K
 
 
 def serve(chain: CodeChain, *, answers: bool = True) -> None:
-    """Serve standard input and output until the client leaves."""
-    with tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder:
+    """Serve standard input and output until the client leaves, or SIGTERM comes and what is under way has ended."""
+    terminated = False
+
+    def leave(*_: object) -> None:
+        nonlocal terminated
+        if not terminated:
+            terminated = True
+            drain_then(chain, end)
+
+    with tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder, _input() as end:
+        signal.signal(signal.SIGTERM, leave)
         create_server(chain, Path(folder), answers=answers).run()
+    if terminated:
+        sys.exit(TERMINATED)
+
+
+@contextmanager
+def _input() -> Iterator[Callable[[], None]]:
+    """Pass standard input on until it ends, or is ended from here: nothing else wakes a thread that reads it."""
+    real, (reading, writing) = os.dup(0), os.pipe()
+    os.dup2(reading, 0)
+    os.close(reading)
+    passed = open(writing, "wb", buffering=0)  # noqa: SIM115 - closed by whoever ends it
+
+    def pass_on() -> None:
+        with suppress(OSError, ValueError):  # It was ended.
+            while data := os.read(real, 1 << 16):
+                passed.write(data)
+            passed.close()
+
+    threading.Thread(target=pass_on, daemon=True).start()
+    try:
+        yield passed.close
+    finally:
+        passed.close()
+        os.dup2(real, 0)

@@ -34,16 +34,23 @@ pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not i
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[str]:
-    """The address that a server in a process of its own prints."""
+def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and the address that it prints."""
     command = [sys.executable, "-m", "tests.page_server", *arguments]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            yield re.findall(r"http\S+", server.stderr.readline())[0]
+            yield server, re.findall(r"http\S+", server.stderr.readline())[0]
         finally:
             server.terminate()
             server.communicate(timeout=30)
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[str]:
+    """The address of a server."""
+    with serving(*arguments) as (_, address):
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -344,3 +351,14 @@ def test_the_theme_follows_the_system_until_it_is_switched(browser: Browser, add
     expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
     expect(dark).to_have_count(0)
     page.context.close()
+
+
+def test_a_server_that_is_to_end_lets_the_answer_come(browser: Browser) -> None:
+    with serving() as (server, address):
+        page = opened(browser, address)
+        turn = ask(page, "Be slow")
+        expect(turn).to_contain_text("Running it", timeout=LONGEST)
+        server.terminate()
+        expect(turn.locator(".answer")).to_contain_text("It took its time.")
+        page.context.close()
+        server.wait(20)

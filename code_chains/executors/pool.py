@@ -405,6 +405,7 @@ class Pool:
         self._plan, self._fork = plan, fork
         self._lock = threading.Lock()
         self._held = _Held()
+        self._closed = False
         self._finalizer = weakref.finalize(self, _give_back, self._held)
         _pools.add(self)
 
@@ -440,6 +441,8 @@ class Pool:
             self._held.ready.append(self._make(worker).ask())
 
     def _worker(self) -> Worker:
+        if self._closed:
+            raise ExecutorError("This executor is closed. Make a new one.")
         held = self._held
         if held.worker is not None and held.worker.worn:
             self._drop()
@@ -468,8 +471,9 @@ class Pool:
             worker.retire()
 
     def close(self) -> None:
-        """End everything."""
+        """End everything; nothing is started any more, not for a run that had begun to wait either."""
         with self._lock:
+            self._closed = True
             for fork in list(self._held.forks):
                 if fork not in self._held.ready and fork is not self._held.spare:
                     fork.hang_up()  # Whoever drives it closes it.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
 import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from types import FrameType
 
 import click
 import uvicorn
@@ -15,6 +17,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from nicegui import ui
 
 from code_chains.code_chain import CodeChain
+from code_chains.draining import drain_then
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.export import safe_name
 from code_chains.page.app import Page
@@ -100,7 +103,23 @@ def serve(
     with listening, opening(address) if secret else nullcontext(address) as shown:
         if open_browser:
             webbrowser.open(shown)
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, chain).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that lets questions end which are being answered when it is asked to end; asked again, it ends at once."""
+
+    def __init__(self, config: uvicorn.Config, chain: CodeChain) -> None:
+        super().__init__(config)
+        self._chain, self._is_leaving = chain, False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end."""
+        if sig != signal.SIGTERM or self._is_leaving:
+            super().handle_exit(sig, frame)
+            return
+        self._is_leaving = True
+        drain_then(self._chain, lambda: super(_Server, self).handle_exit(sig, frame))
 
 
 def _listen(host: str, port: int) -> socket.socket:
