@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from code_chains.errors import CodeChainsError, SessionError
+from code_chains.errors import CodeChainsError, OverloadedError, SessionError
 from code_chains.executors.base import Closing, Session
 from code_chains.state import Execution, Turn
 from code_chains.threads import in_thread
@@ -141,7 +141,8 @@ class Conversations(Closing):
             turns: Gives its turns so far.
 
         Raises:
-            SessionError: Other turns have been running for ten minutes.
+            SessionError: Another turn of it has been running for ten minutes.
+            OverloadedError: All others were busy for as long.
             ExecutorError: No session can be opened.
         """
         conversation = self.hold(session_id)
@@ -171,9 +172,10 @@ class Conversations(Closing):
                 busy = sum(one.lock.locked() for one in self._all.values() if one is not conversation)
                 free = busy < self._most and conversation.lock.acquire(blocking=False)
             yield conversation if free else None
-        raise SessionError(
-            f"The session {session_id!r} is busy with another question, or {self._most} others are. Ask again later; more"
-            " can be busy at a time with SandboxExecutor(sessions=…)."
+        if conversation.lock.locked():
+            raise SessionError(f"The session {session_id!r} is busy with another question. Ask again later.")
+        raise OverloadedError(
+            f"{self._most} other sessions are busy. Ask again later; more can be at a time with SandboxExecutor(sessions=…)."
         )
 
     def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["in_thread"]
 
@@ -37,6 +37,13 @@ async def in_thread(work: Callable[[], T], *, unwanted: Callable[[T], object]) -
     try:
         return await asyncio.shield(doing)  # Shielded, it is begun even where the task is cancelled before.
     except BaseException:
+        doing.add_done_callback(_seen)
         if not handed.cancel():
             unwanted(handed.result())
         raise
+
+
+def _seen(done: asyncio.Future[Any]) -> None:
+    """An error for which nobody waits any more is none to complain of."""
+    if not done.cancelled():
+        done.exception()

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
 from code_chains.code_chain import CodeChain
 from code_chains.conversations import Conversations
-from code_chains.errors import ConfigurationError, InputError, SessionError
+from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
 from code_chains.testing import ScriptedModel, asks_for_code
 
 
@@ -274,6 +274,16 @@ async def test_a_turn_that_is_cancelled_lets_the_next_one_begin(chain: CodeChain
             await asking
     result = await asyncio.wait_for(chain.ainvoke({"query": "print(2)", "session_id": "ann"}), 20)
     assert result["output"] == "2"
+
+
+def test_one_conversation_too_many_may_come_again(box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.conversations._WAIT", 0.05)
+    with Conversations(box.session, most=1) as conversations:
+        held = conversations.begin("ann", list)
+        with pytest.raises(OverloadedError, match="1 other"):
+            conversations.begin("bob", list)
+        held.end()
+        conversations.begin("bob", list).end()
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.1])
