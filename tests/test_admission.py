@@ -176,6 +176,14 @@ def test_a_forked_process_has_all_places() -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
+def test_whoever_is_collected_as_garbage_leaves_wherever_that_happens() -> None:
+    admission = Admission(1, 1, 1.0)
+    assert list(admission.enter()) == []
+    with admission._left:  # As if it happened inside.
+        admission.leave()
+    assert list(admission.enter()) == []
+
+
 # -- draining ------------------------------------------------------------------------------------------------------------
 
 

@@ -38,7 +38,9 @@ class Admission:
         self._taken = 0
         self._shut = False
         self._line: deque[Future[None]] = deque()
-        self._left = threading.Condition(threading.Lock())
+        self._left = (
+            threading.Condition()
+        )  # Reentrant: a stream that is collected as garbage leaves wherever that happens.
 
     def through(self, steps: Steps[T]) -> Steps[T]:
         """Do something in a place; see `enter`."""
@@ -56,7 +58,7 @@ class Admission:
             ExecutorError: Nobody is let in any more.
         """
         turn = self._ask()
-        if turn.done():
+        if turn is None:
             return
         try:
             yield Turn(turn, self.patience)
@@ -88,24 +90,23 @@ class Admission:
             self._shut = True
             return self._left.wait_for(lambda: not self._taken, max(0.0, deadline - time.monotonic()))
 
-    def _ask(self) -> Future[None]:
-        """A place at once, or a turn in the line."""
-        turn: Future[None] = Future()
+    def _ask(self) -> Future[None] | None:
+        """A turn in the line; None where there is a place at once."""
         with self._left:
+            turn: Future[None] | None = None if self._taken < self.places else Future()  # It may collect garbage.
             if self._shut:
                 raise ExecutorError(
                     "Nothing is begun here any more: this is closed, or is being closed. Make a new one."
                 )
-            if self._taken < self.places:
+            if turn is None or self._taken < self.places:
                 self._taken += 1
-                turn.set_result(None)
-            elif len(self._line) < self.queue:
-                self._line.append(turn)
-            else:
+                return None
+            if len(self._line) >= self.queue:
                 raise OverloadedError(
                     f"Nothing was run: {self.places} programs run already, and {len(self._line)} wait. Ask again later."
                 )
-        return turn
+            self._line.append(turn)
+            return turn
 
     def _withdraw(self, turn: Future[None]) -> bool:
         """Leave the line; False if there is a place by now."""
