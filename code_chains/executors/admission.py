@@ -38,9 +38,8 @@ class Admission:
         self._taken = 0
         self._shut = False
         self._line: deque[Future[None]] = deque()
-        self._left = (
-            threading.Condition()
-        )  # Reentrant: a stream that is collected as garbage leaves wherever that happens.
+        # Its lock is reentrant: a stream that is collected as garbage leaves wherever that happens.
+        self._left = threading.Condition()
 
     def through(self, steps: Steps[T]) -> Steps[T]:
         """Do something in a place; see `enter`."""
