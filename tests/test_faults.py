@@ -139,6 +139,14 @@ def parent(pid: int) -> int:
         return 0
 
 
+def settle() -> None:
+    """Wait until the server, which is in this process, has closed the connections of its last replies."""
+    counts = [-1]
+    while len(counts) < 9 or len(set(counts[-8:])) > 1:
+        counts.append(len(os.listdir("/proc/self/fd")))
+        time.sleep(0.05)
+
+
 def descriptors(more: int) -> Fault:
     """This process may open so many files and no more once the model has written a program."""
 
@@ -148,6 +156,7 @@ def descriptors(more: int) -> Fault:
         run = world.box._run
 
         def starved(*given: Any) -> Steps[Execution]:
+            settle()
             resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
             held = list[int]()
             with suppress(OSError):
