@@ -54,7 +54,7 @@ Run = Callable[[str], str]
 def main(rounds: int) -> None:
     """Measure and print the tables."""
     print(
-        f"{platform.python_version()} on {platform.system()} {platform.release()}, {os.cpu_count()} cores, {rounds} rounds\n"
+        f"{platform.python_version()} on {platform.system()} {platform.release().partition('-')[0]}, {os.cpu_count()} cores, {rounds} rounds\n"
     )
     with ExitStack() as stack:
         contenders = dict(_contenders(stack))

@@ -73,3 +73,14 @@ def test_the_readmes_models_are_the_ones_there_are() -> None:
 
     text = (ROOT / "README.md").read_text()
     assert [name for name in CATALOGUE if name != "local:0.5b" and f'"{name}"' not in text] == []
+
+
+def test_its_figures_were_measured() -> None:
+    """Milliseconds and microseconds, rounded as they stand there."""
+    measured = [
+        float(number) for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "benchmarks" / "RESULTS.md").read_text())
+    ]
+    shown = re.findall(r"(\d+(?:\.\d+)?) [mµ]s\b", (ROOT / "README.md").read_text())
+    decimals = {number: len(number.partition(".")[2]) for number in shown}
+    assert shown
+    assert [n for n, places in decimals.items() if float(n) not in {round(one, places) for one in measured}] == []
