@@ -53,9 +53,8 @@ Run = Callable[[str], str]
 
 def main(rounds: int) -> None:
     """Measure and print the tables."""
-    print(
-        f"{platform.python_version()} on {platform.system()} {platform.release().partition('-')[0]}, {os.cpu_count()} cores, {rounds} rounds\n"
-    )
+    kernel = platform.release().partition("-")[0]
+    print(f"{platform.python_version()} on {platform.system()} {kernel}, {os.cpu_count()} cores, {rounds} rounds\n")
     with ExitStack() as stack:
         contenders = dict(_contenders(stack))
         seconds = {name: {PLAIN: [], PANDAS: []} for name in contenders}  # type: dict[str, dict[str, list[float]]]
