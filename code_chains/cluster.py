@@ -60,8 +60,8 @@ def map_questions(
         ExecutorError: The cluster is gone. What was answered is in the ledger.
     """
     asked = (one for one in identified(questions) if ledger is None or one.id not in ledger.done)
-    earlier = ledger.failures if ledger else {}
-    fresh = (one for one in asked if not earlier.get(one.id, {}).get("is_lost"))
+    lost = {name for name, record in ledger.failures.items() if record.get("is_lost")} if ledger else set()
+    fresh = (one for one in asked if one.id not in lost)
     if cluster is None:
         answers = _here(chain, fresh, concurrency or 2 * len(os.sched_getaffinity(0)), budget)
     elif isinstance(chain, CodeChain):
@@ -70,15 +70,14 @@ def map_questions(
         from code_chains.workers import answers_of_workers
 
         answers = answers_of_workers(describe(chain), fresh, cluster, tally=Tally(budget), losses=losses)
-    for answer in answers:
+    try:
+        for answer in answers:
+            if ledger is not None:
+                (ledger.fail if answer.error else ledger.add)(answer.to_dict())
+            yield answer
+    finally:  # Also where the run is broken off: what was set aside must not be asked again.
         if ledger is not None:
-            (ledger.fail if answer.error else ledger.add)(answer.to_dict())
-        yield answer
-    if ledger is not None:
-        for record in earlier.values():
-            if record.get("is_lost"):
-                ledger.fail(record)
-        ledger.settle()
+            ledger.settle()
 
 
 # -- here ----------------------------------------------------------------------------------------------------------------

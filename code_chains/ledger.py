@@ -64,6 +64,7 @@ class Ledger:
         try:
             self._file = self.path.open("a+b")
             self.done = self._read()
+            self._failed = self._read_failures()
         except OSError as error:
             raise StoreError(f"{self.path} cannot be written: {error}") from error
 
@@ -86,7 +87,11 @@ class Ledger:
 
     @property
     def failures(self) -> dict[str, dict[str, Any]]:
-        """What could not be answered in earlier runs, by id; empty where that file is missing or damaged."""
+        """What could not be answered so far, by id, in this run or an earlier one."""
+        return dict(self._failed)
+
+    def _read_failures(self) -> dict[str, dict[str, Any]]:
+        """Those of earlier runs; none where that file is missing or damaged."""
         try:
             lines = Path(f"{self.path}.failed").read_text(encoding="utf-8").splitlines()
             return {str(record["id"]): record for record in map(json.loads, lines)}
@@ -111,9 +116,10 @@ class Ledger:
             os.ftruncate(self._file.fileno(), end)
             raise StoreError(f"{self.path} cannot be written: {error}", is_retryable=True) from error
         self.done.add(record["id"])
+        self._failed.pop(record["id"], None)
 
     def fail(self, record: Mapping[str, Any]) -> None:
-        """Note what could not be answered, which has an `id`. The file of failures is that of this run."""
+        """Note what could not be answered, which has an `id`."""
         self._failed[record["id"]] = dict(record)
 
     def settle(self) -> None:

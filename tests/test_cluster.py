@@ -118,6 +118,17 @@ def test_what_is_in_the_ledger_is_not_asked_again(chain: CodeChain, tmp_path: Pa
     assert (len(first), sorted(answer.question.query for answer in second)) == (3, asked(5)[3:])
 
 
+def test_a_run_that_is_broken_off_keeps_what_failed(sandbox: SandboxExecutor, tmp_path: Path) -> None:
+    def reply(_: list[Any]) -> str:
+        raise RuntimeError("no connection")
+
+    with create_code_chain(ScriptedModel(reply), executor=sandbox) as chain, Ledger(tmp_path / "a.jsonl") as ledger:
+        answers = map_questions(chain, asked(9), ledger=ledger, concurrency=1)
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]  # It is a generator.
+    assert "no connection" in (tmp_path / "a.jsonl.failed").read_text()
+
+
 def test_an_answer_of_the_ledger_can_be_read_again(chain: CodeChain, tmp_path: Path) -> None:
     with Ledger(tmp_path / "answers.jsonl") as ledger:
         (answer,) = map_questions(chain, asked(1), ledger=ledger)

@@ -93,6 +93,18 @@ def test_failures_lie_beside_it_until_they_are_answered(path: Path) -> None:
         assert ledger.failures == {}
 
 
+def test_what_failed_in_an_earlier_run_is_known_until_it_is_answered(path: Path) -> None:
+    with Ledger(path) as ledger:
+        ledger.fail({"id": "a", "is_lost": True})
+        ledger.fail({"id": "b"})
+        ledger.settle()
+    with Ledger(path, resume=True) as ledger:
+        ledger.add({"id": "b"})
+        ledger.settle()
+    with Ledger(path, resume=True) as ledger:
+        assert list(ledger.failures) == ["a"]
+
+
 @pytest.mark.parametrize("line", ["[]", "{", "3"])
 def test_a_damaged_file_of_failures_is_as_good_as_none(path: Path, line: str) -> None:
     Path(f"{path}.failed").write_text(line)
