@@ -11,7 +11,7 @@ from typing import Any
 
 from code_chains.budget import Budget
 from code_chains.code_chain import CodeChain
-from code_chains.errors import ConfigurationError
+from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.factory import create_code_chain
 from code_chains.progress import explained
@@ -37,6 +37,7 @@ class Answer:
         error: Why there is no answer; empty where there is one.
         is_lost: Whether its workers died so often that it was set aside.
         seconds: How long it took, where it was done.
+        limit: The limit of a budget that kept it from being answered.
     """
 
     question: Question
@@ -44,6 +45,7 @@ class Answer:
     error: str = ""
     is_lost: bool = False
     seconds: float = 0.0
+    limit: StopReason | None = None
 
     @property
     def id(self) -> str:
@@ -60,7 +62,7 @@ class Answer:
         record = {"id": self.id, "query": self.question.query, "seconds": round(self.seconds, 3)}
         if self.error:
             usage = self.result.get("usage", Usage()).to_dict()
-            return {**record, "error": self.error, "is_lost": self.is_lost, "usage": usage}
+            return {**record, "error": self.error, "is_lost": self.is_lost, "limit": self.limit, "usage": usage}
         added = {key: value for key, value in self.result.items() if key not in self.question.inputs}
         return {**record, **as_json(added)}
 
@@ -69,7 +71,8 @@ class Answer:
         """Rebuild the answer to a question from what `to_dict` gave."""
         if "error" in record:
             usage = {"usage": Usage.from_dict(record["usage"])}
-            return cls(question, usage, record["error"], is_lost=record["is_lost"], seconds=record["seconds"])
+            told = {name: record[name] for name in ("error", "is_lost", "seconds", "limit")}
+            return cls(question, usage, **told)
         added = {key: value for key, value in record.items() if key not in ("id", "query", "seconds")}
         return cls(question, {**question.inputs, **from_json(added)}, seconds=record["seconds"])
 
@@ -80,10 +83,11 @@ def answered(chain: CodeChain, question: Question, config: Any = None) -> Answer
     try:
         result = chain.invoke(dict(question.inputs), config)
     except Exception as error:
-        return Answer(question, error=explained(error), seconds=time.monotonic() - began)
+        limit = error.limit if isinstance(error, BudgetError) else None
+        return Answer(question, error=explained(error), seconds=time.monotonic() - began, limit=limit)
     if result["stop_reason"] in _LIMITS and not result["verdict"].ok:  # To be asked again when there is more to spend.
-        ended = f"The budget ended: {result['stop_reason']}."
-        return Answer(question, result, ended, seconds=time.monotonic() - began)
+        limit = result["stop_reason"]
+        return Answer(question, result, f"The budget ended: {limit}.", seconds=time.monotonic() - began, limit=limit)
     return Answer(question, result, seconds=time.monotonic() - began)
 
 
@@ -138,9 +142,11 @@ class Tally:
     def __init__(self, budget: Budget | None) -> None:
         self._budget = budget
         self._spent: dict[StopReason, float] = {"usd": 0.0, "tokens": 0.0, "model_calls": 0.0}
+        self._ended = False
 
     def add(self, answer: Answer) -> None:
-        """Count what an answer has cost."""
+        """Count what an answer has cost. One that the budget kept from being answered says that nothing more will be."""
+        self._ended |= self._budget is not None and answer.limit in self._budget.limits
         usage: Usage = answer.result.get("usage") or Usage()
         self._spent["usd"] += usage.usd or 0.0
         self._spent["tokens"] += usage.input_tokens + usage.output_tokens
@@ -152,6 +158,8 @@ class Tally:
         if self._budget is None:
             return False
         left, limits = self._budget.seconds_left, self._budget.limits
-        return (left is not None and left <= 0) or any(
-            spent >= limits.get(name, float("inf")) for name, spent in self._spent.items()
+        return (
+            self._ended
+            or (left is not None and left <= 0)
+            or any(spent >= limits.get(name, float("inf")) for name, spent in self._spent.items())
         )

@@ -176,6 +176,12 @@ def test_the_command_says_what_failed_and_asks_it_again(openai_server: OpenAI, t
     assert json.loads(Path(f"{out}.failed").read_text())["id"] == "a"
 
 
+def test_a_budget_that_no_question_fits_in_ends_the_run(chain: CodeChain) -> None:
+    answers = list(map_questions(chain, asked(50), budget=Budget(tokens=10), concurrency=2))
+    assert {answer.limit for answer in answers} == {"tokens"}
+    assert len(answers) < 5
+
+
 # -- on workers ----------------------------------------------------------------------------------------------------------
 
 pytest.importorskip("distributed")
