@@ -336,7 +336,7 @@ def mcp(model: str | None, **options: Any) -> None:
     run_python runs programs in the sandbox; answer_with_code, where a model is named or there is a key, has the model write
     them. The budget is for all questions together.
 
-    Example: claude mcp add sandbox -- code-chains mcp --seconds 30
+    Example: code-chains mcp --seconds 30 --memory 1G
     """
     from langchain_core.runnables import RunnableLambda
 
