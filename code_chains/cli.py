@@ -123,30 +123,37 @@ def answering(command: _Command) -> _Command:
 def _assembled(
     progress: Progress | None = None,
     *,
-    model: str | Runnable[Any, Any] | None,
     approve: bool = False,
     budget: tuple[str, ...],
-    seconds: float,
-    memory: str,
-    snippets: str | None,
     remembering: ConversationMemory | bool = True,
     **options: Any,
 ) -> CodeChain:
-    """The chain that the options describe; others are passed to it as they are."""
+    """The chain that the options describe."""
     from code_chains.executors import Limits
     from code_chains.factory import create_code_chain
-    from code_chains.models import default_model
 
     assert progress or not approve
+    described = _described(**options)
     return create_code_chain(
-        model or default_model(),
+        **{**described, "limits": Limits(**described["limits"])},
         approve=progress.approve if progress and approve else None,
         budget=_budget(budget),
-        limits=Limits(seconds=seconds, memory=memory),
         memory=remembering,
-        snippets=True if snippets == CURATED else snippets or False,
-        **options,
     )
+
+
+def _described(
+    *, model: str | Runnable[Any, Any] | None, seconds: float, memory: str, snippets: str | None, **options: Any
+) -> dict[str, Any]:
+    """What the options say of a chain: arguments of `create_code_chain`, as JSON if the model is a name."""
+    from code_chains.models import default_model
+
+    return {
+        **options,
+        "model": model or default_model(),
+        "limits": {"seconds": seconds, "memory": memory},
+        "snippets": True if snippets == CURATED else snippets or False,
+    }
 
 
 @cli.command()
@@ -251,7 +258,15 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
 @click.option("--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes of this machine.")
 @assembling
 @guarded
-def run(questions: str, out: str, resume: bool, concurrency: int | None, cluster: str | None, **options: Any) -> None:
+def run(
+    questions: str,
+    out: str,
+    resume: bool,
+    concurrency: int | None,
+    cluster: str | None,
+    budget: tuple[str, ...],
+    **options: Any,
+) -> None:
     """Answer all QUESTIONS of a file: .jsonl, .csv with a column query, or a question a line.
 
     Answers are written as they come, each whole and once; OUT.failed holds what could not be asked. A run that was broken
@@ -267,8 +282,12 @@ def run(questions: str, out: str, resume: bool, concurrency: int | None, cluster
     asked = list(read_questions(questions))
     with contextlib.ExitStack() as stack:
         ledger = stack.enter_context(Ledger(out, resume=resume))
-        limits = _budget(options["budget"])
-        chain: Any = _described(options) if cluster else stack.enter_context(_assembled(**{**options, "budget": ()}))
+        limits = _budget(budget)
+        chain: Any
+        if cluster:
+            chain = {**_described(**options), "memory": False}
+        else:
+            chain = stack.enter_context(_assembled(budget=(), **options))
         answers = map_questions(
             chain,
             asked,
@@ -280,22 +299,6 @@ def run(questions: str, out: str, resume: bool, concurrency: int | None, cluster
         counts = counted(answers, total=len(asked), done=len([one for one in asked if one.id in ledger.done]))
     click.echo(f"{out}: {counts}", err=True)
     sys.exit(0 if counts.all_done else 1)
-
-
-def _described(options: dict[str, Any]) -> dict[str, Any]:
-    """The chain that the options describe, as JSON for others to build it."""
-    from code_chains.models import default_model
-
-    kept = {name: value for name, value in options.items() if name not in ("budget", "seconds", "memory", "snippets")}
-    limits = {"seconds": options["seconds"], "memory": options["memory"]}
-    snippets = options["snippets"]
-    return {
-        **kept,
-        "model": options["model"] or default_model(),
-        "limits": limits,
-        "snippets": True if snippets == CURATED else snippets or False,
-        "memory": False,
-    }
 
 
 # -- serve ---------------------------------------------------------------------------------------------------------------

@@ -119,12 +119,6 @@ class _Server(MCPServer[Any]):
             if uri in self._kept
         ]
 
-    def get(self, uri: str) -> Artifact:
-        """What a program made."""
-        if uri not in self._kept:
-            raise ResourceNotFoundError(f"There is no {uri}; only what was made lately is kept.")
-        return self._kept[uri]
-
     async def list_resources(self) -> list[Resource]:
         """What programs made, the latest first."""
         return [
@@ -134,7 +128,9 @@ class _Server(MCPServer[Any]):
 
     async def read_resource(self, uri: Any, context: Any = None) -> list[ReadResourceContents]:
         """The content of one of them."""
-        artifact = self.get(str(uri))
+        artifact = self._kept.get(str(uri))
+        if artifact is None:
+            raise ResourceNotFoundError(f"There is no {uri}; only what was made lately is kept.")
         return [ReadResourceContents(content=artifact.data, mime_type=artifact.media_type)]
 
 

@@ -118,12 +118,6 @@ class CodeChainMagics(Magics):
             self._chains[name] = create_code_chain(name)
         return self._chains[name]
 
-    def close(self) -> None:
-        """Close the chains that were made here."""
-        for chain in self._chains.values():
-            chain.close()
-        self._chains.clear()
-
 
 def _parsed(line: str) -> tuple[dict[str, Any], str]:
     """The options at the beginning of a line, and the rest of it as it is, quotation marks and all."""

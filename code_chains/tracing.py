@@ -84,9 +84,8 @@ class OpenTelemetryTracer(BaseTracer):
             left = list(spans.items()) if run.id == trace or not run.parent_run_id else []
             if left or not spans:
                 self._traces.pop(trace, None)
-        for run_id, open_one in reversed(
-            left
-        ):  # A stream that was left half-read ends without a word from what it called.
+        # A stream that was left half-read ends without a word from what it called.
+        for run_id, open_one in reversed(left):
             self.run_map.pop(str(run_id), None)
             open_one.end()
         if span is not None:

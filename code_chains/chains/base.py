@@ -316,7 +316,7 @@ class Piece(Chain):
         return chain_as_tool(
             self,
             name=name or self.get_name(),
-            description=description or f"{' '.join((type(self).__doc__ or '').partition('Args:')[0].split())}",
+            description=description or " ".join((type(self).__doc__ or "").partition("Args:")[0].split()),
             arguments=args_schema or self._arguments(arg_types),
             told=self._told,
         )
