@@ -14,13 +14,16 @@ BUFFER = 212_992
 """Bytes that the kernel lets wait in a socket."""
 
 
-def tree() -> list[int]:
-    """Living processes of this run but this one: all others in a box of its own, descendants elsewhere."""
+def tree(*, dead: bool = False) -> list[int]:
+    """Processes of this run but this one: all others in a box of its own, descendants elsewhere.
+
+    Only living ones, unless the `dead` that nobody collected count too.
+    """
     try:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
-    parents = {pid: above for pid in pids if (above := parent(pid)) is not None}
+    parents = {pid: above for pid in pids if (above := parent(pid, dead=dead)) is not None}
     if os.getpid() == 1:
         return [pid for pid in parents if pid != 1]
     found: set[int] = set()
@@ -117,6 +120,15 @@ def reap(wanted: int = 0) -> tuple[int, int] | None:
     return found
 
 
+def childless() -> bool:
+    """Whether this process has no child, be it dead; then there is nobody else of the run, as orphans are given to it."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
 def exit_code(pid: int) -> int:
     """How a process ended that its parent has not collected; 0 where that cannot be seen."""
     try:
@@ -127,19 +139,25 @@ def exit_code(pid: int) -> int:
 
 
 def kill_all(but: Collection[int] = (), seconds: float = 5.0) -> bool:
-    """Kill every process of the run but these and wait until they are gone; False if some are left after a while."""
-    deadline = time.monotonic() + seconds
+    """Kill every process of the run but these and wait until they are gone; False if some are left after a while.
+
+    A list of processes is read one by one: one that was not there yet may be left by one that is dead when it is looked
+    at. So a list without a living one is believed only if nobody died since the list before it.
+    """
+    deadline, dead = time.monotonic() + seconds, None
     while time.monotonic() < deadline:
         if not but and os.getpid() == 1:
             signal_to(-1, signal.SIGKILL)
-        left = [pid for pid in tree() if pid not in but]
+        listed = set(tree(dead=True)) - set(but)
+        left = [pid for pid in listed if parent(pid) is not None]
         for number in (signal.SIGSTOP, signal.SIGKILL):  # What stands still cannot fork meanwhile.
             for pid in left:
                 signal_to(pid, number)
         reap()
-        if not left:
+        if not left and (childless() or dead == listed):
             return True
-        time.sleep(0.001)
+        dead = listed.difference(left)
+        time.sleep(0.001 if left else 0)
     return False
 
 

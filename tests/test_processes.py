@@ -1,0 +1,47 @@
+"""Whoever ends the processes of a run ends all of them, whatever they do meanwhile."""
+
+import subprocess
+import sys
+
+import pytest
+
+# While the list of processes is read, `first` leaves a child that is in no list, and ends before anybody looks at it.
+HEIR = """
+import os, signal, sys, time
+from code_chains.executors.inside import processes
+from code_chains.executors.inside.kernel import PR_SET_CHILD_SUBREAPER, prctl
+
+prctl(PR_SET_CHILD_SUBREAPER, 1)
+kept = os.fork() if sys.argv[1] == "kept" else 0
+if not kept and sys.argv[1] == "kept":
+    time.sleep(60)
+go, told = os.pipe(), os.pipe()
+first = os.fork()
+if not first:
+    os.read(go[0], 1)
+    heir = os.fork()
+    if heir:
+        os.write(told[1], str(heir).encode())
+        os._exit(0)
+    time.sleep(60)
+read, heirs = os.listdir, []
+
+def listdir(path):
+    listed = read(path)
+    if not heirs:
+        os.write(go[1], b".")
+        heirs.append(int(os.read(told[0], 20)))
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    return listed
+
+os.listdir = listdir
+print(processes.kill_all([kept] if kept else []), processes.parent(heirs[0]), bool(kept and processes.parent(kept)))
+os.listdir = read
+processes.kill_all()
+"""
+
+
+@pytest.mark.parametrize(("but", "living"), [("kept", True), ("none", False)])
+def test_a_child_left_while_the_list_is_read_is_ended_too(but: str, living: bool) -> None:
+    done = subprocess.run([sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True", "None", str(living)]
