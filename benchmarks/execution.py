@@ -20,12 +20,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from code_chains.errors import IsolationError
-from code_chains.executors import ProcessExecutor, SandboxExecutor
+from code_chains.executors import Executor, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox import PRELOAD
 
 PLAIN = "print(2 + 2)"
@@ -48,7 +49,35 @@ for line in sys.stdin:
 )
 REST = 0.08
 """Seconds of rest before each measurement: what runs ahead of need has them in an app as well."""
+COLD = 5
+"""Rounds in which each executor is made anew."""
+WIDTHS = (1, 2, 8)
 Run = Callable[[str], str]
+Launcher = Literal["bubblewrap", "namespaces"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to run a program.
+
+    Attributes:
+        name: How it is called in the tables.
+        run: Runs a program and returns what it prints.
+        make: Makes the executor of `run` anew; None where each run begins cold, or nothing is made.
+        pandas: Whether it has pandas.
+        alone: Whether only one program can run at a time.
+    """
+
+    name: str
+    run: Run
+    make: Callable[[], Executor] | None = None
+    pandas: bool = True
+    alone: bool = False
+
+    @property
+    def programs(self) -> list[str]:
+        """The programs that it can run."""
+        return [PLAIN, PANDAS] if self.pandas else [PLAIN]
 
 
 def main(rounds: int) -> None:
@@ -56,56 +85,60 @@ def main(rounds: int) -> None:
     kernel = platform.release().partition("-")[0]
     print(f"{platform.python_version()} on {platform.system()} {kernel}, {os.cpu_count()} cores, {rounds} rounds\n")
     with ExitStack() as stack:
-        contenders = dict(_contenders(stack))
-        seconds = {name: {PLAIN: [], PANDAS: []} for name in contenders}  # type: dict[str, dict[str, list[float]]]
+        contenders = list(_contenders(stack))
+        seconds = {(one.name, code): list[float]() for one in contenders for code in one.programs}
         forks = _bare_forks(stack)
         floor = []
         for _ in range(rounds):
             floor.append(next(forks))
-            for name, run in contenders.items():
-                for code in _programs(name):
-                    seconds[name][code].append(_measure(run, code))
-        _table(seconds, statistics.median(floor))
+            for one in contenders:
+                for code in one.programs:
+                    seconds[one.name, code].append(_measure(one.run, code))
+        _table(contenders, seconds, statistics.median(floor))
+        _cold(contenders)
         _throughput(contenders)
     _memory()
 
 
-def _contenders(stack: ExitStack) -> Iterator[tuple[str, Run]]:
-    yield "subprocess.run([python, '-c', …])", _subprocess
-    launchers: list[Any] = ["bubblewrap", "namespaces"]
-    for launcher in launchers:
-        box = stack.enter_context(SandboxExecutor(launcher=launcher))
-        with contextlib.suppress(IsolationError):
-            box.run("1")
-            yield f"**SandboxExecutor, {launcher}**", partial(_ours, box)
-    box = stack.enter_context(SandboxExecutor())
-    session = stack.enter_context(box.session())
-    yield "**a session of it, with rollback**", lambda code: session.run(code).output
-    process = stack.enter_context(ProcessExecutor())
-    yield "ProcessExecutor (no isolation)", lambda code: process.run(code).output
-    for make in (_monty, _smolagents, _restricted, _repl, _llm_sandbox):
+def _contenders(stack: ExitStack) -> Iterator[Contender]:
+    yield Contender("subprocess.run([python, '-c', …])", _subprocess)
+    for launcher in _launchers():
+        yield _ours(stack, f"**SandboxExecutor, {launcher}**", partial(SandboxExecutor, launcher=launcher))
+    session = stack.enter_context(stack.enter_context(SandboxExecutor()).session())
+    yield Contender("**a session of it, with rollback**", lambda code: session.run(code).output, alone=True)
+    yield _ours(stack, "ProcessExecutor (no isolation)", ProcessExecutor)
+    for find in (_monty, _smolagents, _restricted, _repl, _llm_sandbox):
         with contextlib.suppress(ImportError):
-            yield make(stack)
+            yield find(stack)
 
 
-def _ours(box: SandboxExecutor, code: str) -> str:
-    return box.run(code).output
+def _ours(stack: ExitStack, name: str, make: Callable[[], Executor], *, pandas: bool = True) -> Contender:
+    executor = stack.enter_context(make())
+    return Contender(name, lambda code: executor.run(code).output, make, pandas)
+
+
+def _launchers() -> Iterator[Launcher]:
+    launchers: tuple[Launcher, ...] = ("bubblewrap", "namespaces")
+    for launcher in launchers:
+        with contextlib.suppress(IsolationError), SandboxExecutor(launcher=launcher) as box:
+            box.run("1")
+            yield launcher
 
 
 def _subprocess(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _monty(stack: ExitStack) -> tuple[str, Run]:
+def _monty(stack: ExitStack) -> Contender:
     import pydantic_monty  # noqa: F401
 
     from code_chains.executors import MontyExecutor
 
-    place = stack.enter_context(MontyExecutor())
-    return f"MontyExecutor (pydantic-monty {_version('pydantic-monty')})", lambda code: place.run(code).output
+    name = f"MontyExecutor (pydantic-monty {_version('pydantic-monty')})"
+    return _ours(stack, name, MontyExecutor, pandas=False)
 
 
-def _smolagents(stack: ExitStack) -> tuple[str, Run]:
+def _smolagents(stack: ExitStack) -> Contender:
     from smolagents.local_python_executor import LocalPythonExecutor
 
     def run(code: str) -> str:
@@ -113,10 +146,10 @@ def _smolagents(stack: ExitStack) -> tuple[str, Run]:
         place.send_tools({})
         return str(place(code).logs).strip()
 
-    return f"smolagents {_version('smolagents')} LocalPythonExecutor (in this process)", run
+    return _in_process(f"smolagents {_version('smolagents')} LocalPythonExecutor", run)
 
 
-def _restricted(stack: ExitStack) -> tuple[str, Run]:
+def _restricted(stack: ExitStack) -> Contender:
     from RestrictedPython import compile_restricted
     from RestrictedPython.Eval import default_guarded_getitem, default_guarded_getiter
     from RestrictedPython.Guards import safe_builtins
@@ -133,19 +166,21 @@ def _restricted(stack: ExitStack) -> tuple[str, Run]:
         exec(compile_restricted(f"{code}\nprinted_text = printed", "<code>", "exec"), names)
         return str(names["printed_text"]).strip()
 
-    return f"RestrictedPython {_version('RestrictedPython')} (in this process)", run
+    return _in_process(f"RestrictedPython {_version('RestrictedPython')}", run)
 
 
-def _repl(stack: ExitStack) -> tuple[str, Run]:
+def _repl(stack: ExitStack) -> Contender:
     from langchain_experimental.utilities import PythonREPL
 
-    return (
-        f"langchain-experimental {_version('langchain-experimental')} PythonREPL (in this process)",
-        lambda code: str(PythonREPL().run(code)).strip(),
-    )
+    name = f"langchain-experimental {_version('langchain-experimental')} PythonREPL"
+    return _in_process(name, lambda code: str(PythonREPL().run(code)).strip())
 
 
-def _llm_sandbox(stack: ExitStack) -> tuple[str, Run]:
+def _in_process(name: str, run: Run) -> Contender:
+    return Contender(f"{name} (in this process)", run, alone=True)
+
+
+def _llm_sandbox(stack: ExitStack) -> Contender:
     from llm_sandbox import SandboxSession
 
     def run(code: str) -> str:
@@ -154,19 +189,19 @@ def _llm_sandbox(stack: ExitStack) -> tuple[str, Run]:
 
     with contextlib.redirect_stderr(io.StringIO()):
         run(PLAIN)
-    return f"llm-sandbox {_version('llm-sandbox')}, bubblewrap", run
+    return Contender(f"llm-sandbox {_version('llm-sandbox')}, bubblewrap", run, pandas=False)
 
 
 def _version(package: str) -> str:
     return importlib.metadata.version(package)
 
 
-def _programs(name: str) -> list[str]:
-    return [PLAIN] if name.startswith(("Monty", "llm-sandbox")) else [PLAIN, PANDAS]  # They have no pandas.
-
-
 def _measure(run: Run, code: str) -> float:
     time.sleep(REST)
+    return _timed(run, code)
+
+
+def _timed(run: Run, code: str) -> float:
     began = time.perf_counter()
     told = run(code)
     seconds = time.perf_counter() - began
@@ -190,31 +225,52 @@ def _bare_forks(stack: ExitStack) -> Iterator[float]:
         yield float(process.stdout.readline())
 
 
-def _table(seconds: dict[str, dict[str, list[float]]], floor: float) -> None:
-    plain, pandas = (statistics.median(next(iter(seconds.values()))[code]) for code in (PLAIN, PANDAS))
-    print("| one run | `print(2 + 2)`, ms | times subprocess | pandas, ms | times subprocess |")
-    print("|---|---|---|---|---|")
-    for name, measured in seconds.items():
-        first, second = (statistics.median(measured[code]) if measured[code] else None for code in (PLAIN, PANDAS))
-        cells = [*_cells(first, plain), *_cells(second, pandas)]
-        print(f"| {name} | {' | '.join(cells)} |")
-    ours = statistics.median(next(m for n, m in seconds.items() if "SandboxExecutor" in n)[PLAIN])
+def _table(contenders: list[Contender], seconds: dict[tuple[str, str], list[float]], floor: float) -> None:
+    columns = "p50 ms | p95 ms | times subprocess"
+    print(f"| one run, warm | `print(2 + 2)`: {columns} | pandas: {columns} |")
+    print(f"|---|{'---|' * 6}")
+    bases = {code: statistics.median(seconds[contenders[0].name, code]) for code in (PLAIN, PANDAS)}
+    for one in contenders:
+        cells = [cell for code, base in bases.items() for cell in _cells(seconds.get((one.name, code)), base)]
+        print(f"| {one.name} | {' | '.join(cells)} |")
+    ours = statistics.median(seconds[next(one.name for one in contenders if "SandboxExecutor" in one.name), PLAIN])
     print(f"\nA bare fork of a process with the same libraries takes {floor * 1e3:.2f} ms;", end=" ")
     print(f"print in the sandbox {ours / floor:.2f} times that.\n")
 
 
-def _cells(seconds: float | None, base: float) -> list[str]:
-    return ["-", "-"] if seconds is None else [f"{seconds * 1e3:.2f}", f"{base / seconds:.1f}"]
+def _cells(seconds: list[float] | None, base: float) -> list[str]:
+    if seconds is None:
+        return ["-"] * 3
+    middle = statistics.median(seconds)
+    high = statistics.quantiles(seconds, n=20, method="inclusive")[-1]
+    return [f"{middle * 1e3:.2f}", f"{high * 1e3:.2f}", f"{base / middle:.1f}"]
 
 
-def _throughput(contenders: dict[str, Run]) -> None:
-    print("| runs a second, back to back | print, 2 at a time | 8 | pandas, 2 at a time | 8 |")
-    print("|---|---|---|---|---|")
-    for name, run in contenders.items():
-        if "session" in name or "in this process" in name:
-            continue
-        rates = [f"{_rate(run, code, width):.1f}" for code in _programs(name) for width in (2, 8)]
-        print(f"| {name} | {' | '.join([*rates, *['-'] * (4 - len(rates))])} |")
+def _cold(contenders: list[Contender]) -> None:
+    """The first run of an executor, with its making; rounds in turns."""
+    made = {one.name: one.make for one in contenders if one.make}
+    seconds = {name: list[float]() for name in made}
+    for _ in range(COLD):
+        for name, make in made.items():
+            with ExitStack() as stack:
+                seconds[name].append(_timed(partial(_first, stack, make), PLAIN))
+    print("| from nothing to the first `print(2 + 2)` | median ms | most ms |\n|---|---|---|")
+    for name, measured in seconds.items():
+        print(f"| {name} | {statistics.median(measured) * 1e3:.0f} | {max(measured) * 1e3:.0f} |")
+    print()
+
+
+def _first(stack: ExitStack, make: Callable[[], Executor], code: str) -> str:
+    return stack.enter_context(make()).run(code).output
+
+
+def _throughput(contenders: list[Contender]) -> None:
+    widths = " | ".join(f"{width} at a time" for width in WIDTHS)
+    print(f"| runs a second, back to back | print: {widths} | pandas: {widths} |\n|---|{'---|' * 2 * len(WIDTHS)}")
+    for one in contenders:
+        if not one.alone:
+            rates = [f"{_rate(one.run, code, width):.1f}" for code in one.programs for width in WIDTHS]
+            print(f"| {one.name} | {' | '.join([*rates, *['-'] * (2 * len(WIDTHS) - len(rates))])} |")
     print()
 
 
