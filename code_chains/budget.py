@@ -21,6 +21,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
 
 from code_chains.errors import BudgetError, ConfigurationError
+from code_chains.runs import RunKeeper
 from code_chains.state import StopReason, Usage
 from code_chains.usage import Asked, UsageMeter
 
@@ -218,14 +219,9 @@ class Budget(UsageMeter):
     def _cost(self, asked: Asked, read: int, written: int) -> float:
         return (self.prices.cost(asked.model, asked.provider, read, written) or 0.0) if "usd" in self.limits else 0.0
 
-    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+    def run_ends(self, run_id: UUID) -> None:
         """What was held for calls of a run that has ended is free again, even if nobody said how they ended."""
-        super().on_chain_end(outputs, run_id=run_id, **kwargs)
-        self._release(run_id)
-
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """The same for one that failed or was cancelled."""
-        super().on_chain_error(error, run_id=run_id, **kwargs)
+        super().run_ends(run_id)
         self._release(run_id)
 
     def _release(self, run_id: UUID) -> None:
@@ -278,13 +274,21 @@ class _Hold:
         return self.owner is None or self.owner.is_alive()
 
 
-class _OnTheLoop(AsyncCallbackHandler):
+class _OnTheLoop(AsyncCallbackHandler, RunKeeper):
     """A budget as event loops hear it."""
 
     raise_error = True
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
+
+    def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
+        """A stage begins."""
+        self.budget.run_begins(run_id, parent_run_id, name)
+
+    def run_ends(self, run_id: UUID) -> None:
+        """A stage has ended."""
+        self.budget.run_ends(run_id)
 
     async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
         asked, patience = Asked.read(kwargs), time.monotonic() + _PATIENCE

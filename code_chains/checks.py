@@ -14,16 +14,16 @@ import ast
 import builtins
 import re
 import sys
+import unicodedata
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import wraps
-from typing import cast
+from functools import cache, wraps
+from typing import Any, cast
 
 from code_chains.calls import Import, Reading, canonical, match, read, words
 from code_chains.errors import ConfigurationError
 from code_chains.imports import import_line
-from code_chains.parsing import parse
 from code_chains.risks import find_risks
 from code_chains.silence import is_silent
 from code_chains.state import Problem
@@ -77,14 +77,15 @@ def names_defined(code: str) -> list[Problem]:
         >>> [problem.message for problem in names_defined("total = 1\nprint(totl, math.pi)")]
         ["undefined name 'totl'; did you mean 'total'?", "undefined name 'math'; add `import math`"]
     """
-    from pyflakes import checker, messages
+    from pyflakes import messages
 
     fatal = (messages.UndefinedName, messages.UndefinedLocal, messages.ReturnOutsideFunction)
-    tree = parse(code)
-    if tree is None:
+    reading = read(code)
+    if reading is None:
         return []  # That it does not parse is for `parses` to say.
+    tree = reading.tree
     try:
-        found = checker.Checker(tree, filename="<code>").messages
+        found = _checker()(tree, code).messages
     except RecursionError:
         return []
     unseen = any(isinstance(message, messages.UndefinedName) for message in found) and _defines_unseen(code)
@@ -95,6 +96,29 @@ def names_defined(code: str) -> list[Problem]:
         text = message.message % message.message_args + (hints.get(message.message_args[0], "") if is_name else "")
         problems.append(Problem("names_defined", text, message.lineno, "advice" if is_name and unseen else "error"))
     return problems
+
+
+@cache
+def _checker() -> Any:
+    """Pyflakes' checker, where only those builtins are bound that occur: binding all takes most of its time."""
+    from pyflakes.checker import Checker
+
+    class Quick(Checker):  # type: ignore[misc]
+        every: Collection[str] = getattr(Checker, "builtIns", ())  # Before pyflakes 4 they belong to the class.
+
+        def __init__(self, tree: ast.Module, code: str) -> None:
+            self.words = set(re.findall(r"\w+", unicodedata.normalize("NFKC", code)))
+            super().__init__(tree, filename="<code>")
+
+        @property
+        def builtIns(self) -> set[str]:  # noqa: N802 (pyflakes' name)
+            return self.words.intersection(self.every)
+
+        @builtIns.setter
+        def builtIns(self, every: Collection[str]) -> None:  # noqa: N802
+            self.every = every
+
+    return Quick
 
 
 def _defines_unseen(code: str) -> bool:

@@ -212,6 +212,8 @@ def check_language(language: object) -> str:
 
 def _letters(text: str) -> Counter[str]:
     """How much of a text is in which script."""
+    if text.isascii():
+        return Counter("LATIN" for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
     for character in text:
         if character.isalpha():

@@ -135,10 +135,19 @@ class ConversationMemory(Memory):
         kept = _trimmed(told, self.max_tokens)
         return {"history": [*([SystemMessage(f"Before that: {summary}")] if summary else []), *kept]}
 
+    async def aload_memory_variables(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Like `load_memory_variables`, in a thread where there is something to read."""
+        return {} if inputs.get("session_id") is None else await super().aload_memory_variables(dict(inputs))
+
     def save_context(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Remember a turn; nothing without a `session_id`."""
         if inputs.get("session_id") is not None:
             self.remember(inputs, outputs)
+
+    async def asave_context(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Like `save_context`, in a thread where there is something to write."""
+        if inputs.get("session_id") is not None:
+            await super().asave_context(dict(inputs), dict(outputs))
 
     def remember(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Turn:
         """Remember what a chain made of its inputs as a turn of the session that they name."""

@@ -317,10 +317,9 @@ def _readings(text: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Text whose numbers are written as in English, apart from letters of scripts that put no space beside them."""
-    digits = {
-        ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if not sign.isascii() and sign.isdecimal()
-    }
-    text = text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
+    if not text.isascii():
+        digits = {ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if sign.isdecimal()}
+        text = text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
     text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", text))
     return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
 

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from code_chains.prices import Prices
+from code_chains.runs import RunKeeper
 from code_chains.state import Usage
 
 __all__ = ["Asked", "UsageMeter"]
@@ -49,7 +50,7 @@ class Asked:
         return cls(str(name), str(metadata.get("ls_provider") or ""), most, int(options.get("batch_size") or 1) < 2)
 
 
-class UsageMeter(BaseCallbackHandler):
+class UsageMeter(BaseCallbackHandler, RunKeeper):
     """A callback handler that adds up calls, tokens and costs of every model below the run it is attached to.
 
     It works on any LangChain chain: `chain.invoke(…, {"callbacks": [meter]})`, then `meter.usage`. Models that report no
@@ -86,6 +87,14 @@ class UsageMeter(BaseCallbackHandler):
 
     # -- what callbacks are told ------------------------------------------------------------------------------------------
 
+    def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
+        """Know the stage that calls below belong to."""
+        self._names[run_id] = (name, parent_run_id)
+
+    def run_ends(self, run_id: UUID) -> None:
+        """Forget it."""
+        self._names.pop(run_id, None)
+
     def on_chain_start(
         self,
         serialized: dict[str, Any],
@@ -95,16 +104,16 @@ class UsageMeter(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         **kwargs: Any,
     ) -> None:
-        """Know the stage that calls below belong to."""
-        self._names[run_id] = (str(kwargs.get("name") or ""), parent_run_id)
+        """A run of somebody else's chain begins."""
+        self.run_begins(run_id, parent_run_id, str(kwargs.get("name") or ""))
 
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
-        """Forget it."""
-        self._names.pop(run_id, None)
+        """It has ended."""
+        self.run_ends(run_id)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Forget it."""
-        self._names.pop(run_id, None)
+        """It has failed."""
+        self.run_ends(run_id)
 
     def on_chat_model_start(
         self,

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import random
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyflakes.checker import Checker
 
 from code_chains.checks import (
     POLICIES,
@@ -525,3 +527,11 @@ def test_depth_is_no_danger(before: str, repeated: str, middle: str, closing: st
 def test_the_standard_policy_lets_ordinary_programs_pass() -> None:
     programs = (Path(__file__).parent.parent / "code_chains").rglob("*.py")
     assert [problem for path in programs for problem in errors(path.read_text(), "standard")] == []
+
+
+@pytest.mark.parametrize(
+    "code", ["print(ｌen('a'))", "x: 'list[int]' = [nothing]", "def f(a):\n  return sun(a)\nf(__file__)"]
+)
+def test_names_are_judged_as_by_pyflakes_with_all_builtins(code: str) -> None:
+    found = Checker(ast.parse(code), filename="<code>").messages
+    assert [problem.line for problem in names_defined(code)] == [message.lineno for message in found]

@@ -40,6 +40,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from code_chains.budget import Budget, awithin, stream_within, timed, within
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.runs import abegin, begin, is_heard
 from code_chains.state import CodeState
 from code_chains.tools import chain_as_tool, told_as_json
 
@@ -147,13 +148,11 @@ class Piece(Chain):
             **kwargs: Not used.
         """
         # Chain.invoke drops most of the config ("configurable", say) and takes its own signature apart at each call.
-        config = ensure_config(config)
+        config = _whole(config, inherits=inherits)
         with _configured(config):
             inputs = self.prep_inputs(cast("State", input))
             manager = cast("CallbackManager", self._manager(config, CallbackManager, inherits=inherits))
-            run = manager.on_chain_start(
-                None, inputs, config.get("run_id"), name=config.get("run_name") or self.get_name()
-            )
+            run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
             try:
                 self._validate_inputs(inputs)
                 outputs = self._call(inputs, run_manager=run)
@@ -175,12 +174,12 @@ class Piece(Chain):
         **kwargs: Any,
     ) -> State:
         """Like `invoke`, without blocking the event loop; cancelling stops what it is doing."""
-        config = ensure_config(config)
+        config = _whole(config, inherits=inherits)
         with _configured(config):
             inputs = await self.aprep_inputs(cast("State", input))
             manager = cast("AsyncCallbackManager", self._manager(config, AsyncCallbackManager, inherits=inherits))
             name = config.get("run_name") or self.get_name()
-            run = await manager.on_chain_start(None, inputs, config.get("run_id"), name=name)
+            run = await abegin(manager, inputs, run_id=config.get("run_id"), name=name)
             try:
                 self._validate_inputs(inputs)
                 outputs = await self._acall(inputs, run_manager=run)
@@ -193,14 +192,16 @@ class Piece(Chain):
 
     def stream(self, input: State | str, config: Config | None = None, **kwargs: Any) -> Iterator[AddableDict]:  # noqa: A002
         """Run the piece and yield what it adds as it comes: chunks whose sum is what `invoke` gives."""
-        config = ensure_config(config)
+        config = _whole(config, **kwargs)
         with _configured(config):
             inputs = self.prep_inputs(cast("State", input))
-        config = self._stream_config(config, CallbackManager, inherits=bool(kwargs.get("inherits")))
+        manager = cast("CallbackManager", self._stream_manager(config, CallbackManager, **kwargs))
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
-        for chunk in self._streamer().stream(inputs, config):
+        for chunk in (
+            self._heard(inputs, config, manager) if is_heard(manager) else self._unheard(inputs, config, manager)
+        ):
             while head:
                 yield head.pop()
             outputs += chunk
@@ -215,14 +216,14 @@ class Piece(Chain):
         **kwargs: Any,
     ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
-        config = ensure_config(config)
+        config = _whole(config, **kwargs)
         with _configured(config):
             inputs = await self.aprep_inputs(cast("State", input))
-        config = self._stream_config(config, AsyncCallbackManager, inherits=bool(kwargs.get("inherits")))
+        manager = cast("AsyncCallbackManager", self._stream_manager(config, AsyncCallbackManager, **kwargs))
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
-        generator = cast("AsyncGenerator[AddableDict, None]", self._streamer().astream(inputs, config))
-        async with aclosing(generator) as chunks:
+        run = self._aheard if is_heard(manager) else self._aunheard
+        async with aclosing(run(inputs, config, manager)) as chunks:
             async for chunk in chunks:
                 while head:
                     yield head.pop()
@@ -237,20 +238,59 @@ class Piece(Chain):
         kept = {key: value for key, value in inputs.items() if key not in self.output_keys}
         return [] if return_only_outputs else [AddableDict(kept)]
 
+    def _heard(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
+        """A traced, streaming run."""
+        # patch_config(callbacks=…) would drop the run's name and id and cut astream_events short without a word.
+        return self._streamer().stream(inputs, {**config, "callbacks": manager})
+
+    def _aheard(
+        self, inputs: State, config: Config, manager: AsyncCallbackManager
+    ) -> AsyncGenerator[AddableDict, None]:
+        chunks = self._streamer().astream(inputs, {**config, "callbacks": manager})
+        return cast("AsyncGenerator[AddableDict, None]", chunks)
+
+    def _unheard(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
+        """A run of whose chunks nobody is told but the caller."""
+        run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
+        try:
+            yield from self._read(inputs, {**_without_run(config), "callbacks": run.get_child()})
+        finally:
+            run.on_chain_end(None)
+
+    async def _aunheard(
+        self, inputs: State, config: Config, manager: AsyncCallbackManager
+    ) -> AsyncGenerator[AddableDict, None]:
+        name = config.get("run_name") or self.get_name()
+        run = await abegin(manager, inputs, run_id=config.get("run_id"), name=name)
+        try:
+            async with aclosing(self._aread(inputs, {**_without_run(config), "callbacks": run.get_child()})) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        finally:
+            await run.on_chain_end(None)
+
     def _streamer(self) -> Runnable[State, AddableDict]:
         """What makes a traced, streaming run of the two generators below."""
         return RunnableGenerator(cast("Any", self._run), cast("Any", self._arun), name=self.get_name())
 
     def _run(self, inputs: Iterator[State], config: Config) -> Iterator[AddableDict]:
-        values, seen = dict(next(inputs)), set[str]()
+        yield from self._read(next(inputs), config)
+
+    async def _arun(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
+        async with aclosing(self._aread(await anext(inputs), config)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    def _read(self, inputs: State, config: Config) -> Iterator[AddableDict]:
+        values, seen = dict(inputs), set[str]()
         self._validate_inputs(values)
         for chunk in _drive(self._program(values, config), streaming=True):
             seen.update(chunk)
             yield chunk
         self._validate_outputs(dict.fromkeys(seen))
 
-    async def _arun(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
-        values, seen = dict(await anext(inputs)), set[str]()
+    async def _aread(self, inputs: State, config: Config) -> AsyncGenerator[AddableDict, None]:
+        values, seen = dict(inputs), set[str]()
         self._validate_inputs(values)
         async with aclosing(_adrive(self._program(values, config), streaming=True)) as chunks:
             async for chunk in chunks:
@@ -258,10 +298,11 @@ class Piece(Chain):
                 yield chunk
         self._validate_outputs(dict.fromkeys(seen))
 
-    def _stream_config(self, config: Config, kind: _Managers, *, inherits: bool) -> Config:
-        """The config with the piece's own callbacks, tags and metadata, which stay local to it as in `invoke`."""
-        # patch_config(callbacks=…) would drop the run's name and id and cut astream_events short without a word.
-        return {**config, "callbacks": self._manager({**config, "tags": [], "metadata": {}}, kind, inherits=inherits)}
+    def _stream_manager(
+        self, config: Config, kind: _Managers, *, inherits: bool = False, **_: Any
+    ) -> CallbackManager | AsyncCallbackManager:
+        """Who is told of a streaming run; the piece's own tags and metadata stay local to it as in `invoke`."""
+        return self._manager({**config, "tags": [], "metadata": {}}, kind, inherits=inherits)
 
     def _manager(self, config: Config, kind: _Managers, *, inherits: bool) -> CallbackManager | AsyncCallbackManager:
         """Who is told of the run. Those of a parent's run are so already, unless the piece has something of its own."""
@@ -551,6 +592,14 @@ def _total(chunks: Iterable[Any]) -> Any:
 def _without_run(config: Config) -> Config:
     """The config without what names one run, so that the first stage does not take its parent's name."""
     return cast("Config", {key: value for key, value in config.items() if key not in ("run_name", "run_id")})
+
+
+_WHOLE = frozenset(ensure_config())
+
+
+def _whole(config: Config | None, *, inherits: bool = False, **_: Any) -> Config:
+    """The config with all that a config has; that of a parent's run has it already."""
+    return config if inherits and config is not None and config.keys() >= _WHOLE else ensure_config(config)
 
 
 class _configured:  # noqa: N801 (used as a function is)

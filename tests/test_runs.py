@@ -1,0 +1,74 @@
+"""Whether somebody listens to chains or not, they do the same, and accounts know of each run."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+
+from code_chains import create_code_chain
+from code_chains.code_chain import CodeChain
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
+from code_chains.usage import UsageMeter
+
+QUESTION = {"query": "What is 6 times 7?"}
+
+
+class Listener(BaseCallbackHandler):
+    """Hears of everything."""
+
+
+class ModelsOnly(BaseCallbackHandler):
+    """Hears of models alone."""
+
+    ignore_chain = True
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.heard.append(kwargs)
+
+
+@pytest.fixture
+def chain() -> CodeChain:
+    model = ScriptedModel(lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42.")
+    return create_code_chain(model, executor=ScriptedExecutor(lambda code: "42"))
+
+
+def _without_times(chunks: list[Any]) -> list[Any]:
+    return [chunk for chunk in chunks if "execution" not in chunk]
+
+
+def test_a_stream_is_the_same_whether_it_is_heard_or_not(chain: CodeChain) -> None:
+    heard = _without_times(list(chain.stream(QUESTION, {"callbacks": [Listener()]})))
+    assert _without_times(list(chain.stream(QUESTION))) == heard
+    assert len(heard) > 5
+
+
+async def test_so_is_an_async_one(chain: CodeChain) -> None:
+    heard = [chunk async for chunk in chain.astream(QUESTION, {"callbacks": [Listener()]})]
+    assert _without_times([chunk async for chunk in chain.astream(QUESTION)]) == _without_times(heard)
+
+
+def test_who_hears_of_models_alone_hears_of_their_tags_and_parents(chain: CodeChain) -> None:
+    ears, run = ModelsOnly(), UUID(int=7)
+    chain.invoke(QUESTION, {"callbacks": [ears], "tags": ["lesson"], "metadata": {"reader": "ann"}, "run_id": run})
+    assert [(told["tags"], told["metadata"]["reader"]) for told in ears.heard] == [(["lesson"], "ann")] * 2
+    assert run not in {told["parent_run_id"] for told in ears.heard}  # Each is part of a stage.
+
+
+@pytest.mark.parametrize("listeners", [[], [Listener()]])
+def test_accounts_know_the_stages(chain: CodeChain, listeners: list[Any]) -> None:
+    usage = chain.invoke(QUESTION, {"callbacks": listeners})["usage"]
+    assert {name: stage["model_calls"] for name, stage in usage.by_stage.items()} == {"generate": 1, "interpret": 1}
+
+
+def test_accounts_are_told_of_the_end_of_a_stream_that_is_left(chain: CodeChain) -> None:
+    meter = UsageMeter()
+    stream = chain.stream(QUESTION, {"callbacks": [meter]})
+    next(chunk for chunk in stream if "answer" in chunk)
+    stream.close()  # type: ignore[attr-defined]  # It is a generator.
+    assert meter._names == {}
