@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import Any, TypedDict
 
 from langchain_classic.chains import LLMChain, SequentialChain, TransformChain
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
@@ -30,7 +31,7 @@ from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 QUESTION = {"query": "What is the sum of the numbers from 1 to 5?"}
 CALLS = 10
-WAYS = ("invoke", "ainvoke", "stream", "batch")
+WAYS = ("invoke", "ainvoke", "stream", "batch", "heard")
 WORK, WHOLE = "the steps as plain functions", "**`create_code_chain`**"
 GRAPH, STOCK = "LangGraph: the same with a retry edge", "stock `SequentialChain` with `LLMChain`, traced"
 
@@ -41,6 +42,10 @@ place = ScriptedExecutor(lambda code: "15")
 writer = GenerateChain(model=model)
 judge = EvaluateChain(executor=place)
 teller = InterpretChain(model=model)
+
+
+class Ears(BaseCallbackHandler):
+    """Hears of every run, as a tracer does, and does nothing about it."""
 
 
 class State(TypedDict, total=False):
@@ -194,6 +199,7 @@ def ways(chain: Any) -> dict[str, Callable[[], Any]]:
         "ainvoke": lambda: asyncio.run(ainvokes()),
         "stream": lambda: list(chain.stream(QUESTION)),
         "batch": lambda: chain.batch([QUESTION] * CALLS, {"max_concurrency": 2}),
+        "heard": lambda: chain.invoke(QUESTION, {"callbacks": [Ears()]}),
     }
 
 
@@ -237,6 +243,7 @@ def main(rounds: int) -> None:
     if GRAPH in middle:
         print(f"Our pieces take {_ratio(middle, ours, GRAPH)} of the LangGraph graph, which does the same.")
         print(f"The assembled chain, which does more, takes {_ratio(middle, whole, GRAPH)} of it.")
+    print("`heard` is an `invoke` where a callback handler listens to every run, as tracers do.", end=" ")
     print("Streams of ours give each token of the model; the others' give one chunk for each step.")
 
 
