@@ -27,6 +27,7 @@ PROGRAMS = {
     ),
     "report": ("open('report.csv', 'w').write('a,b\\n')\nprint('written')", "It is in report.csv."),
     "plot": ("import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.gca()", "There it is."),
+    "table": ("import pandas as pd\npd.DataFrame({'n': [1, 2]})", "There it is."),
     "evil": (
         "class Evil:\n    def _repr_html_(self):\n"
         "        return '<b>drawn</b><script>top.document.title = \"taken\"</script>'\nEvil()",

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import httpx
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from code_chains.page.guard import opening
@@ -207,6 +210,16 @@ def test_a_plot_is_visible(page: Page) -> None:
     image = answered(page, "Make a plot").locator(".outcome img")
     expect(image).to_be_visible()
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_is_as_dark_as_the_page(browser: Browser, address: str, scheme: Any) -> None:
+    page = opened(browser, address, color_scheme=scheme)
+    frame = answered(page, "Make a table").locator(".outcome iframe")
+    frame.content_frame.locator("td").first.wait_for()
+    brightness = mean(Image.open(BytesIO(frame.screenshot())).convert("L").get_flattened_data())
+    assert (brightness < 128) == (scheme == "dark")
+    page.context.close()
 
 
 def test_a_file_that_a_program_wrote_can_be_taken(page: Page) -> None:

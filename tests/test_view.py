@@ -9,7 +9,7 @@ import pytest
 from markdown_it.common.utils import unescapeAll
 
 from code_chains.page.looks import listing, plain, typeset
-from code_chains.page.view import announced, frame_height, stages
+from code_chains.page.view import announced, frame_height, is_table, stages
 from code_chains.page.visits import Entry
 
 
@@ -43,6 +43,13 @@ def test_every_line_of_a_program_is_there_and_the_wrong_one_is_marked() -> None:
 
 def test_a_large_table_scrolls() -> None:
     assert frame_height(b"<table>" + b"<tr>" * 3) < frame_height(b"<table>" + b"<tr>" * 1000) < 500
+
+
+@pytest.mark.parametrize(
+    ("html", "turns"), [(b"<table><tr><td>1", True), (b"<table><tr><td><img src=x>", False), (b"<b>1</b>", False)]
+)
+def test_only_a_table_without_pictures_turns_dark(html: bytes, turns: bool) -> None:
+    assert is_table(html) is turns
 
 
 def test_what_is_announced_is_the_answer_or_why_there_is_none() -> None:

@@ -29,10 +29,10 @@ from code_chains.state import Artifact
 __all__ = ["create_app", "serve"]
 
 _PAPER = b"""<!doctype html><meta charset="utf-8"><style>
-body { margin: 12px; font: 14px system-ui, sans-serif; color: #1c1917; background: #fff }
+body { margin: 2px 0; font: 14px/18px system-ui, sans-serif; color: #1c1917 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
-th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid #e7e5e4; text-align: right }
-thead th { border-bottom: 1px solid #a8a29e; font-weight: 600 }
+th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid rgb(28 25 23 / 14%); text-align: right }
+thead th { border-bottom: 1px solid rgb(28 25 23 / 40%); font-weight: 600 }
 </style>"""
 _SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 

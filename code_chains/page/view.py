@@ -15,7 +15,7 @@ from code_chains.page.visits import Entry
 from code_chains.progress import DOING, harmless
 from code_chains.state import Artifact, ErrorReport
 
-__all__ = ["IMAGES", "TurnView", "announced", "frame_height", "stages", "text"]
+__all__ = ["IMAGES", "TurnView", "announced", "frame_height", "is_table", "stages", "text"]
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 """What is shown as an image, in which nothing runs."""
@@ -47,9 +47,14 @@ def stages(entry: Entry) -> str:
     return f'<ol class="stages">{done}<li class="now">{DOING[entry.stage]}{again}</li></ol>'
 
 
+def is_table(html: bytes) -> bool:
+    """Whether a view is a table without pictures, which may be shown light on dark."""
+    return b"<tr" in html and not re.search(rb"<(img|svg)\b", html)
+
+
 def frame_height(html: bytes) -> int:
     """About how high a view is that is shown in a frame, which cannot be asked; at most so high that it scrolls."""
-    return min(420, 36 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
+    return min(420, 20 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
 
 
 class TurnView:
@@ -187,14 +192,14 @@ class TurnView:
         name = harmless(artifact.name)
         if artifact.media_type in IMAGES:
             alt = f"Figure {name}, made for: {self.entry.query[:150]}"
-            ui.html(f'<img src="{address}" alt="{escape(alt)}">', sanitize=False, tag="figure")
+            ui.html(f'<img src="{address}" alt="{escape(alt)}">', sanitize=False, tag="figure").classes("paper")
         elif artifact.media_type == "text/html":
             height = frame_height(artifact.data)
             ui.html(
                 f'<iframe sandbox src="{address}" title="{escape(name)}" style="height: {height}px"></iframe>',
                 sanitize=False,
                 tag="figure",
-            )
+            ).classes("table" if is_table(artifact.data) else "paper")
         else:
             ui.html(f'<a href="{address}" download>{escape(name)}</a>', sanitize=False, tag="p").classes("made")
 
