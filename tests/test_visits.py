@@ -18,7 +18,7 @@ from langchain_core.runnables import RunnableLambda
 from code_chains import Budget, SandboxExecutor, create_code_chain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError
-from code_chains.page.visits import MOST_BYTES, Line, Visit, Visits
+from code_chains.page.visits import MOST_BYTES, Entry, Line, Visit, Visits
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 
@@ -68,6 +68,21 @@ async def test_stages_and_the_program_come_before_the_answer(visits: Visits) -> 
         seen.add((entry.stage, entry.written("python").strip()))
         await asyncio.sleep(0.01)
     assert ("execute", "import time; time.sleep(0.5); print(1)") in seen
+
+
+def test_a_long_reply_is_not_read_anew_at_each_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(
+        "code_chains.page.visits.extract_code", lambda reply: str(read.append(len(reply)) or len(reply))
+    )
+    entry = Entry("?", stage="generate")
+    for _ in range(1500):
+        entry.reply += "x" * 40
+        shown = int(entry.written("python"))
+        assert len(entry.reply) - shown <= 60_000 / 32
+    assert sum(read) < 35 * 60_000
+    entry.stage = "validate"
+    assert entry.written("python") == "60000"
 
 
 async def test_a_program_of_ones_own_goes_on_where_the_last_turn_was(visits: Visits) -> None:

@@ -35,6 +35,7 @@ _STOPPED_BY: Mapping[str, str] = {
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _SWEEP = 60.0
+_PART = 32
 _MOST_MADE, _MOST_MADE_BY_ALL = 64 << 20, 512 << 20
 MOST_BYTES, _MOST_BYTES_OF_ALL = 20 << 20, 1 << 30
 """What the files of a conversation may have together, and those of all."""
@@ -84,6 +85,7 @@ class Entry:
     running: bool = True
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     _writing: str = field(default="", init=False)
+    _read: tuple[int, str] = field(default=(0, ""), init=False)
 
     @property
     def told(self) -> bool:
@@ -106,10 +108,19 @@ class Entry:
             self.execution = replace(self.execution, artifacts=())
 
     def written(self, language: str) -> str:
-        """The program, or as much of it as the model has written."""
+        """The program, or about as much of it as the model has written.
+
+        While it writes, its reply is read anew only when it has grown by a part of itself: each time would be too often.
+        """
         if self.code or not self.reply:
             return self.code
-        return extract_code(self.reply) if language == "python" else extract_fenced(self.reply, language)
+        length, code = self._read
+        rest = length // _PART if self.stage == "generate" else 0
+        if not length <= len(self.reply) <= length + rest:
+            reply = self.reply
+            code = extract_code(reply) if language == "python" else extract_fenced(reply, language)
+            self._read = len(reply), code
+        return code
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Go on to what an event of `astream_events` tells."""
@@ -121,7 +132,7 @@ class Entry:
             if said := note(name, data.get("output")):
                 self.notes.append(said)
         elif kind == "on_chat_model_start" and self.stage == "generate":
-            self._writing, self.reply = event["run_id"], ""
+            self._writing, self.reply, self._read = event["run_id"], "", (0, "")
         elif kind == "on_chat_model_stream" and event["run_id"] == self._writing:
             self.reply += str(data["chunk"].text)
         elif kind == "on_chain_stream" and not event["parent_ids"]:
