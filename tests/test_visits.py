@@ -72,9 +72,12 @@ async def test_stages_and_the_program_come_before_the_answer(visits: Visits) -> 
 
 def test_a_long_reply_is_not_read_anew_at_each_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    monkeypatch.setattr(
-        "code_chains.page.visits.extract_code", lambda reply: str(read.append(len(reply)) or len(reply))
-    )
+
+    def extract(reply: str) -> str:
+        read.append(len(reply))
+        return str(len(reply))
+
+    monkeypatch.setattr("code_chains.page.visits.extract_code", extract)
     entry = Entry("?", stage="generate")
     for _ in range(1500):
         entry.reply += "x" * 40
@@ -263,6 +266,18 @@ async def test_who_was_idle_for_too_long_is_forgotten(chain: CodeChain) -> None:
         await visit.add_file("a.csv", b"x")
         await asyncio.sleep(0.3)
         assert (len(visits), visit.files) == (0, {})
+
+
+async def test_who_comes_back_too_late_is_told_that_a_new_conversation_begins(chain: CodeChain) -> None:
+    async with Visits(chain, idle=0.05) as visits:
+        before = visits.of("ann")
+        await before.add_file("a.csv", b"x")
+        visits.of("bob")
+        await asyncio.sleep(0.3)
+        later = visits.of("ann")
+        assert [bool(visit.notice) for visit in (before, later, visits.of("bob"))] == [True, True, False]
+        await later.begin_anew()
+        assert later.notice == ""
 
 
 async def test_looking_at_a_page_is_not_doing_something(chain: CodeChain) -> None:

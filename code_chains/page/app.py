@@ -56,6 +56,7 @@ class Page:
         with ui.element("div").classes("page"):
             self._head()
             with ui.element("div").classes("lane"):
+                self._notice = text("", "p", "notice")
                 self._welcome()
                 self._turns = ui.element("div").classes("turns")
             self._composer()
@@ -210,12 +211,14 @@ class Page:
         version = (id(visit), visit.version)
         self._show_turns(visit)
         self._show_files(visit)
+        self._notice.set_content(plain(visit.notice))
+        self._notice.set_visibility(bool(visit.notice))
         self._empty.set_visibility(not visit.entries)
         for button, usable in ((self._undo, visit.entries), (self._keep, visit.entries), (self._anew, True)):
             button.set_enabled(bool(usable) and not visit.busy)
         self._go.set_visibility(not visit.busy)
         self._halt.set_visibility(visit.busy)
-        self._say(announced(visit.entries))
+        self._say(announced(visit.entries) or visit.notice)
         if visit.draft and not self._question.value:
             self._question.set_value(visit.draft)
         visit.draft = ""

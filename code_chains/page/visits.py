@@ -9,7 +9,7 @@ import tempfile
 import time
 import uuid
 import zipfile
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -34,6 +34,9 @@ _STOPPED_BY: Mapping[str, str] = {
     "model_calls": "The budget is spent: its limit of model calls is reached.",
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
+_ENDED = (
+    "The earlier conversation has ended, with its files, as nothing was done in it for long. A new one begins here."
+)
 _SWEEP = 60.0
 _PART = 32
 _MOST_MADE, _MOST_MADE_BY_ALL = 64 << 20, 512 << 20
@@ -200,6 +203,7 @@ class Visit:
         files: Uploaded files, by name.
         uploaded: Bytes of all files that were uploaded.
         draft: A question that was stopped or not answered, to be asked again or changed.
+        notice: What is said before the first turn.
         dark: Whether the page is dark; None follows the system.
         version: Changes with everything that is shown.
         seen: When something was done, by the monotonic clock.
@@ -210,7 +214,7 @@ class Visit:
         self.session_id = f"page-{uuid.uuid4().hex}"
         self.entries: list[Entry] = []
         self.files: dict[str, Path] = {}
-        self.draft = ""
+        self.draft = self.notice = ""
         self.dark: bool | None = None
         self.version = 0
         self.seen = time.monotonic()
@@ -347,16 +351,21 @@ class Visit:
         self.draft = "" if entry.by_hand else entry.query
         self._changed()
 
-    async def begin_anew(self) -> None:
-        """Stop, and forget the conversation and its files."""
+    async def begin_anew(self, notice: str = "") -> None:
+        """Stop, and forget the conversation and its files.
+
+        Args:
+            notice: What is said before the first turn of the next one.
+        """
         await self.stop()
-        self._task = asyncio.create_task(self._forget())
+        self._task = asyncio.create_task(self._forget(notice))
         await self._task
 
-    async def _forget(self) -> None:
+    async def _forget(self, notice: str) -> None:
         await asyncio.to_thread(self._chain.forget, self.session_id)
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
         self.entries, self.files, self._pending, self.draft, self.uploaded = [], {}, {}, "", 0
+        self.notice = notice
         self._changed()
 
     async def add_file(self, name: str, data: bytes) -> str:
@@ -418,6 +427,7 @@ class Visits:
         self._all: OrderedDict[str, Visit] = OrderedDict()
         self._folder = tempfile.TemporaryDirectory(prefix="code-chains-page-")
         self._leaving: set[asyncio.Task[None]] = set()
+        self._ended: deque[str] = deque(maxlen=10 * most)
 
     async def __aenter__(self) -> Visits:
         self._sweeper = asyncio.create_task(self._sweep())
@@ -443,11 +453,17 @@ class Visits:
         """
         if visitor not in self._all:
             self._make_room()
-            folder = Path(self._folder.name, uuid.uuid4().hex)
-            self._all[visitor] = Visit(self._chain, self._line, folder, self._all.values)
+            self._all[visitor] = self._new(visitor)
         self._all.move_to_end(visitor)
         visit = self._all[visitor]
         visit.seen = time.monotonic()
+        return visit
+
+    def _new(self, visitor: str) -> Visit:
+        visit = Visit(self._chain, self._line, Path(self._folder.name, uuid.uuid4().hex), self._all.values)
+        if visitor in self._ended:
+            self._ended.remove(visitor)
+            visit.notice = _ENDED
         return visit
 
     def find(self, visitor: str) -> Visit | None:
@@ -471,7 +487,11 @@ class Visits:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
-        leaving = asyncio.create_task(_leave(self._all.pop(name)))
+        visit = self._all.pop(name)
+        notice = "" if visit.is_blank and not visit.notice else _ENDED
+        if notice:
+            self._ended.append(name)
+        leaving = asyncio.create_task(_leave(visit, notice))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
 
@@ -498,6 +518,6 @@ def _packed(turns: Sequence[Turn]) -> tuple[str, bytes]:
         return "conversation.zip", archive.getvalue()
 
 
-async def _leave(visit: Visit) -> None:
+async def _leave(visit: Visit, notice: str) -> None:
     with suppress(CodeChainsError):
-        await visit.begin_anew()
+        await visit.begin_anew(notice)
