@@ -14,7 +14,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from code_chains.errors import ConfigurationError, WeightsError
+from code_chains.errors import ConfigurationError, WeightsError, installing
 from code_chains.files import checksum
 from code_chains.language import detect_language
 
@@ -22,7 +22,7 @@ __all__ = ["OfflineEmbeddings", "identity", "resolve_embedding"]
 
 Vectors = NDArray[np.float32]
 
-_INSTALL = 'it after `pip install "code-chains[embeddings]"`, or any LangChain Embeddings'
+_INSTALL = f"{installing('embeddings')}, or any LangChain Embeddings"
 _LONGEST = 256
 """Tokens of a text that MiniLM reads, as it was trained."""
 _BATCH = 32

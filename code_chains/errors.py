@@ -18,6 +18,8 @@ Errors of a model's provider stay what LangChain makes of them (`langchain_core.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ __all__ = [
     "SessionError",
     "StoreError",
     "WeightsError",
+    "installing",
+    "needs",
 ]
 
 
@@ -59,6 +63,20 @@ class ConfigurationError(CodeChainsError, ValueError):
         shown = repr(given)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
         super().__init__(f"{argument}={shown} does not work. Pass {instead}.")
+
+
+def installing(extra: str) -> str:
+    """What would do where an extra is missing, as the end of the sentence "Pass …"."""
+    return f'it after installing what it needs: pip install "code-chains[{extra}]"'
+
+
+@contextmanager
+def needs(extra: str, argument: str, given: object) -> Iterator[None]:
+    """Import in it what an extra installs; where that is missing, a `ConfigurationError` says how to have `argument`."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(argument, given, installing(extra)) from error
 
 
 class InputError(CodeChainsError, ValueError):

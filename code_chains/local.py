@@ -11,7 +11,7 @@ from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 
-from code_chains.errors import ConfigurationError, WeightsError
+from code_chains.errors import ConfigurationError, WeightsError, installing
 from code_chains.prices import EMBEDDED
 from code_chains.weights import CATALOGUE
 
@@ -87,9 +87,7 @@ def _runtime() -> Any:
     except ImportError as error:
         if "libgomp" in str(error):
             raise WeightsError("The embedded model needs libgomp: `apt install libgomp1`.") from error
-        raise ConfigurationError(
-            "model", "local", "it after installing its runtime: pip install 'code-chains[local]'; or set OPENAI_API_KEY"
-        ) from error
+        raise ConfigurationError("model", "local", f"{installing('local')}, or set OPENAI_API_KEY") from error
     return xllamacpp
 
 

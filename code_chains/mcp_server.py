@@ -27,22 +27,18 @@ from pydantic import BaseModel, Field
 
 from code_chains.code_chain import CodeChain
 from code_chains.draining import TERMINATED, drain_then
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import InputError, needs
 from code_chains.inputs import check_name, shortened
 from code_chains.progress import DOING, explained
 from code_chains.state import Artifact, Execution, Verdict
 from code_chains.tools import LONGEST, told_of_run
 
-try:
+with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
     from mcp.server.lowlevel.helper_types import ReadResourceContents
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.types import CallToolResult, ContentBlock, ImageContent, Resource, ResourceLink, TextContent
-except ImportError as error:
-    raise ConfigurationError(
-        "command", "mcp", "it after installing its package: pip install 'code-chains[mcp]'"
-    ) from error
 
 __all__ = ["Answered", "Kept", "Ran", "create_server"]
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from langchain_core.tracers import BaseTracer, Run
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import needs
 from code_chains.redaction import without_secrets
 from code_chains.state import Execution, Verdict
 
@@ -54,12 +54,8 @@ class OpenTelemetryTracer(BaseTracer):
         redact: Callable[[str], str] = without_secrets,
     ) -> None:
         super().__init__()
-        try:
+        with needs("otel", "callbacks", "OpenTelemetryTracer"):
             from opentelemetry import trace
-        except ImportError as error:
-            raise ConfigurationError(
-                "callbacks", "OpenTelemetryTracer", "it after installing its package: pip install 'code-chains[otel]'"
-            ) from error
         self._trace = trace
         self._tracer = trace.get_tracer("code_chains", tracer_provider=provider)
         self._content, self._redact = content, redact

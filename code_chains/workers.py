@@ -12,17 +12,13 @@ from typing import Any
 
 from code_chains.answers import Answer, Tally, answered, make_chain
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, IsolationError
+from code_chains.errors import CodeChainsError, ExecutorError, IsolationError, needs
 from code_chains.progress import explained
 from code_chains.questions import Question
 from code_chains.state import as_json
 
-try:
+with needs("cluster", "cluster", "it"):
     from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, as_completed
-except ImportError as missing:
-    raise ConfigurationError(
-        "cluster", "it", "it after installing its package: pip install 'code-chains[cluster]'"
-    ) from missing
 
 __all__ = ["answers_of_workers"]
 

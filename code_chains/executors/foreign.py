@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.errors import ExecutorError, needs
 from code_chains.state import PROBED, Isolation, Level
 
 __all__ = ["PROBE", "canary", "isolation", "load_extra"]
@@ -91,11 +91,8 @@ def load_extra(module: str, extra: str) -> Any:
     Raises:
         ConfigurationError: It is not installed; the message says how to.
     """
-    try:
+    with needs(extra, "executor", extra):
         return importlib.import_module(module)
-    except ImportError as error:
-        instead = f'another executor, or install what this one needs: pip install "code-chains[{extra}]"'
-        raise ConfigurationError("executor", extra, instead) from error
 
 
 @contextlib.contextmanager

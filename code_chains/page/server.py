@@ -11,20 +11,23 @@ from contextlib import asynccontextmanager, nullcontext
 from types import FrameType
 
 import click
-import uvicorn
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse, PlainTextResponse
-from nicegui import ui
 
 from code_chains.code_chain import CodeChain
 from code_chains.draining import drain_then
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import ConfigurationError, InputError, needs
 from code_chains.export import safe_name
-from code_chains.page.app import Page
-from code_chains.page.guard import TOKEN, Guard, is_loopback, opening
-from code_chains.page.view import IMAGES
 from code_chains.page.visits import Visits
 from code_chains.state import Artifact
+
+with needs("ui", "command", "serve"):
+    import uvicorn
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import HTMLResponse, PlainTextResponse
+    from nicegui import ui
+
+    from code_chains.page.app import Page
+    from code_chains.page.guard import TOKEN, Guard, is_loopback, opening
+    from code_chains.page.view import IMAGES
 
 __all__ = ["create_app", "serve"]
 
@@ -90,7 +93,20 @@ def serve(
     concurrency: int = 2,
     open_browser: bool = True,
 ) -> None:
-    """What `code_chains.page.serve` does, where the extra is installed."""
+    """Serve the page until it is interrupted.
+
+    Args:
+        chain: What answers.
+        host: Where to listen.
+        port: The port; 0 for any that is free.
+        token: Whether a token is needed, which is a part of the address that is printed. It keeps other users of this
+            machine out; elsewhere than on a loopback address it is always needed.
+        concurrency: How many questions are worked on at a time.
+        open_browser: Whether to show it.
+
+    Raises:
+        ConfigurationError: It cannot be served there.
+    """
     listening = _listen(host, port)
     port = listening.getsockname()[1]
     secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
