@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
     from code_chains.budget import Budget
+    from code_chains.chains.validate import Approve
     from code_chains.code_chain import CodeChain
     from code_chains.memory import ConversationMemory
-    from code_chains.progress import Progress
 
 SHOWN = ("code", "output", "sources", "verdict", "attempts", "usage")
 CURATED = "<curated>"
@@ -97,12 +97,13 @@ _ASSEMBLED = (
     click.option("--seconds", default=10.0, show_default=True, help="Wall-clock seconds of one run."),
     click.option("--memory", default="512M", show_default=True, help="Memory of one run."),
 )
+_APPROVE = click.option("--approve", is_flag=True, help="Show each program and ask before it runs.")
 _AT_THE_TERMINAL = (
     click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="A file programs may read; repeatable."),
     click.option(
         "--show", default="code,output,sources", show_default=True, help=f"Shown besides: {', '.join(SHOWN)}."
     ),
-    click.option("--approve", is_flag=True, help="Show each program and ask before it runs."),
+    _APPROVE,
 )
 
 
@@ -121,9 +122,8 @@ def answering(command: _Command) -> _Command:
 
 
 def _assembled(
-    progress: Progress | None = None,
     *,
-    approve: bool = False,
+    approve: Approve | None = None,
     budget: tuple[str, ...],
     remembering: ConversationMemory | bool = True,
     **options: Any,
@@ -134,11 +134,10 @@ def _assembled(
     from code_chains.executors import Limits
     from code_chains.factory import create_code_chain
 
-    assert progress or not approve
     described = _described(**options)
     chain = create_code_chain(
         **{**described, "limits": Limits(**described["limits"])},
-        approve=progress.approve if progress and approve else None,
+        approve=approve,
         budget=_budget(budget),
         memory=remembering,
     )
@@ -169,7 +168,9 @@ def _described(
 @click.option("--cache", is_flag=True, help="Keep good answers; the same question costs nothing the next time.")
 @answering
 @guarded
-def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, **options: Any) -> None:
+def ask(
+    question: str, files: tuple[str, ...], as_json: bool, show: str, tests: str | None, approve: bool, **options: Any
+) -> None:
     """Ask a QUESTION and get an answer that code has worked out.
 
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
@@ -187,7 +188,7 @@ def ask(question: str, files: tuple[str, ...], as_json: bool, show: str, tests: 
     from code_chains.state import as_json as plain
 
     progress = Progress(shown)
-    with _assembled(progress, **options) as chain:
+    with _assembled(approve=progress.approve if approve else None, **options) as chain:
         result = follow(chain, state, progress, answer=not as_json)
     if as_json:
         click.echo(json.dumps(plain(result), ensure_ascii=False, indent=2))
@@ -231,7 +232,7 @@ def _by_name(files: tuple[str, ...]) -> dict[str, str]:
 @click.option("--session", metavar="NAME", help="Keep the conversation under this name, and go on where it was.")
 @answering
 @guarded
-def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any) -> None:
+def chat(session: str | None, files: tuple[str, ...], show: str, approve: bool, **options: Any) -> None:
     """Ask one question after another; programs go on with what those before them have left.
 
     /help says what else there is. Questions may come from a pipe, too, one a line. A budget is for all of them together.
@@ -247,7 +248,8 @@ def chat(session: str | None, files: tuple[str, ...], show: str, **options: Any)
     from code_chains.progress import Progress
 
     progress = Progress(shown)
-    with remembered(name) as turns, _assembled(progress, remembering=turns, **options) as chain:
+    asked = progress.approve if approve else None
+    with remembered(name) as turns, _assembled(approve=asked, remembering=turns, **options) as chain:
         Chat(chain, progress, name=name, files=given).run()
 
 
@@ -314,9 +316,10 @@ def run(
 @click.option("--token", is_flag=True, help="Need a token here, too: keeps other users of this machine out.")
 @click.option("--no-open", is_flag=True, help="Do not show the page in a browser.")
 @click.option("--concurrency", default=2, show_default=True, help="How many questions are worked on at a time.")
+@_APPROVE
 @assembling
 @guarded
-def serve(host: str, port: int, token: bool, no_open: bool, concurrency: int, **options: Any) -> None:
+def serve(host: str, port: int, token: bool, no_open: bool, concurrency: int, approve: bool, **options: Any) -> None:
     """Open a page to learn with: ask, watch the program come, change it and run it again.
 
     A budget is for all questions together.
@@ -325,9 +328,10 @@ def serve(host: str, port: int, token: bool, no_open: bool, concurrency: int, **
     """
     if concurrency < 1:
         raise click.BadParameter("at least 1", param_hint="--concurrency")
+    from code_chains.page import approve as asked_on_the_page
     from code_chains.page import serve as serve_page
 
-    with _assembled(**options) as chain:
+    with _assembled(approve=asked_on_the_page if approve else None, **options) as chain:
         serve_page(chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=not no_open)
 
 

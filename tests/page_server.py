@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableLambda
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
-from code_chains.page import serve
+from code_chains.page import approve, serve
 from code_chains.testing import ScriptedModel, asks_for_code
 
 PROGRAMS = {
@@ -57,5 +57,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     box = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
     model, snippets = ScriptedModel(script), RunnableLambda(related)
-    with box, create_code_chain(model, executor=box, max_attempts=1, snippets=snippets) as chain:
+    asked = approve if "--approve" in sys.argv else None
+    with box, create_code_chain(model, executor=box, max_attempts=1, snippets=snippets, approve=asked) as chain:
         serve(chain, port=0, token="--token" in sys.argv, open_browser=False)

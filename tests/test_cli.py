@@ -10,9 +10,11 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from code_chains import CodeChain
 from code_chains.cli import cli
 
 from .conftest import QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
@@ -249,6 +251,17 @@ def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "nicegui", None)
     done = serve(openai_server)
     assert (done.exit_code, 'pip install "code-chains[ui]"' in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("flags", "status"), [(["--approve"], "refused"), ([], "ok")])
+def test_a_page_approves_programs_where_that_is_asked_for(
+    flags: list[str], status: str, openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(chain: CodeChain, **_: object) -> None:
+        click.echo(chain.invoke({"query": QUESTION})["execution"].status)
+
+    monkeypatch.setattr("code_chains.page.server.serve", ask)
+    assert serve(openai_server, "--max-attempts", "1", *flags).stdout.strip() == status
 
 
 def test_a_port_that_is_taken_is_one_clear_line(openai_server: OpenAI) -> None:

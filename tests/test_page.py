@@ -149,6 +149,23 @@ def test_an_error_of_the_model_is_said_in_words(page: Page) -> None:
     expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
 
 
+def test_a_program_waits_for_a_yes_that_the_keyboard_can_give(browser: Browser) -> None:
+    with served("--approve") as address:
+        page = opened(browser, address)
+        turn = ask(page, "What is six times seven?")
+        expect(turn.locator(".code")).to_contain_text("x = 6 * 7")
+        expect(page.locator("[role=status]")).to_contain_text("waits for your yes")
+        turn.get_by_role("button", name="Refuse").focus()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(turn.locator(".outcome")).to_contain_text("Product: 42")
+        turn = ask(page, "and one more")
+        turn.get_by_role("button", name="Refuse").click()
+        expect(turn.locator(".verdict")).to_contain_text("No answer")
+        expect(turn.get_by_role("group", name="Approval")).to_be_hidden()
+        page.context.close()
+
+
 # -- a program of one's own, and going back ----------------------------------------------------------------------------
 
 

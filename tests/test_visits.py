@@ -18,6 +18,7 @@ from langchain_core.runnables import RunnableLambda
 from code_chains import Budget, SandboxExecutor, create_code_chain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError
+from code_chains.page import approve
 from code_chains.page.visits import MOST_BYTES, Entry, Line, Visit, Visits
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
@@ -220,6 +221,38 @@ async def test_examples_that_the_model_was_shown_are_named(box: SandboxExecutor)
             visit.ask("print(2)")
             await done(visit)
             assert [(one.name, one.about) for one in visit.entries[0].sources] == [("sums.py", "Adds numbers")]
+
+
+@pytest.fixture
+def asking(box: SandboxExecutor) -> Iterator[CodeChain]:
+    with create_code_chain(ScriptedModel(does_as_told), executor=box, max_attempts=1, approve=approve) as chain:
+        yield chain
+
+
+@pytest.mark.parametrize(("yes", "status"), [(True, "ok"), (False, "refused")])
+async def test_a_program_runs_when_its_visitor_says_yes(asking: CodeChain, yes: bool, status: str) -> None:
+    async with Visits(asking) as visits:
+        visit = visits.of("ann")
+        visit.ask("print(6 * 7)")
+        while (approval := visit.entries[0].approval) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert (visit.entries[0].written("python"), visit.entries[0].execution) == (approval.request.code, None)
+        approval.say(yes)
+        await done(visit)
+        execution = visit.entries[0].execution
+        assert (execution and execution.status, visit.entries[0].approval) == (status, None)
+
+
+@pytest.mark.parametrize(("code", "reason"), [("print(1)", "in time"), (f"print('{'x' * 20_000}')", "too long")])
+async def test_a_program_that_is_not_or_cannot_be_approved_is_refused(
+    asking: CodeChain, code: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.page.visits.PATIENCE", 0.1)
+    async with Visits(asking) as visits:
+        visit = visits.of("ann")
+        visit.ask(code)
+        await done(visit)
+        assert reason in visit.entries[0].notes[0]
 
 
 async def test_visitors_do_not_see_each_other(visits: Visits) -> None:

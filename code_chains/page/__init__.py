@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from code_chains.page.approval import approve
+
 if TYPE_CHECKING:
     from code_chains.page.server import serve
 
-__all__ = ["serve"]
+__all__ = ["approve", "serve"]
 
 
 def __getattr__(name: str) -> Any:

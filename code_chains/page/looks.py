@@ -15,16 +15,17 @@ from pygments.lexers import get_lexer_by_name
 from code_chains.inputs import shortened
 from code_chains.progress import harmless
 
-__all__ = ["listing", "plain", "typeset"]
+__all__ = ["LONGEST", "listing", "plain", "typeset"]
 
-_LONGEST = 20_000
+LONGEST = 20_000
+"""Characters of a program that are shown whole."""
 _LONGEST_MARKDOWN = 8_000
 _LONGEST_TYPESET = 100_000
 
 
 def plain(content: str) -> str:
     """Text as HTML that shows it as it is, shortened where it is very long."""
-    return escape(harmless(shortened(content, _LONGEST)))
+    return escape(harmless(shortened(content, LONGEST)))
 
 
 def listing(code: str, language: str | None = "python", line: int | None = None) -> str:
@@ -36,7 +37,7 @@ def listing(code: str, language: str | None = "python", line: int | None = None)
         line: The line to mark.
     """
     code = code.strip("\n")
-    if len(code) > _LONGEST:
+    if len(code) > LONGEST:
         language = line = None
     body = plain(code) if language is None else _coloured(harmless(code), language)
     lines = [

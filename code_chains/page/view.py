@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 from nicegui import ui
 
+from code_chains.page.approval import PATIENCE, Approval
 from code_chains.page.looks import listing, plain, typeset
 from code_chains.page.visits import Entry
 from code_chains.progress import DOING, harmless
@@ -44,7 +46,8 @@ def stages(entry: Entry) -> str:
     attempt = entry.done.count("generate") + 1
     again = f", attempt {attempt}" if entry.stage == "generate" and attempt > 1 else ""
     done = "".join(f'<li class="done">{DOING[name]}</li>' for name in before)
-    return f'<ol class="stages">{done}<li class="now">{DOING[entry.stage]}{again}</li></ol>'
+    now = "Waiting for your yes" if entry.approval else f"{DOING[entry.stage]}{again}"
+    return f'<ol class="stages">{done}<li class="now">{now}</li></ol>'
 
 
 def is_table(html: bytes) -> bool:
@@ -69,6 +72,7 @@ class TurnView:
     def __init__(self, entry: Entry, language: str, on_run: Callable[[str], Any]) -> None:
         self.entry, self._language, self._on_run = entry, language, on_run
         self._settled, self._stale, self._is_new = False, True, entry.running
+        self._approval: Approval | None = None
         with ui.element("article").classes("turn") as self.element:
             if entry.by_hand:
                 text("Changed by you", "p", "kicker")
@@ -79,11 +83,12 @@ class TurnView:
                 with ui.element("section").classes("panel program").props('aria-label="Program"') as self._program:
                     self._bar = ui.element("div").classes("bar")
                     self._code = ui.html(sanitize=False).classes("code")
+                    self._asking = ui.element("div").classes("asking below").props('role=group aria-label="Approval"')
                     self._editing = ui.element("div").classes("editing")
                 self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
             self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown")
             self._below = ui.element("div").classes("below")
-        for part in (self._program, self._outcome, self._editing, self._answer):
+        for part in (self._program, self._outcome, self._asking, self._editing, self._answer):
             part.set_visibility(False)
         with self._bar:
             text("Program", "p", "kicker")
@@ -106,16 +111,21 @@ class TurnView:
         if not self._stale:
             return
         self._stale = False
+        approval = self.entry.approval
         program, answer = await asyncio.to_thread(self._drawn)
         for shown, element, content in ((self._program, self._code, program), (self._answer, self._answer, answer)):
             shown.set_visibility(bool(content))
             element.set_content(content)
+        if approval is self.entry.approval is not self._approval:  # That is the program which is shown.
+            self._approval = approval
+            self._show_approval(approval)
 
     def _drawn(self) -> tuple[str, str]:
         """The program, with its colours once it is whole, and the answer, in HTML; empty where there is none yet."""
         entry = self.entry
         code, error = entry.written(self._language), entry.execution.error if entry.execution else None
-        program = listing(code, None if entry.running else self._language, error.line if error else None)
+        is_whole = entry.approval or not entry.running
+        program = listing(code, self._language if is_whole else None, error.line if error else None)
         return program if code.strip() else "", typeset(entry.answer) if entry.answer else ""
 
     def _settle(self) -> None:
@@ -134,6 +144,24 @@ class TurnView:
             self._show_verdict()
         if self._is_new:
             ui.run_javascript(f"getHtmlElement({self._below.id})?.scrollIntoView({{block: 'nearest'}})")
+
+    def _show_approval(self, approval: Approval | None) -> None:
+        """Ask whether a program may run, or no longer."""
+        self._asking.clear()
+        self._asking.set_visibility(approval is not None)
+        if approval is None:
+            return
+        named = [f"It may read {name}." for name in approval.request.files]
+        bound = f"Without a word within {PATIENCE / 60:.0f} minutes it counts as refused."
+        with self._asking:
+            text("This program is about to run.", "p")
+            for hint in (*map(str, approval.request.problems), *named, bound):
+                text(hint, "p", "hint")
+            with ui.element("div").classes("choice"):
+                for label, yes, look in (("Refuse", False, "outline"), ("Run", True, "unelevated")):
+                    button = ui.button(label, on_click=partial(approval.say, yes), color=None)
+                    button.props(f"{look} no-caps").classes("main")
+        ui.run_javascript(f"getHtmlElement({self._asking.id})?.scrollIntoView({{block: 'nearest'}})")
 
     # -- changing the program ------------------------------------------------------------------------------------------
 
@@ -244,6 +272,8 @@ def announced(entries: Sequence[Entry]) -> str:
     if not entries:
         return ""
     entry = entries[-1]
+    if entry.approval:
+        return "A program waits for your yes: run it or refuse it."
     if entry.running:
         return f"Waiting, {entry.ahead} first" if entry.ahead else DOING.get(entry.stage, "Starting")
     return entry.error or (entry.answer or f"Done: {entry.verdict.reason}" if entry.verdict else "Done")

@@ -17,12 +17,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.export import export, safe_name
 from code_chains.extraction import extract_code, extract_fenced
 from code_chains.files import keep
 from code_chains.inputs import check_query
+from code_chains.page.approval import ASKED, PATIENCE, Approval
+from code_chains.page.looks import LONGEST
 from code_chains.progress import DOING, explained, note
 from code_chains.state import Artifact, Execution, Source, StopReason, Turn, Verdict
 
@@ -58,6 +61,7 @@ class Entry:
         stage: What is being done, by its name in `progress.DOING`; empty before and after.
         done: What was done before that, in order.
         notes: What did not go well on the way.
+        approval: The program that waits for a yes, if one does.
         reply: What the model has written of a program so far.
         code: The program that was kept.
         execution: How its run ended.
@@ -76,6 +80,7 @@ class Entry:
     stage: str = ""
     done: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    approval: Approval | None = None
     reply: str = ""
     code: str = ""
     execution: Execution | None = None
@@ -111,10 +116,12 @@ class Entry:
             self.execution = replace(self.execution, artifacts=())
 
     def written(self, language: str) -> str:
-        """The program, or about as much of it as the model has written.
+        """The program, the one that waits for a yes, or about as much of it as the model has written.
 
         While it writes, its reply is read anew only when it has grown by a part of itself: each time would be too often.
         """
+        if approval := self.approval:
+            return approval.request.code
         if self.code or not self.reply:
             return self.code
         length, code = self._read
@@ -221,6 +228,7 @@ class Visit:
         self._pending: dict[str, Path] = {}
         self.uploaded = 0
         self._task: asyncio.Task[None] | None = None
+        self._asking = asyncio.Lock()
 
     @property
     def language(self) -> str:
@@ -302,11 +310,26 @@ class Visit:
         return self._chain.conversations is not None and self._chain.conversations.keep_state
 
     async def _answer(self, entry: Entry, files: Mapping[str, Path]) -> None:
+        ASKED.set(partial(self._ask_for, entry))
         state = {"query": entry.query, "session_id": self.session_id, "files": files}
         events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
         async with aclosing(cast("Any", events)):
             async for event in events:
                 entry.take(event)
+                self._changed()
+
+    async def _ask_for(self, entry: Entry, request: ApprovalRequest) -> bool | str:
+        if len(request.code) > LONGEST:
+            return "It is too long to be read before it runs. Write a shorter program."
+        async with self._asking:  # Several may be asked for at once.
+            approval = entry.approval = Approval(request, asyncio.Future())
+            self._changed()
+            try:
+                return await asyncio.wait_for(approval.said, PATIENCE)
+            except TimeoutError:
+                return "Nobody approved it in time."
+            finally:
+                entry.approval = None
                 self._changed()
 
     async def _execute(self, entry: Entry, files: Mapping[str, Path]) -> None:
