@@ -248,6 +248,7 @@ def serve(server: OpenAI, *arguments: str) -> Result:
 
 
 def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "code_chains.page.server", raising=False)
     monkeypatch.setitem(sys.modules, "nicegui", None)
     done = serve(openai_server)
     assert (done.exit_code, 'pip install "code-chains[ui]"' in done.stderr) == (2, True)
