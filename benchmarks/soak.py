@@ -189,7 +189,8 @@ class Soak:
             session.checkpoint()
             session.run(PROGRAMS[self._pick()], files={"sales.csv": self._sales})
             session.restore()
-            assert session.run("x").output == "1"
+            run = session.run("x")
+            assert run.output == "1" or run.status == "killed", run.to_json()  # It may be the one that is killed.
 
     async def _cancel(self) -> None:
         with contextlib.suppress(TimeoutError):
