@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
-from code_chains.errors import CodeChainsError, OverloadedError, SessionError
+from code_chains.errors import CodeChainsError, SessionError
+from code_chains.executors.admission import Admission
 from code_chains.executors.base import Closing, Session
+from code_chains.executors.drive import Steps, adrive, drive
 from code_chains.state import Execution, Turn
 from code_chains.threads import in_thread
 
 __all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
 
-_WAIT = 600.0
-_PAUSE = 0.01
 _DIRTY = "?"
 _BEFORE = "before the turn"
 _INVENTORY = """
@@ -60,18 +60,24 @@ class Conversation:
     """The state of one conversation.
 
     Attributes:
+        name: Its `session_id`.
+        line: Where its turns wait for each other.
+        places: Where they wait for those of other conversations.
         session: Where its programs run; None until the first, after it was lost, and where the executor keeps no state.
         holds: Id of the last turn whose run is in the state; `_DIRTY` in a turn, and after one that did not end well.
         earlier: The same before the last turn began, which is held as a checkpoint; None where it is not.
         lost: What could not be done again when the state was rebuilt, told for a model.
-        lock: Held during a turn.
+        busy: Whether a turn is under way.
     """
 
+    name: str
+    line: Admission
+    places: Admission
     session: Session | None = None
     holds: str = ""
     earlier: str | None = None
     lost: str = ""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    busy: bool = False
 
     def mark(self) -> None:
         """Hold the state as it is before a turn."""
@@ -92,7 +98,9 @@ class Conversation:
 
     def end(self) -> None:
         """Let the next turn begin."""
-        self.lock.release()
+        self.busy = False
+        self.places.leave()
+        self.line.leave()
 
     def drop(self) -> None:
         """Close the session; the next turn rebuilds it."""
@@ -107,18 +115,32 @@ def _last_change(turns: Sequence[Turn]) -> str:
 
 
 class Conversations(Closing):
-    """The open sessions of a chain, by `session_id`. One turn of a conversation runs at a time; others wait for it.
+    """The open sessions of a chain, by `session_id`. One turn of a conversation runs at a time; others wait in line.
 
     Args:
         open_session: Opens a session of the executor; None where it keeps no state.
         most: How many are kept open; the one that was idle for longest is closed for a new one, and rebuilt when its
             conversation goes on. When all are busy, a turn waits for a place.
+        queue: How many turns of one conversation may wait for each other.
+        others: How many conversations may wait for a place.
+        wait: Seconds that a turn waits at most.
     """
 
-    def __init__(self, open_session: Callable[[], Session] | None, *, most: int = 16) -> None:
+    def __init__(
+        self,
+        open_session: Callable[[], Session] | None,
+        *,
+        most: int = 16,
+        queue: int = 100,
+        others: int = 1000,
+        wait: float = 600.0,
+    ) -> None:
         self._open = open_session
-        self._most = most
-        self._all: OrderedDict[str, Conversation] = OrderedDict()
+        self._most, self._queue, self._wait = most, queue, wait
+        busy = f"{most} other sessions are busy (more may be at once with SandboxExecutor(sessions=…))"
+        self._places = Admission(most, others, wait, busy)
+        self._all: WeakValueDictionary[str, Conversation] = WeakValueDictionary()  # Whoever is in a line holds its own.
+        self._kept: OrderedDict[str, Conversation] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -141,54 +163,54 @@ class Conversations(Closing):
             turns: Gives its turns so far.
 
         Raises:
-            SessionError: Another turn of it has been running for ten minutes.
-            OverloadedError: All others were busy for as long.
+            OverloadedError: Too many turns of it wait already, or this one has waited for too long.
             ExecutorError: No session can be opened.
         """
-        conversation = self.hold(session_id)
-        return self._opened(conversation, turns)
+        return self._opened(self.hold(session_id), turns)
 
     async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Like `begin`. Who waits holds no thread, of which the turn that is running may need all."""
-        waiting = self._waiting(session_id)
-        while (conversation := next(waiting)) is None:  # noqa: ASYNC110 (the turn before may end in a thread)
-            await asyncio.sleep(_PAUSE)
+        conversation = await adrive(self._held(session_id))
         return await in_thread(partial(self._opened, conversation, turns), unwanted=Conversation.end)
 
     def hold(self, session_id: str) -> Conversation:
         """Keep turns from beginning, until `end`."""
-        waiting = self._waiting(session_id)
-        while (conversation := next(waiting)) is None:
-            time.sleep(_PAUSE)
+        return drive(self._held(session_id))
+
+    def _held(self, session_id: str) -> Steps[Conversation]:
+        """A conversation, when all turns of it have ended that were asked for before, and there is a place for one more."""
+        until = time.monotonic() + self._wait
+        conversation = self._named(session_id)
+        yield from conversation.line.enter()
+        try:
+            yield from self._places.enter(max(0.0, until - time.monotonic()))
+        except BaseException:
+            conversation.line.leave()
+            raise
+        with self._lock:  # So that it is not closed to make room from here on.
+            conversation.busy = True
         return conversation
 
-    def _waiting(self, session_id: str) -> Iterator[Conversation | None]:
-        """None for as long as this conversation or too many others are busy, then it with its lock held."""
-        until = time.monotonic() + _WAIT
-        while time.monotonic() < until:
-            with self._lock:  # So that none is closed to make room between being found here and being held.
-                conversation = self._all.setdefault(session_id, Conversation())
-                self._all.move_to_end(session_id)
-                busy = sum(one.lock.locked() for one in self._all.values() if one is not conversation)
-                free = busy < self._most and conversation.lock.acquire(blocking=False)
-            yield conversation if free else None
-        if conversation.lock.locked():
-            raise SessionError(f"The session {session_id!r} is busy with another question. Ask again later.")
-        raise OverloadedError(
-            f"{self._most} other sessions are busy. Ask again later; more can be at a time with SandboxExecutor(sessions=…)."
-        )
+    def _named(self, session_id: str) -> Conversation:
+        with self._lock:
+            conversation = self._all.get(session_id)
+            if conversation is None:
+                busy = f"another question of the session {session_id!r} is under way"
+                line = Admission(1, self._queue, self._wait, busy)
+                self._all[session_id] = conversation = Conversation(session_id, line, self._places)
+            return conversation
 
     def _opened(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         if self._open is None:
             return conversation
         try:
+            self._make_room(conversation)
             there = turns()
             if conversation.holds == _DIRTY:
                 conversation.go_back()
             current = conversation.session is not None and conversation.session.alive
             if not current or conversation.holds != _last_change(there):
                 conversation.drop()
-                self._make_room()
                 self._rebuild(conversation, self._open(), there)
             conversation.mark()
         except BaseException:
@@ -200,26 +222,23 @@ class Conversations(Closing):
     def forget(self, session_id: str) -> None:
         """Close the session of a conversation; its state is gone."""
         with self._lock:
-            conversation = self._all.pop(session_id, None)
+            conversation = self._kept.pop(session_id, None)
         if conversation is not None:
             conversation.drop()
 
     def close(self) -> None:
         """Close all."""
-        for session_id in list(self._all):
+        for session_id in list(self._kept):
             self.forget(session_id)
 
-    def _make_room(self) -> None:
-        """Close the sessions that were idle for longest, if there are too many."""
+    def _make_room(self, conversation: Conversation) -> None:
+        """Keep a conversation, and close the sessions that were idle for longest, if there are too many."""
         with self._lock:
-            idle = [name for name, one in self._all.items() if one.lock.acquire(blocking=False)]
-            surplus = len(self._all) - self._most
-            for number, name in enumerate(idle):
-                conversation = self._all[name]
-                if number < surplus:
-                    conversation.drop()
-                    del self._all[name]
-                conversation.end()
+            self._kept[conversation.name] = conversation
+            self._kept.move_to_end(conversation.name)
+            surplus = max(0, len(self._kept) - self._most)
+            for idle in [one for one in self._kept.values() if not one.busy][:surplus]:
+                self._kept.pop(idle.name).drop()
 
     def _rebuild(self, conversation: Conversation, session: Session, turns: Sequence[Turn]) -> None:
         conversation.session, conversation.lost = session, ""

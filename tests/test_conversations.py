@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,8 +17,11 @@ from langchain_core.messages import BaseMessage
 from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
 from code_chains.code_chain import CodeChain
 from code_chains.conversations import Conversations
-from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
+from code_chains.errors import ConfigurationError, InputError, OverloadedError
+from code_chains.executors.drive import drive
 from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import soon
 
 
 def does_as_told(messages: list[BaseMessage]) -> str:
@@ -254,17 +258,6 @@ def test_a_memory_that_cannot_take_back_says_so(box: SandboxExecutor) -> None:
         chain.undo("ann")
 
 
-def test_who_waits_too_long_is_told_that_the_session_is_busy(
-    box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("code_chains.conversations._WAIT", 0.05)
-    with Conversations(box.session) as conversations:
-        held = conversations.begin("ann", list)
-        with pytest.raises(SessionError, match="busy"):
-            conversations.begin("ann", list)
-        held.end()
-
-
 async def test_a_turn_that_is_cancelled_lets_the_next_one_begin(chain: CodeChain) -> None:
     for pause in (0.0, 0.001, 0.005, 0.02, 0.05):
         asking = asyncio.create_task(chain.ainvoke({"query": "import time; time.sleep(3)", "session_id": "ann"}))
@@ -276,22 +269,10 @@ async def test_a_turn_that_is_cancelled_lets_the_next_one_begin(chain: CodeChain
     assert result["output"] == "2"
 
 
-def test_one_conversation_too_many_may_come_again(box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("code_chains.conversations._WAIT", 0.05)
-    with Conversations(box.session, most=1) as conversations:
-        held = conversations.begin("ann", list)
-        with pytest.raises(OverloadedError, match="1 other"):
-            conversations.begin("bob", list)
-        held.end()
-        conversations.begin("bob", list).end()
-
-
 @pytest.mark.parametrize("pause", [0.0, 0.1])
 def test_a_turn_that_is_cancelled_as_its_event_loop_ends_lets_the_next_one_begin(
-    box: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, pause: float
+    box: SandboxExecutor, pause: float
 ) -> None:
-    monkeypatch.setattr("code_chains.conversations._WAIT", 2.0)
-
     def slow() -> list[Any]:
         time.sleep(0.3)
         return []
@@ -301,7 +282,7 @@ def test_a_turn_that_is_cancelled_as_its_event_loop_ends_lets_the_next_one_begin
         await asyncio.sleep(pause)
         beginning.cancel()
 
-    with Conversations(box.session) as conversations:
+    with Conversations(box.session, wait=2) as conversations:
         asyncio.run(cancelled())
         conversations.hold("ann").end()
 
@@ -312,6 +293,134 @@ def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> 
     stream.close()
     with ThreadPoolExecutor() as pool:
         assert pool.submit(run, chain, "print(2)").result(timeout=30) == "2"
+
+
+# -- waiting in line -----------------------------------------------------------------------------------------------------
+
+
+def waiting(conversations: Conversations, count: int) -> Callable[[], bool]:
+    """Whether so many turns of Ann's wait."""
+    return lambda: len(conversations._all["ann"].line._line) == count
+
+
+def test_turns_of_threads_and_tasks_come_in_the_order_in_which_they_were_asked() -> None:
+    came = list[int]()
+
+    def in_a_thread(number: int) -> None:
+        conversation = conversations.begin("ann", list)
+        came.append(number)
+        conversation.end()
+
+    async def in_a_task(number: int) -> None:
+        conversation = await conversations.abegin("ann", list)
+        came.append(number)
+        conversation.end()
+
+    with Conversations(None) as conversations, ThreadPoolExecutor(8) as pool:
+        held = conversations.begin("ann", list)
+        asked = list[Future[None]]()
+        for number in range(8):
+            ask = partial(in_a_thread, number) if number % 2 else partial(asyncio.run, in_a_task(number))
+            asked.append(pool.submit(ask))
+            assert soon(waiting(conversations, number + 1))
+        held.end()
+        for one in asked:
+            one.result(5)
+    assert came == list(range(8))
+
+
+def test_a_turn_that_finds_a_full_line_is_refused_at_once() -> None:
+    with Conversations(None, queue=1) as conversations, ThreadPoolExecutor(1) as pool:
+        held = conversations.begin("ann", list)
+        second = pool.submit(conversations.begin, "ann", list)
+        assert soon(waiting(conversations, 1))
+        began = time.monotonic()
+        with pytest.raises(OverloadedError, match="'ann' is under way, and 1 wait") as refused:
+            conversations.begin("ann", list)
+        assert refused.value.is_retryable
+        assert time.monotonic() - began < 0.3
+        held.end()
+        second.result(5).end()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("name", ["ann", "bob"])
+def test_no_turn_waits_for_longer_than_was_said(name: str, asynchronous: bool) -> None:
+    with Conversations(None, most=1, wait=0.2) as conversations:
+        held, began = conversations.begin("ann", list), time.monotonic()
+        with pytest.raises(OverloadedError, match=r"0\.2 seconds"):
+            asyncio.run(conversations.abegin(name, list)) if asynchronous else conversations.begin(name, list)
+        assert 0.15 < time.monotonic() - began < 1
+        held.end()
+        conversations.begin(name, list).end()
+
+
+def test_waiting_for_the_turn_before_and_for_a_place_is_bounded_as_a_whole() -> None:
+    with Conversations(None, most=1, wait=0.6) as conversations, ThreadPoolExecutor(1) as pool:
+        ann, other = conversations._named("ann"), conversations.begin("bob", list)
+        drive(ann.line.enter())
+        began, asked = time.monotonic(), pool.submit(conversations.begin, "ann", list)
+        time.sleep(0.3)
+        ann.line.leave()
+        with pytest.raises(OverloadedError, match="1 other"):
+            asked.result(5)
+        assert time.monotonic() - began < 0.8
+        other.end()
+
+
+async def test_a_cancelled_turn_leaves_the_line_and_the_next_goes_on() -> None:
+    with Conversations(None) as conversations:
+        held = conversations.begin("ann", list)
+        second, third = (asyncio.create_task(conversations.abegin("ann", list)) for _ in range(2))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        held.end()
+        (await asyncio.wait_for(third, 5)).end()
+        assert (conversations._places._taken, conversations._all["ann"].line._taken) == (0, 0)
+
+
+async def test_a_turn_that_is_cancelled_as_it_is_called_lets_the_next_go_on() -> None:
+    with Conversations(None) as conversations:
+        held = conversations.begin("ann", list)
+        second, third = (asyncio.create_task(conversations.abegin("ann", list)) for _ in range(2))
+        await asyncio.sleep(0.05)
+        held.end()
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        (await asyncio.wait_for(third, 5)).end()
+
+
+async def test_the_event_loop_goes_on_while_turns_wait() -> None:
+    with Conversations(None, wait=3) as conversations:
+        held, began = conversations.begin("ann", list), time.monotonic()
+        turns = [asyncio.create_task(conversations.abegin("ann", list)) for _ in range(50)]
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+        assert time.monotonic() - began < 1
+        held.end()
+        for turn in turns:
+            (await turn).end()
+
+
+def test_a_conversation_that_waits_for_a_place_gives_its_session_away(box: SandboxExecutor) -> None:
+    with Conversations(box.session, most=1) as conversations, ThreadPoolExecutor(1) as pool:
+        conversations.begin("ann", list).end()
+        busy = conversations.begin("bob", list)
+        anew = pool.submit(conversations.begin, "ann", list)
+        assert soon(lambda: len(conversations._places._line) == 1)
+        assert list(conversations._kept) == ["bob"]
+        busy.end()
+        anew.result(5).end()
+
+
+def test_nothing_is_kept_of_conversations_without_a_state() -> None:
+    with Conversations(None) as conversations:
+        for number in range(100):
+            conversations.begin(f"session {number}", list).end()
+        assert not conversations._all
 
 
 # -- programs of one's own ---------------------------------------------------------------------------------------------

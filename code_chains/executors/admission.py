@@ -26,10 +26,12 @@ class Admission:
         places: How many are in at once.
         queue: How many may wait.
         patience: Seconds that each of them waits at most.
+        busy: What is said of all places being taken.
     """
 
-    def __init__(self, places: int, queue: int, patience: float) -> None:
+    def __init__(self, places: int, queue: int, patience: float, busy: str = "") -> None:
         self.places, self.queue, self.patience = places, queue, patience
+        self._busy = busy or f"{places} programs run already"
         self.renew()
         _all.add(self)
 
@@ -49,27 +51,27 @@ class Admission:
         finally:
             self.leave()
 
-    def enter(self) -> Steps[None]:
+    def enter(self, patience: float | None = None) -> Steps[None]:
         """Wait for a place, which `leave` gives back. Whoever is cancelled meanwhile leaves the line.
+
+        Args:
+            patience: Seconds to wait at most, where it is not as long as for all.
 
         Raises:
             OverloadedError: Too many wait already, or one has waited for too long.
             ExecutorError: Nobody is let in any more.
         """
-        turn = self._ask()
+        turn, seconds = self._ask(), self.patience if patience is None else patience
         if turn is None:
             return
         try:
-            yield Turn(turn, self.patience)
+            yield Turn(turn, seconds)
         except BaseException:
             if not self._withdraw(turn):
                 self.leave()
             raise
         if self._withdraw(turn):
-            raise OverloadedError(
-                f"Nothing was run: {self.patience:g} seconds went by without a place among the {self.places} that run at"
-                " once. Ask again later."
-            )
+            raise OverloadedError(f"Nothing was run: {self._busy}, and {seconds:.3g} seconds went by. Ask again later.")
 
     def leave(self) -> None:
         """Give a place to the next who waits, or back."""
@@ -101,9 +103,7 @@ class Admission:
                 self._taken += 1
                 return None
             if len(self._line) >= self.queue:
-                raise OverloadedError(
-                    f"Nothing was run: {self.places} programs run already, and {len(self._line)} wait. Ask again later."
-                )
+                raise OverloadedError(f"Nothing was run: {self._busy}, and {len(self._line)} wait. Ask again later.")
             self._line.append(turn)
             return turn
 
