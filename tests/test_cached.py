@@ -618,6 +618,25 @@ async def test_who_is_cancelled_leaves_the_question_to_others(place: ProcessExec
     assert (await asyncio.wait_for(chain.ainvoke(QUESTION), 10))["answer"] == "It is 15."
 
 
+def test_all_who_wait_for_another_process_have_what_it_found(
+    model: Counted, place: ProcessExecutor, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.sqlite"
+    with SqliteStore(path) as ours, SqliteStore(path) as theirs:
+        chain = chain_of(model, place, ours)
+        chain.invoke(QUESTION)
+        (key,) = theirs.yield_keys()
+        (answer,) = theirs.mget([key])
+        theirs.mdelete([key])
+        token = theirs.lease(key, 30)
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(chain.invoke, QUESTION) for _ in range(8)]
+            time.sleep(0.5)
+            theirs.mset([(key, answer or b"")])
+            theirs.release(key, token or "")
+            assert all(one.result(20)["cached"] for one in asked)
+
+
 def ask_in_a_process(path: str, log: str) -> None:
     def model(messages: list[BaseMessage]) -> str:
         with open(log, "a") as file:

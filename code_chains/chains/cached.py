@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import logging
 import os
@@ -10,8 +11,9 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -32,7 +34,8 @@ __all__ = ["CachedChain", "is_good"]
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
-_PAUSE = 0.02
+_PAUSE, _LONGEST = 0.02, 0.5
+"""Seconds between two looks at what another process has found out: the longer it takes, the longer."""
 _LEASE = 10.0
 _NOT_ASKED = ("session", "session_id", "kept")
 
@@ -215,20 +218,20 @@ class CachedChain(Piece):
         """What somebody else has found out meanwhile; None to ask oneself."""
         flight.who = threading.get_ident()
         while not (tried := self._try(flight)).over:
-            time.sleep(_PAUSE)
+            concurrent.futures.wait([tried.awaits], tried.seconds)
         return tried.found
 
     async def _aboard(self, flight: _Flight) -> State | None:
         flight.who = asyncio.current_task()
-        while not (tried := await asyncio.to_thread(self._try, flight)).over:  # noqa: ASYNC110 (others may be processes)
-            await asyncio.sleep(_PAUSE)
+        while not (tried := await asyncio.to_thread(self._try, flight)).over:
+            await asyncio.wait([asyncio.wrap_future(tried.awaits)], timeout=tried.seconds)
         return tried.found
 
     def _try(self, flight: _Flight) -> _Tried:
         """One look at who else is asking the same."""
-        if (before := flight.waits_for) is not None and before.landed.is_set():
+        if (before := flight.waits_for) is not None and before.landed.done():
             # It came to something, or to nothing that can be shared: then all who waited ask at the same time.
-            return _Tried(True, None if before.outputs is None else from_json(before.outputs))
+            return _Tried(True, self._look(flight.key) if before.outputs is None else from_json(before.outputs))
         flight.waits_for = other = self._flights.enter(flight)
         if other is not None and other.who == flight.who:
             return _Tried(True)  # Whoever reads a stream of the same question half way would wait for himself.
@@ -238,7 +241,9 @@ class CachedChain(Piece):
             flight.leave()
             if (found := self._look(flight.key)) is not None:
                 return _Tried(True, found)
-        return _Tried(time.monotonic() - flight.began > self.patience)
+        waited = time.monotonic() - flight.began
+        pause = min(_LONGEST, _PAUSE + waited / 8, max(0.0, self.patience - waited))
+        return _Tried(waited >= self.patience, None, (other or flight).landed, pause)
 
     def _take_lease(self, flight: _Flight) -> bool:
         """Keep other processes from asking the same, where the store can."""
@@ -256,10 +261,12 @@ class CachedChain(Piece):
 
 @dataclass(frozen=True)
 class _Tried:
-    """Whether waiting is over, and what somebody else has found out."""
+    """Whether waiting is over, and what somebody else has found out; else what to wait for, and how long at most."""
 
     over: bool
     found: State | None = None
+    awaits: Future[None] = field(default_factory=Future)
+    seconds: float = 0.0
 
 
 class _Flight:
@@ -270,7 +277,7 @@ class _Flight:
         who: The thread or task.
         waits_for: Who is asking already.
         outputs: What came of asking, as JSON; None if nothing that others may have.
-        landed: Set when it is over.
+        landed: Done when it is over.
     """
 
     def __init__(self, key: str) -> None:
@@ -278,7 +285,8 @@ class _Flight:
         self.who: object = None
         self.waits_for: _Flight | None = None
         self.outputs: State | None = None
-        self.landed = threading.Event()
+        self.landed: Future[None] = Future()
+        self.landed.set_running_or_notify_cancel()  # Nobody who waits for it may cancel it.
         self.began = time.monotonic()
         self.lease: _Renewed | None = None
         self.flights: _Flights | None = None
@@ -287,7 +295,7 @@ class _Flight:
     def hold(self, lease: _Renewed) -> None:
         """Keep a lease until the landing; it is given back at once if that was before."""
         with self._lock:
-            if not self.landed.is_set():
+            if not self.landed.done():
                 self.lease = lease
                 return
         lease.end()
@@ -300,7 +308,8 @@ class _Flight:
     def land(self) -> None:
         """It is over, however it went."""
         with self._lock:
-            self.landed.set()
+            if not self.landed.done():
+                self.landed.set_result(None)
             lease, self.lease = self.lease, None
         self.leave()
         if lease is not None:
@@ -319,7 +328,7 @@ class _Flights:
         with self._lock:
             place = os.getpid(), flight.key  # A process that was forked off knows nothing of who asks in its parent.
             other = self._all.get(place)
-            if other is flight or flight.landed.is_set():
+            if other is flight or flight.landed.done():
                 return None
             if other is None:
                 self._all[place], flight.flights = flight, self
