@@ -25,7 +25,18 @@ from code_chains.runs import RunKeeper
 from code_chains.state import StopReason, Usage
 from code_chains.usage import Asked, UsageMeter
 
-__all__ = ["LIMITS", "WHOLE", "Budget", "awithin", "count_attempt", "find_budgets", "stream_within", "timed", "within"]
+__all__ = [
+    "LIMITS",
+    "WHOLE",
+    "Budget",
+    "awithin",
+    "count_attempt",
+    "find_budgets",
+    "hush",
+    "stream_within",
+    "timed",
+    "within",
+]
 
 T = TypeVar("T")
 LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
@@ -104,7 +115,7 @@ class Budget(UsageMeter):
         self._estimated = 0.0
         self._held: dict[UUID, _Hold] = {}
         self._settled = threading.Condition(self._lock)
-        _hush()
+        hush(Budget.__name__, _OnTheLoop.__name__)
 
     @property
     def spent(self) -> Usage:
@@ -434,12 +445,16 @@ def _in_a_loop() -> bool:
     return True
 
 
-def _hush() -> None:
-    """A limit that is reached is told by its exception; LangChain would log it as a broken callback as well."""
+_hushed: set[str] = set()
+
+
+def hush(*handlers: str) -> None:
+    """What these callback handlers refuse is told by an exception; LangChain would log it as a broken callback as well."""
     logger = logging.getLogger("langchain_core.callbacks.manager")
-    if _not_ours not in logger.filters:
-        logger.addFilter(_not_ours)
+    _hushed.update(handlers)
+    if _not_hushed not in logger.filters:
+        logger.addFilter(_not_hushed)
 
 
-def _not_ours(record: logging.LogRecord) -> bool:
-    return not record.args or next(iter(record.args)) not in (Budget.__name__, _OnTheLoop.__name__)
+def _not_hushed(record: logging.LogRecord) -> bool:
+    return not record.args or next(iter(record.args)) not in _hushed

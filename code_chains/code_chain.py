@@ -15,7 +15,7 @@ from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr
 
-from code_chains.budget import Budget, find_budgets
+from code_chains.budget import Budget, find_budgets, hush
 from code_chains.chains import Sequence
 from code_chains.chains.base import Chain, Config, Do, Program, State
 from code_chains.chains.evaluate import expectations
@@ -125,7 +125,8 @@ class CodeChain(Sequence, Closing):
         self._check_expectations(values)  # What cannot be used is said before anything is spent.
         if self.place and type(self.place).warm is not Executor.warm:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
+        door = [_Door(self.place)] if self.place else []
+        config = {**config, "callbacks": _with(config.get("callbacks"), [*door, meter, *self._limits(config)])}
         if self._converses(values) and self.conversations is not None:
             yield from self._turn(self.conversations, values, config, meter)
         else:
@@ -304,6 +305,25 @@ class CodeChain(Sequence, Closing):
             self.conversations.close()
         if self.owned:
             self.owned.close()
+
+
+class _Door(BaseCallbackHandler):
+    """Refuses a question before its first call of a model is paid for, if its program would be refused now."""
+
+    raise_error = run_inline = True
+
+    def __init__(self, place: Executor) -> None:
+        self._place = place
+        self._open = False
+        hush(_Door.__name__)
+
+    def on_chat_model_start(self, *_: object, **__: object) -> None:
+        """A chat model is about to be called."""
+        if not self._open:
+            self._place.check_room()
+            self._open = True
+
+    on_llm_start = on_chat_model_start
 
 
 def _own_turn(code: str, session_id: str | None, query: str, files: Mapping[str, Any] | None) -> State:

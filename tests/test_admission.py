@@ -10,11 +10,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from langchain_core.stores import InMemoryByteStore
 
+from code_chains import Budget, create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, OverloadedError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.admission import Admission
 from code_chains.state import Execution
+from code_chains.testing import ScriptedModel
 
 from .conftest import soon
 
@@ -182,6 +185,70 @@ def test_whoever_is_collected_as_garbage_leaves_wherever_that_happens() -> None:
     with admission._left:  # As if it happened inside.
         admission.leave()
     assert list(admission.enter()) == []
+
+
+# -- questions -----------------------------------------------------------------------------------------------------------
+
+
+class Paid:
+    """A model that counts its calls."""
+
+    fingerprint = "paid"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, _: object) -> str:
+        self.calls += 1
+        return "print(15)"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("options", [{}, {"plan": True}, {"samples": 2}, {"translate": True, "language": "de"}])
+def test_a_question_is_refused_before_a_model_is_paid_when_the_line_is_full(
+    narrow: SandboxExecutor,
+    threads: ThreadPoolExecutor,
+    caplog: pytest.LogCaptureFixture,
+    asynchronous: bool,
+    options: dict[str, Any],
+) -> None:
+    model = Paid()
+    with create_code_chain(ScriptedModel(model), executor=narrow, **options) as chain:
+        accepted = fill(narrow, threads)
+        with pytest.raises(OverloadedError, match="1 wait"):
+            asyncio.run(chain.ainvoke("What is 15?")) if asynchronous else chain.invoke("What is 15?")
+        assert (model.calls, caplog.messages) == (0, [])
+        assert all(one.result().ok for one in accepted)
+
+
+def test_a_turn_that_is_refused_leaves_its_conversation_as_it_was(
+    narrow: SandboxExecutor, threads: ThreadPoolExecutor
+) -> None:
+    with create_code_chain(ScriptedModel(Paid()), executor=narrow, interpret=False) as chain:
+        chain.execute("x = 15", "ann")
+        accepted = fill(narrow, threads)
+        with pytest.raises(OverloadedError):
+            chain.invoke({"query": "What is 15?", "session_id": "ann"})
+        assert all(one.result().ok for one in accepted)
+        assert (len(chain.turns("ann")), chain.execute("print(x)", "ann")["output"]) == (1, "15")
+
+
+def test_a_kept_answer_is_given_when_the_line_is_full(narrow: SandboxExecutor, threads: ThreadPoolExecutor) -> None:
+    with create_code_chain(ScriptedModel(Paid()), executor=narrow, cache=InMemoryByteStore()) as chain:
+        chain.invoke("What is 15?")
+        accepted = fill(narrow, threads)
+        assert chain.invoke("What is 15?")["cached"]
+        assert all(one.result().ok for one in accepted)
+
+
+def test_a_refused_question_takes_nothing_of_its_budget(narrow: SandboxExecutor, threads: ThreadPoolExecutor) -> None:
+    budget = Budget(model_calls=1)
+    with create_code_chain(ScriptedModel(Paid()), executor=narrow, budget=budget, interpret=False) as chain:
+        accepted = fill(narrow, threads)
+        with pytest.raises(OverloadedError):
+            chain.invoke("What is 15?")
+        assert all(one.result().ok for one in accepted)
+        assert chain.invoke("What is 15?")["output"] == "15"
 
 
 # -- draining ------------------------------------------------------------------------------------------------------------

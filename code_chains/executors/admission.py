@@ -73,6 +73,21 @@ class Admission:
         if self._withdraw(turn):
             raise OverloadedError(f"Nothing was run: {self._busy}, and {seconds:.3g} seconds went by. Ask again later.")
 
+    def check(self) -> None:
+        """Refuse whoever could not even wait now; nothing is taken.
+
+        Raises:
+            OverloadedError: Too many wait already.
+            ExecutorError: Nobody is let in any more.
+        """
+        with self._left:
+            if self._shut:
+                raise ExecutorError(
+                    "Nothing is begun here any more: this is closed, or is being closed. Make a new one."
+                )
+            if self._taken >= self.places and len(self._line) >= self.queue:
+                raise OverloadedError(f"Nothing was run: {self._busy}, and {len(self._line)} wait. Ask again later.")
+
     def leave(self) -> None:
         """Give a place to the next who waits, or back."""
         with self._left:
@@ -95,15 +110,10 @@ class Admission:
         """A turn in the line; None where there is a place at once."""
         with self._left:
             turn: Future[None] | None = None if self._taken < self.places else Future()  # It may collect garbage.
-            if self._shut:
-                raise ExecutorError(
-                    "Nothing is begun here any more: this is closed, or is being closed. Make a new one."
-                )
+            self.check()
             if turn is None or self._taken < self.places:
                 self._taken += 1
                 return None
-            if len(self._line) >= self.queue:
-                raise OverloadedError(f"Nothing was run: {self._busy}, and {len(self._line)} wait. Ask again later.")
             self._line.append(turn)
             return turn
 

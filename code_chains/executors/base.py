@@ -205,6 +205,13 @@ class Executor(Closing, ABC):
     def warm(self) -> None:
         """Begin what the first run would have to wait for, without waiting for it."""
 
+    def check_room(self) -> None:
+        """See whether a run would be refused now, before anything is spent on its program; no place is taken.
+
+        Raises:
+            OverloadedError: More is asked for at once than the place can do.
+        """
+
     def drain(self, seconds: float = 30.0) -> bool:
         """Refuse further runs, let those end that were accepted, and close: what to do when the app is to end.
 

@@ -257,6 +257,10 @@ class SandboxExecutor(Executor):
         """End what is warm, with its runs and sessions, and start afresh with the next run."""
         self._pool.drop(at_once=True)
 
+    def check_room(self) -> None:
+        """See whether the line is full; see `Executor.check_room`."""
+        self.admission.check()
+
     def drain(self, seconds: float = 30.0) -> bool:
         """Refuse further runs, let those end that were accepted, and close; see `Executor.drain`."""
         all_ended = self.admission.shut(seconds)

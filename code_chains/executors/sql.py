@@ -102,6 +102,10 @@ class SqlExecutor(Executor):
         """Let the place get ready."""
         self._place.warm()
 
+    def check_room(self) -> None:
+        """See whether the place would refuse a run now."""
+        self._place.check_room()
+
     def close(self) -> None:
         """Refuse further runs; close the place unless it was given."""
         self._closed = True
