@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sqlite3
+import subprocess
 import tempfile
 import threading
 import time
@@ -22,6 +23,7 @@ from pydantic import SecretStr
 from code_chains import CodeChain, ConversationMemory, SqliteStore, create_code_chain
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.drive import Steps
+from code_chains.snippets import SnippetStore
 from code_chains.state import Execution
 
 from .conftest import SUM_ANSWER, OpenAI, descendants, soon
@@ -62,17 +64,17 @@ class World:
         self.model = ChatOpenAI(
             base_url=server.base_url, api_key=SecretStr("none"), model="test", max_retries=1, timeout=0.5
         )
-        self.chain = self.made(stack, memory=ConversationMemory(self.turns))
-        self.stack = stack
+        self.stack, self.options = stack, dict[str, Any]()
+        self.chain: CodeChain | None = self.made()
 
-    def made(self, stack: ExitStack, memory: ConversationMemory) -> CodeChain:
-        return stack.enter_context(
-            create_code_chain(self.model, executor=self.box, memory=memory, cache=self.answers, max_attempts=2)
-        )
+    def made(self) -> CodeChain:
+        parts: dict[str, Any] = {"memory": ConversationMemory(self.turns), "cache": self.answers, **self.options}
+        return self.stack.enter_context(create_code_chain(self.model, executor=self.box, max_attempts=2, **parts))
 
     def ask(self, **given: object) -> str:
-        """What comes of a question: `answered`, the verdict, or the name of the error."""
+        """What comes of a question: `answered`, the verdict, or an error's name. A chain is made if there is none."""
         try:
+            self.chain = self.chain or self.made()
             result = self.chain.invoke({"query": f"What is the sum of 1 to 5, at {time.perf_counter()}?", **given})
         except Exception as error:
             return type(error).__name__
@@ -259,10 +261,80 @@ def clock(seconds: float) -> Fault:
 def unreachable(world: World) -> Iterator[None]:
     """The conversations are on another machine, which does not answer."""
     store = Unreachable()
-    world.chain = world.made(world.stack, memory=ConversationMemory(store))
+    world.options = {"memory": ConversationMemory(store)}
+    world.chain = world.made()
     store.down = True
     yield
     store.down = False
+
+
+def small_disk(world: World) -> Path:
+    """A disk of one megabyte, which is there until the test has ended."""
+    disk = world.folder / "disk"
+    disk.mkdir()
+    command = ["sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0"', disk]
+    mounted = subprocess.run(command, capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
+    world.stack.callback(lambda: subprocess.run(["umount", "--lazy", disk], check=True))
+    return disk
+
+
+@contextmanager
+def filled(disk: Path) -> Iterator[None]:
+    """Nothing more fits on a disk."""
+    filler = disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    assert os.statvfs(disk).f_bavail == 0
+    yield
+    filler.unlink()
+
+
+def on_a_full_disk(name: str) -> Fault:
+    """The disk with a store is full."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        disk = small_disk(world)
+        setattr(world, name, world.stack.enter_context(SqliteStore(disk / "store.sqlite")))
+        world.chain = world.made()
+        with filled(disk):
+            yield
+
+    return inject
+
+
+@contextmanager
+def full_temporary_disk(world: World) -> Iterator[None]:
+    """The disk with the temporary files is full, and what was warm is gone."""
+    disk = small_disk(world)
+    world.box.close()
+    world.box.__init__(limits=Limits(seconds=5), preload=())  # type: ignore[misc]
+    with filled(disk), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(disk))
+        yield
+
+
+def damaged_snippets(pattern: str, *, in_use: bool = False) -> Fault:
+    """Some files of an index of snippets are overwritten with nonsense, and put right afterwards."""
+
+    @contextmanager
+    def inject(world: World) -> Iterator[None]:
+        folder = world.folder / "snippets"
+        SnippetStore.from_texts(["print(sum([1, 2]))"]).save(folder)
+        world.options = {"snippets": folder}
+        world.chain = world.made() if in_use else None
+        sound = {path: path.read_bytes() for path in folder.glob(pattern)}
+        assert sound
+        for path in sound:
+            path.write_bytes(b"nonsense" * 1000)
+        yield
+        for path, data in sound.items():
+            path.write_bytes(data)
+
+    return inject
 
 
 FAULTS: dict[str, tuple[Fault, str]] = {
@@ -282,13 +354,19 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "sandbox: one descriptor": (descriptors(1), "ExecutorError or answered"),  # A box may stand ready.
     "sandbox: a few descriptors": (descriptors(6), "answered"),
     "sandbox: no temporary files": (no_temporary_files, "ExecutorError"),
+    "sandbox: temporary files on a full disk": (full_temporary_disk, "ExecutorError"),
     "memory: disk full": (full("turns"), "answered"),
+    "memory: on a full disk": (on_a_full_disk("turns"), "answered"),
     "memory: locked": (locked("turns"), "answered"),
     "memory: damaged": (damaged("turns"), "StoreError"),
     "memory: unreachable": (unreachable, "StoreError"),
     "cache: disk full": (full("answers"), "answered"),
+    "cache: on a full disk": (on_a_full_disk("answers"), "answered"),
     "cache: locked": (locked("answers"), "answered"),
     "cache: damaged": (damaged("answers"), "answered"),
+    "snippets: index damaged": (damaged_snippets("*.faiss"), "StoreError"),
+    "snippets: texts damaged": (damaged_snippets("*.json"), "StoreError"),
+    "snippets: damaged while in use": (damaged_snippets("*.*", in_use=True), "answered"),
     "clock: a year back": (clock(-365 * 86_400), "answered"),
     "clock: a year forward": (clock(365 * 86_400), "answered"),
 }
