@@ -272,7 +272,7 @@ def small_disk(world: World) -> Path:
     """A disk of one megabyte, which is there until the test has ended."""
     disk = world.folder / "disk"
     disk.mkdir()
-    command = ["sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0"', disk]
+    command = ["sh", "-c", 'mount -t tmpfs -o size=1m tmpfs "$0"', str(disk)]
     mounted = subprocess.run(command, capture_output=True, check=False)
     if mounted.returncode:
         pytest.skip(f"no disk can be mounted here: {mounted.stderr.decode().strip()}")
