@@ -124,12 +124,16 @@ def killed(which: Callable[[World], int], *, during: bool) -> Fault:
 def below(levels: int) -> Callable[[World], int]:
     """The oldest process that is so many levels below this one: 1 builds the box, 3 is the worker, 4 watches a run."""
 
-    def find(_: World) -> int:
+    def there() -> set[int]:
         parents = {pid: parent(pid) for pid in descendants()}
         level = {os.getpid()}
         for _level in range(levels):
             level = {pid for pid, above in parents.items() if above in level}
-        return min(level)
+        return level
+
+    def find(_: World) -> int:
+        assert soon(lambda: bool(there()))  # What waits for a program is made while others run.
+        return min(there())
 
     return find
 
