@@ -310,7 +310,7 @@ class CodeChain(Sequence, Closing):
 class _Door(BaseCallbackHandler):
     """Refuses a question before its first call of a model is paid for, if its program would be refused now."""
 
-    raise_error = run_inline = True
+    raise_error = run_inline = ignore_chain = True
 
     def __init__(self, place: Executor) -> None:
         self._place = place
