@@ -10,7 +10,7 @@ from collections.abc import Sequence as Several
 from functools import partial
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
+from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr
@@ -125,8 +125,7 @@ class CodeChain(Sequence, Closing):
         self._check_expectations(values)  # What cannot be used is said before anything is spent.
         if self.place and type(self.place).warm is not Executor.warm:
             yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        door = [_Door(self.place)] if self.place else []
-        config = {**config, "callbacks": _with(config.get("callbacks"), [*door, meter, *self._limits(config)])}
+        config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
         if self._converses(values) and self.conversations is not None:
             yield from self._turn(self.conversations, values, config, meter)
         else:
@@ -278,11 +277,13 @@ class CodeChain(Sequence, Closing):
             raise ConfigurationError("executor", self.place, "one that can run tests, such as SandboxExecutor")
 
     def _limits(self, config: Config) -> list[BaseCallbackHandler]:
-        """What listens for the budget, which is new for each question if it is each question's own."""
+        """What listens for a full line, and for the budget, which is new for each question if it is each question's own."""
+        is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
+        door: list[BaseCallbackHandler] = [(_DoorOnTheLoop if is_async else _Door)(self.place)] if self.place else []
         if self.budget is None or (self.budget.per == "all" and self.budget in find_budgets(config)):
-            return []
+            return door
         budget = self.budget.fresh() if self.budget.per == "question" else self.budget
-        return [budget.handler(is_async=isinstance(config.get("callbacks"), AsyncCallbackManager))]
+        return [*door, budget.handler(is_async=is_async)]
 
     def drain(self, seconds: float = 30.0) -> bool:
         """Refuse further questions, let those end that are being answered, and close: what to do when the app is to end.
@@ -310,18 +311,33 @@ class CodeChain(Sequence, Closing):
 class _Door(BaseCallbackHandler):
     """Refuses a question before its first call of a model is paid for, if its program would be refused now."""
 
-    raise_error = run_inline = ignore_chain = True
+    raise_error = ignore_chain = True
 
     def __init__(self, place: Executor) -> None:
         self._place = place
         self._open = False
-        hush(_Door.__name__)
+        hush(_Door.__name__, _DoorOnTheLoop.__name__)
 
     def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """A chat model is about to be called."""
+        """A model is about to be called."""
         if not self._open:
             self._place.check_room()
             self._open = True
+
+    on_llm_start = on_chat_model_start
+
+
+class _DoorOnTheLoop(AsyncCallbackHandler):
+    """The same for event loops; not inline, as LangChain would leave the others unawaited when it raises."""
+
+    raise_error = ignore_chain = True
+
+    def __init__(self, place: Executor) -> None:
+        self._door = _Door(place)
+
+    async def on_chat_model_start(self, *_: object, **__: object) -> None:
+        """A model is about to be called."""
+        self._door.on_chat_model_start()
 
     on_llm_start = on_chat_model_start
 

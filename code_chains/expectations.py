@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from code_chains.errors import InputError
 from code_chains.imports import import_line
 from code_chains.inputs import fenced
-from code_chains.parsing import parse
+from code_chains.parsing import UNREADABLE, parse, syntax_tree
 
 __all__ = ["Expectations", "UntestableError", "expect", "names_of"]
 
@@ -189,8 +189,8 @@ def _parsed(tests: object) -> ast.Module:
     if not isinstance(tests, str | None):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
     try:
-        tree = ast.parse(tests or "")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = syntax_tree(tests or "")
+    except UNREADABLE as error:
         raise InputError(f"The tests are no Python: {error}.") from error
     if tree.body and not any(_asserts(node) for node in ast.walk(tree)):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
@@ -350,7 +350,7 @@ def _number_functions(tree: ast.Module) -> dict[int, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(map(_asserts, ast.walk(node))):
             begun[len(begun)] = node.name
-            node.body.insert(0, ast.parse(f"_begun.add({len(begun) - 1})").body[0])
+            node.body.insert(0, syntax_tree(f"_begun.add({len(begun) - 1})").body[0])
     return begun
 
 
@@ -395,7 +395,7 @@ def _unbound(tests: ast.Module) -> list[str]:
 
 
 def _copy(tests: ast.Module) -> ast.Module:
-    return ast.parse(ast.unparse(tests))
+    return syntax_tree(ast.unparse(tests))
 
 
 _SYMBOLS = {

@@ -20,6 +20,7 @@ from code_chains.errors import ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.foreign import PROBE, canary, isolation, load_extra
 from code_chains.inputs import check_files, check_variables
+from code_chains.parsing import UNREADABLE, syntax_tree
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class MontyExecutor(Executor):
         pool, found = self._pool()
         try:
             program = _Program(code, inputs)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as wrong:
+        except UNREADABLE as wrong:
             message = wrong.msg if isinstance(wrong, SyntaxError) else str(wrong)
             report = ErrorReport(type(wrong).__name__, message, getattr(wrong, "lineno", None))
             return Execution("error", error=report, isolation=found)
@@ -192,7 +193,7 @@ class _Program:
         code = code.replace("\r\n", "\n").replace("\r", "\n")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(code)
+            tree = syntax_tree(code)
         self.inputs = inputs
         self.lines = code.split("\n")
         stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
