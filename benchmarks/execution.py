@@ -89,11 +89,13 @@ def main(rounds: int) -> None:
         seconds = {(one.name, code): list[float]() for one in contenders for code in one.programs}
         forks = _bare_forks(stack)
         floor = []
-        for _ in range(rounds):
+        for number in range(rounds + 1):
             floor.append(next(forks))
             for one in contenders:
                 for code in one.programs:
-                    seconds[one.name, code].append(_measure(one.run, code))
+                    taken = _measure(one.run, code)
+                    if number:  # The first round warms up.
+                        seconds[one.name, code].append(taken)
         _table(contenders, seconds, statistics.median(floor))
         _cold(contenders)
         _throughput(contenders)
