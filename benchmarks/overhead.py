@@ -35,6 +35,8 @@ WAYS = ("invoke", "ainvoke", "stream", "batch", "heard")
 WORK, WHOLE = "the steps as plain functions", "**`create_code_chain`**"
 GRAPH, STOCK = "LangGraph: the same with a retry edge", "stock `SequentialChain` with `LLMChain`, traced"
 
+TOKENS = "LangGraph: the same, streaming tokens as well"
+
 PROGRAM, ANSWER = "```python\nprint(sum(range(1, 6)))\n```", "The sum is 15."
 
 model = ScriptedModel(lambda messages: PROGRAM if asks_for_code(messages) else ANSWER)
@@ -214,7 +216,10 @@ def cpu(way: str, call: Callable[[], Any]) -> float:
 
 def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
     """Microseconds by contender and way, all of them in turn in each round."""
-    calls = {name: ways(chain) for name, chain in contenders()}
+    chains = dict(contenders())
+    calls = {name: ways(chain) for name, chain in chains.items()}
+    if GRAPH in chains:
+        calls[TOKENS] = {"stream": lambda: list(chains[GRAPH].stream(QUESTION, stream_mode=["updates", "messages"]))}
     measured: dict[str, dict[str, list[float]]] = {name: {way: [] for way in found} for name, found in calls.items()}
     for number in range(rounds + 1):
         for name, found in calls.items():
@@ -236,7 +241,8 @@ def main(rounds: int) -> None:
     }
     for name, found in measured.items():
         cells = [f"{middle[name][way]:.0f}" if way in found else "-" for way in WAYS]
-        print(f"| {name} | {' | '.join(cells)} | {min(found['invoke']):.0f} to {max(found['invoke']):.0f} |")
+        cells += [f"{min(found['invoke']):.0f} to {max(found['invoke']):.0f}" if "invoke" in found else "-"]
+        print(f"| {name} | {' | '.join(cells)} |")
     whole = next(name for name in middle if name.startswith(WHOLE))
     ours = next(name for name in middle if "five pieces" in name)
     print(f"\nOur pieces take {_ratio(middle, ours, STOCK)} of the stock chains that trace.")
@@ -244,7 +250,14 @@ def main(rounds: int) -> None:
         print(f"Our pieces take {_ratio(middle, ours, GRAPH)} of the LangGraph graph, which does the same.")
         print(f"The assembled chain, which does more, takes {_ratio(middle, whole, GRAPH)} of it.")
     print("`heard` is an `invoke` where a callback handler listens to every run, as tracers do.", end=" ")
-    print("Streams of ours give each token of the model; the others' give one chunk for each step.")
+    print("Streams of ours give each token of the model; the others' give one chunk for each step", end="")
+    if TOKENS in middle:
+        ratios = [f"{middle[name]['stream'] / middle[TOKENS]['stream']:.2f}" for name in (ours, whole)]
+        print(
+            f", but for LangGraph's last row: of that our pieces' take {ratios[0]}, the assembled chain's {ratios[1]}",
+            end="",
+        )
+    print(".")
 
 
 def _ratio(middle: dict[str, dict[str, float]], one: str, other: str) -> str:
