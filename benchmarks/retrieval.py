@@ -60,15 +60,9 @@ def _tell(step: str) -> None:
 
 
 def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    lines = [list(head), *map(list, rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
-    print(f"{title}\n")
-    for line in lines:
-        first, *others = (
-            cell.ljust(width) if not n else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        print("  ".join([first, *others]).rstrip())
+    print(f"{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
     print(flush=True)
 
 
@@ -190,7 +184,7 @@ def quality() -> None:
         for (language, query, _), one in zip(QUERIES, told, strict=True)
         if one != language
     ]
-    print(f"Languages told wrong: {len(wrong)} of {len(QUERIES)}", *wrong, sep="\n  ", end="\n\n")
+    print(f"Languages told wrong: {len(wrong)} of {len(QUERIES)}", *wrong, sep="\n- ", end="\n\n")
     _print_thresholds(scores.ours, ranks["ours"])
     _print_failures(ranks["ours"], scores.ours)
 
@@ -237,8 +231,8 @@ def _print_failures(ranks: Sequence[int], scores: Vectors) -> None:
         for rank, (language, query, right), row in zip(ranks, QUERIES, scores, strict=True)
         if rank > 3
     ]
-    print("Not among the first three: place, language, right one, first one, query")
-    print(*("  ".join(row) for row in rows), sep="\n", end="\n\n")
+    _tell("Not among the first three: place, language, right one, first one, query")
+    print(*("  ".join(row) for row in rows), sep="\n", end="\n\n", file=sys.stderr)
 
 
 # -- speed ---------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import ctypes
 import gc
 import os
 import platform
@@ -79,6 +80,7 @@ class Sample:
         threads: Of this process.
         own: Megabytes of this process (PSS).
         all: Megabytes of it and all processes below (PSS).
+        slack: Megabytes that its allocator had kept although nothing used them, on top of its own.
         files: In the folder for temporary files.
         sessions: That are open.
     """
@@ -89,6 +91,7 @@ class Sample:
     threads: int
     own: float
     all: float
+    slack: float
     files: int
     sessions: int
 
@@ -226,6 +229,8 @@ class Soak:
         self._rest()
         gc.collect()
         below = _below(os.getpid())
+        with_slack = _proportional([os.getpid()])
+        _give_back()
         own = _proportional([os.getpid()])
         return Sample(
             minutes=minutes,
@@ -234,6 +239,7 @@ class Soak:
             threads=threading.active_count(),
             own=own / 2**20,
             all=(own + _proportional(below)) / 2**20,
+            slack=(with_slack - own) / 2**20,
             files=sum(len(files) + len(folders) for _, folders, files in os.walk(tempfile.gettempdir())),
             sessions=len(self.box._sessions),
         )
@@ -244,6 +250,12 @@ class Soak:
         while (len(counts) < 8 or len(set(counts[-8:])) > 1) and time.monotonic() < deadline:
             time.sleep(0.1)
             counts.append(len(_below(os.getpid())))
+
+
+def _give_back() -> None:
+    """Let the C library return what it keeps of freed memory, where it can; what is left is in use."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def grown(samples: list[Sample]) -> list[str]:

@@ -55,7 +55,7 @@ class Budget(UsageMeter):
 
     Before a call its messages and the longest reply are reserved. A call that does not fit beside others that are under way
     waits until they have settled; as a callback handler on an event loop, where waiting would block them, it fails instead
-    (`budget.handler(is_async=True)` is a twin that waits). So limits of tokens and money are overshot by the reply of one
+    (`budget.handler()` is a twin that waits). So limits of tokens and money are overshot by the reply of one
     call at most.
 
     Args:
@@ -136,9 +136,13 @@ class Budget(UsageMeter):
         limits: dict[str, Any] = self.limits
         return Budget(**limits, per=self.per, prices=self.prices.given, reply_tokens=self.reply_tokens)
 
-    def handler(self, *, is_async: bool) -> UsageMeter | AsyncCallbackHandler:
-        """What listens for it: in event loops a twin that waits without blocking them."""
-        return _OnTheLoop(self) if is_async else self
+    def handler(self, *, before: Callable[[], object] = lambda: None) -> AsyncCallbackHandler:
+        """What listens for it in event loops: a twin that waits without blocking them.
+
+        Args:
+            before: Called before a call of a model is counted. What it raises is raised, and nothing is counted.
+        """
+        return _OnTheLoop(self, before)
 
     def begin_attempt(self) -> None:
         """Count an attempt that is about to be made.
@@ -289,9 +293,10 @@ class _OnTheLoop(AsyncCallbackHandler, RunKeeper):
     """A budget as event loops hear it."""
 
     raise_error = True
+    listens = False
 
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
+    def __init__(self, budget: Budget, before: Callable[[], object]) -> None:
+        self.budget, self._before = budget, before
 
     def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
         """A stage begins."""
@@ -302,6 +307,7 @@ class _OnTheLoop(AsyncCallbackHandler, RunKeeper):
         self.budget.run_ends(run_id)
 
     async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
+        self._before()
         asked, patience = Asked.read(kwargs), time.monotonic() + _PATIENCE
         while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), asked, messages):
             self.budget.lose_patience(patience)

@@ -279,11 +279,15 @@ class CodeChain(Sequence, Closing):
     def _limits(self, config: Config) -> list[BaseCallbackHandler]:
         """What listens for a full line, and for the budget, which is new for each question if it is each question's own."""
         is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
-        door: list[BaseCallbackHandler] = [(_DoorOnTheLoop if is_async else _Door)(self.place)] if self.place else []
-        if self.budget is None or (self.budget.per == "all" and self.budget in find_budgets(config)):
-            return door
-        budget = self.budget.fresh() if self.budget.per == "question" else self.budget
-        return [*door, budget.handler(is_async=is_async)]
+        has_line = self.place is not None and type(self.place).check_room is not Executor.check_room
+        door = _Door(self.place) if has_line and self.place is not None else None
+        budget = self.budget
+        if budget is None or (budget.per == "all" and budget in find_budgets(config)):
+            return [] if door is None else [_DoorOnTheLoop(door) if is_async else door]
+        budget = budget.fresh() if budget.per == "question" else budget
+        if is_async:  # One handler for both: what a loop is told by several, it is told at once.
+            return [budget.handler() if door is None else budget.handler(before=door.check)]
+        return [budget] if door is None else [door, budget]
 
     def drain(self, seconds: float = 30.0) -> bool:
         """Refuse further questions, let those end that are being answered, and close: what to do when the app is to end.
@@ -318,11 +322,15 @@ class _Door(BaseCallbackHandler):
         self._open = False
         hush(_Door.__name__, _DoorOnTheLoop.__name__)
 
-    def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """A model is about to be called."""
+    def check(self) -> None:
+        """Refuse, unless it was open already."""
         if not self._open:
             self._place.check_room()
             self._open = True
+
+    def on_chat_model_start(self, *_: object, **__: object) -> None:
+        """A model is about to be called."""
+        self.check()
 
     on_llm_start = on_chat_model_start
 
@@ -332,12 +340,12 @@ class _DoorOnTheLoop(AsyncCallbackHandler):
 
     raise_error = ignore_chain = True
 
-    def __init__(self, place: Executor) -> None:
-        self._door = _Door(place)
+    def __init__(self, door: _Door) -> None:
+        self._door = door
 
     async def on_chat_model_start(self, *_: object, **__: object) -> None:
         """A model is about to be called."""
-        self._door.on_chat_model_start()
+        self._door.check()
 
     on_llm_start = on_chat_model_start
 

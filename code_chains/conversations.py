@@ -171,7 +171,8 @@ class Conversations(Closing):
     async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
         """Like `begin`. Who waits holds no thread, of which the turn that is running may need all."""
         conversation = await adrive(self._held(session_id))
-        return await in_thread(partial(self._opened, conversation, turns), unwanted=Conversation.end)
+        work = partial(self._opened, conversation, turns)
+        return await in_thread(work, unwanted=Conversation.end, unbegun=conversation.end)
 
     def hold(self, session_id: str) -> Conversation:
         """Keep turns from beginning, until `end`."""
@@ -212,6 +213,7 @@ class Conversations(Closing):
             if not current or conversation.holds != _last_change(there):
                 conversation.drop()
                 self._rebuild(conversation, self._open(), there)
+                self._check_kept(conversation)
             conversation.mark()
         except BaseException:
             conversation.drop()
@@ -239,6 +241,11 @@ class Conversations(Closing):
             surplus = max(0, len(self._kept) - self._most)
             for idle in [one for one in self._kept.values() if not one.busy][:surplus]:
                 self._kept.pop(idle.name).drop()
+
+    def _check_kept(self, conversation: Conversation) -> None:
+        with self._lock:
+            if self._kept.get(conversation.name) is not conversation:
+                raise SessionError(f"The session {conversation.name!r} was closed while it was opened.")
 
     def _rebuild(self, conversation: Conversation, session: Session, turns: Sequence[Turn]) -> None:
         conversation.session, conversation.lost = session, ""

@@ -7,7 +7,7 @@ told by a plain call instead, which saves up to a third of what a chain costs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from langchain_core.callbacks import (
@@ -22,11 +22,25 @@ from langchain_core.utils.uuid import uuid7
 __all__ = ["RunKeeper", "abegin", "begin", "is_heard"]
 
 
+_EVENTS = {"on_chain_start", "on_chain_end", "on_chain_error"}
+
+
 class RunKeeper:
     """A callback handler that only has to know which runs there are, and what they are part of.
 
-    Of runs of our own chains it is told by these two methods, of others by the usual events.
+    Of runs of our own chains it is told by these two methods, of others by the usual events; a subclass that has events of
+    its own is told of all by these.
+
+    Attributes:
+        listens: Whether it has to be told by events.
     """
+
+    listens: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if _EVENTS & vars(cls).keys() and "listens" not in vars(cls):
+            cls.listens = True
 
     def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
         """A run begins; it neither raises nor blocks."""
@@ -39,7 +53,9 @@ class RunKeeper:
 
 def is_heard(manager: CallbackManager | AsyncCallbackManager) -> bool:
     """Whether any of a manager's handlers has to be told of chains by events."""
-    return any(not isinstance(handler, RunKeeper) and not handler.ignore_chain for handler in manager.handlers)
+    return any(
+        handler.listens if isinstance(handler, RunKeeper) else not handler.ignore_chain for handler in manager.handlers
+    )
 
 
 def begin(manager: CallbackManager, inputs: Any, *, run_id: UUID | None, name: str) -> CallbackManagerForChainRun:

@@ -60,6 +60,7 @@ class UsageMeter(BaseCallbackHandler, RunKeeper):
         prices: What tokens cost, for models that are not in the public list.
     """
 
+    listens = False
     run_inline = True  # It only counts; a thread for each event would cost more than all of it.
 
     def __init__(self, prices: Mapping[str, tuple[float, float]] | None = None) -> None:

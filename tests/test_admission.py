@@ -241,11 +241,12 @@ def test_a_kept_answer_is_given_when_the_line_is_full(narrow: SandboxExecutor) -
             assert chain.invoke("What is 15?")["cached"]
 
 
-def test_a_refused_question_takes_nothing_of_its_budget(narrow: SandboxExecutor) -> None:
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_refused_question_takes_nothing_of_its_budget(narrow: SandboxExecutor, asynchronous: bool) -> None:
     budget = Budget(model_calls=1)
     with create_code_chain(ScriptedModel(Paid()), executor=narrow, budget=budget, interpret=False) as chain:
         with full(narrow), pytest.raises(OverloadedError):
-            chain.invoke("What is 15?")
+            asyncio.run(chain.ainvoke("What is 15?")) if asynchronous else chain.invoke("What is 15?")
         assert chain.invoke("What is 15?")["output"] == "15"
 
 

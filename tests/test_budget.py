@@ -127,7 +127,7 @@ def test_threads_together_overshoot_by_one_reply_at_most() -> None:
 
 async def test_tasks_together_overshoot_by_one_reply_at_most() -> None:
     budget, model = Budget(tokens=1000, reply_tokens=REPLY), talking(delay=0.01)
-    handler = budget.handler(is_async=True)
+    handler = budget.handler()
     outcomes = await asyncio.gather(
         *(model.ainvoke("Hi", {"callbacks": [handler]}) for _ in range(40)), return_exceptions=True
     )
@@ -172,7 +172,7 @@ def test_another_budget_that_refuses_leaves_nothing_held() -> None:
 
 async def test_a_call_that_is_cancelled_leaves_nothing_held() -> None:
     budget = Budget(tokens=2500)
-    handler = budget.handler(is_async=True)
+    handler = budget.handler()
     slow = ChatPromptTemplate.from_messages([("human", "{x}")]) | talking(delay=1)
     task = asyncio.create_task(slow.ainvoke({"x": "Hi"}, {"callbacks": [handler]}))
     await asyncio.sleep(0.1)

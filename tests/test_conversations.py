@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,7 +18,8 @@ from langchain_core.messages import BaseMessage
 from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
 from code_chains.code_chain import CodeChain
 from code_chains.conversations import Conversations
-from code_chains.errors import ConfigurationError, InputError, OverloadedError
+from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
+from code_chains.executors import Session
 from code_chains.executors.drive import drive
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -293,6 +295,35 @@ def test_a_turn_that_is_broken_off_lets_the_next_one_begin(chain: CodeChain) -> 
     stream.close()
     with ThreadPoolExecutor() as pool:
         assert pool.submit(run, chain, "print(2)").result(timeout=30) == "2"
+
+
+async def test_a_place_is_given_back_where_no_thread_can_be_had() -> None:
+    with Conversations(None, most=1, wait=0.1) as conversations:
+        exhausted = ThreadPoolExecutor(1)
+        exhausted.shutdown()
+        asyncio.get_running_loop().set_default_executor(exhausted)
+        with pytest.raises(RuntimeError):
+            await conversations.abegin("ann", list)
+        conversations.hold("bob").end()
+
+
+def test_a_session_that_is_opened_while_all_are_closed_is_closed_too(box: SandboxExecutor) -> None:
+    opening, closed, opened = threading.Event(), threading.Event(), list[Session]()
+
+    def slow() -> Session:
+        opening.set()
+        closed.wait(10)
+        opened.append(box.session())
+        return opened[0]
+
+    with Conversations(slow) as conversations, ThreadPoolExecutor(1) as pool:
+        turn = pool.submit(conversations.begin, "ann", list)
+        opening.wait(10)
+        conversations.close()
+        closed.set()
+        with pytest.raises(SessionError, match="closed while it was opened"):
+            turn.result(10)
+    assert not opened[0].alive
 
 
 # -- waiting in line -----------------------------------------------------------------------------------------------------

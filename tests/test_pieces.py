@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -132,6 +133,17 @@ def test_validate_says_why_there_is_no_program(reason: str, says: str) -> None:
 def test_validate_runs_a_users_check() -> None:
     problem = Problem("mine", "no")
     assert ValidateChain(checks=[lambda code: [problem]]).invoke({"code": "1"})["problems"] == [problem]
+
+
+def test_a_check_may_be_any_object_that_can_be_called() -> None:
+    @dataclass
+    class Without:  # It cannot be hashed.
+        word: str
+
+        def __call__(self, code: str) -> list[Problem]:
+            return [Problem("without", self.word)] if self.word in code else []
+
+    assert ValidateChain(checks=[Without("eval")]).invoke({"code": "eval('1')"})["problems"] != []
 
 
 def test_execute_runs_the_program_with_its_inputs(sandbox: SandboxExecutor, sales: Any) -> None:

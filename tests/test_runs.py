@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from typing import Any
 from uuid import UUID
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tracers.context import collect_runs
 
 from code_chains import create_code_chain
 from code_chains.code_chain import CodeChain
@@ -32,10 +37,37 @@ class ModelsOnly(BaseCallbackHandler):
         self.heard.append(kwargs)
 
 
+class Counting(UsageMeter):
+    """An account that looks at events of its own."""
+
+    ends = 0
+
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        super().on_chain_end(outputs, run_id=run_id, **kwargs)
+        self.ends += 1
+
+
+class Router(BaseChatModel):
+    """A model that asks another one, without handing down its config."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "router"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=MODEL.invoke(messages))])
+
+
+MODEL = ScriptedModel(lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42.")
+
+
+def made(model: BaseChatModel) -> CodeChain:
+    return create_code_chain(model, executor=ScriptedExecutor(lambda code: "42"))
+
+
 @pytest.fixture
 def chain() -> CodeChain:
-    model = ScriptedModel(lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42.")
-    return create_code_chain(model, executor=ScriptedExecutor(lambda code: "42"))
+    return made(MODEL)
 
 
 def _without_times(chunks: list[Any]) -> list[Any]:
@@ -72,3 +104,32 @@ def test_accounts_are_told_of_the_end_of_a_stream_that_is_left(chain: CodeChain)
     next(chunk for chunk in stream if "answer" in chunk)
     stream.close()  # type: ignore[attr-defined]  # It is a generator.
     assert meter._names == {}
+
+
+def test_accounts_with_events_of_their_own_are_told_by_events(chain: CodeChain) -> None:
+    meter = Counting()
+    chain.invoke(QUESTION, {"callbacks": [meter]})
+    assert meter.ends == 9
+
+
+def test_a_model_within_a_model_is_counted_in_a_stream() -> None:
+    usage = next(chunk["usage"] for chunk in made(Router()).stream(QUESTION) if "usage" in chunk)
+    assert usage.model_calls == 4
+
+
+async def test_a_model_within_a_model_is_counted_in_an_async_stream() -> None:
+    usage = [chunk["usage"] async for chunk in made(Router()).astream(QUESTION) if "usage" in chunk]
+    assert usage[0].model_calls == 4
+
+
+def test_a_stream_may_be_read_in_one_context_after_another(chain: CodeChain) -> None:
+    stream = chain.stream(QUESTION)
+    chunks = [chunk for _ in range(20) if (chunk := copy_context().run(next, stream, None))]
+    assert "".join(chunk.get("answer", "") for chunk in chunks) == "It is 42."
+
+
+def test_collected_runs_have_their_stages(chain: CodeChain) -> None:
+    with collect_runs() as collected:
+        list(chain.stream(QUESTION))
+    whole = next(run for run in collected.traced_runs if run.name == "code_chain")
+    assert [stage.name for stage in whole.child_runs] == ["language", "repair", "interpret"]

@@ -26,6 +26,7 @@ import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors.pool import Fork
 
 from .conftest import ROOT, at_rest, descendants, soon
 
@@ -257,6 +258,20 @@ def test_a_worker_that_is_killed_under_a_run_is_a_retryable_error(box: SandboxEx
     timer.join()
     assert caught.value.is_retryable
     assert box.run("6 * 7").result == "42"
+
+
+def test_a_box_whose_program_is_killed_before_it_is_ready_is_given_up_at_once() -> None:
+    with SandboxExecutor(preload=()) as box:
+        fork = Fork(box._pool._worker(), 100, 100)
+        watcher, *pipes = (os.dup(descriptor) for descriptor in fork._theirs)
+        fork._drop_theirs()
+        for pipe in pipes:  # The watcher lives and has nothing to say yet.
+            os.close(pipe)
+        for descriptor in fork.descriptors:
+            fork.read(descriptor)
+        assert (fork.ready, fork.failed) == (True, "its first process ended before it was ready")
+        fork.close()
+        os.close(watcher)
 
 
 def test_an_old_worker_is_replaced_without_harm_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:

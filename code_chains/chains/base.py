@@ -36,6 +36,7 @@ from langchain_core.runnables.config import run_in_executor, set_config_context,
 from langchain_core.runnables.graph import Graph
 from langchain_core.runnables.utils import AddableDict
 from langchain_core.tools import BaseTool
+from langchain_core.tracers.context import run_collector_var
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from code_chains.budget import Budget, awithin, stream_within, timed, within
@@ -252,9 +253,14 @@ class Piece(Chain):
     def _unheard(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
         """A run of whose chunks nobody is told but the caller."""
         run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
+        config = {**_without_run(config), "callbacks": run.get_child()}
+        chunks = self._read(inputs, config)
         try:
-            yield from self._read(inputs, {**_without_run(config), "callbacks": run.get_child()})
+            with set_config_context(config) as context:  # It sees one context, whatever those are who read it.
+                while (chunk := context.run(next, chunks, _END)) is not _END:
+                    yield chunk
         finally:
+            context.run(chunks.close)
             run.on_chain_end(None)
 
     async def _aunheard(
@@ -262,9 +268,14 @@ class Piece(Chain):
     ) -> AsyncGenerator[AddableDict, None]:
         name = config.get("run_name") or self.get_name()
         run = await abegin(manager, inputs, run_id=config.get("run_id"), name=name)
+        config = {**_without_run(config), "callbacks": run.get_child()}
         try:
-            async with aclosing(self._aread(inputs, {**_without_run(config), "callbacks": run.get_child()})) as chunks:
-                async for chunk in chunks:
+            async with aclosing(self._aread(inputs, config)) as chunks:
+                while True:
+                    with _configured(config):
+                        chunk = await anext(chunks, _END)
+                    if chunk is _END:
+                        return
                     yield chunk
         finally:
             await run.on_chain_end(None)
@@ -281,7 +292,7 @@ class Piece(Chain):
             async for chunk in chunks:
                 yield chunk
 
-    def _read(self, inputs: State, config: Config) -> Iterator[AddableDict]:
+    def _read(self, inputs: State, config: Config) -> Generator[AddableDict, None, None]:
         values, seen = dict(inputs), set[str]()
         self._validate_inputs(values)
         for chunk in _drive(self._program(values, config), streaming=True):
@@ -311,6 +322,7 @@ class Piece(Chain):
             inherits
             and isinstance(callbacks, kind)
             and not (self.callbacks or self.verbose or self.tags or self.metadata)
+            and run_collector_var.get() is None  # `collect_runs` is told of each run by itself.
         ):
             return callbacks
         return kind.configure(
@@ -557,7 +569,7 @@ async def _in_time(chunks: AsyncGenerator[Any, None], budget: Budget) -> AsyncIt
         yield chunk
 
 
-_END = object()
+_END: Any = object()
 
 
 def _in_context(step: Do) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Sequence as Several
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +21,9 @@ from code_chains.state import Problem
 
 __all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
 
-_SHORT = 2000
-"""Programs up to this many characters are checked, by checks of our own, in less than two milliseconds."""
-_OWN = {check for checks in POLICIES.values() for check in checks}
+_SHORT = 500
+"""Programs of a few lines are checked, by checks of our own, in about the time that a thread would cost."""
+_OWN = {id(check) for checks in POLICIES.values() for check in checks}
 _NO_CODE = {
     "length": "The reply was cut off at the length limit. Write a shorter program.",
     "missing": "The reply was cut off before its end. Write the whole program again.",
@@ -88,8 +89,7 @@ class ValidateChain(Piece):
         return ["problems"]
 
     def _program(self, values: State, config: Config) -> Program:
-        quick = len(values["code"]) <= _SHORT and _OWN.issuperset(self.checks)
-        problems: list[Problem] = yield Do(self._find, values, config, quick=quick)
+        problems: list[Problem] = yield Do(self._find, values, config, quick=self._is_quick(values["code"]))
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
                 values["code"],
@@ -100,6 +100,10 @@ class ValidateChain(Piece):
             )
             problems = [*problems, *_refusal((yield Do(self._ask, request, config, self._aask)))]
         yield {"problems": problems}
+
+    def _is_quick(self, code: str) -> bool:
+        """Whether it may be read on an event loop: not before what reads it has been imported elsewhere."""
+        return len(code) <= _SHORT and "pyflakes.checker" in sys.modules and _OWN.issuperset(map(id, self.checks))
 
     def _ask(self, request: ApprovalRequest) -> object:
         assert self.approve is not None

@@ -185,6 +185,8 @@ class Fork:
         self.flooded = self.flooded or len(data) > room
         if not data:
             self._open.discard(descriptor)
+            if descriptor == self._result and not self.frames and not kept:
+                self.failed = self.failed or "its first process ended before it was ready"
         if descriptor == self._result:
             *lines, rest = bytes(kept).split(b"\n") if b"\n" in data else (kept,)
             self.frames += [frame for line in lines if (frame := _frame(line)) and MEANT & frame.keys()]

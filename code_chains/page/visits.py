@@ -326,8 +326,11 @@ class Visit:
             self._changed()
             try:
                 return await asyncio.wait_for(approval.said, PATIENCE)
-            except TimeoutError:
-                return "Nobody approved it in time."
+            except TimeoutError:  # Whoever is away is not asked again, and keeps no place.
+                entry.error = "Nobody approved the program in time, so nothing was run. Ask again."
+                if self._task is not None:
+                    self._task.cancel()
+                return entry.error
             finally:
                 entry.approval = None
                 self._changed()
@@ -343,9 +346,10 @@ class Visit:
     def _stopped(self, entry: Entry) -> None:
         if entry.by_hand:  # The program must not be lost.
             entry.error = "Stopped. The conversation is as it was before."
-        else:
+            return
+        self.draft = entry.query
+        if not entry.error:
             self.entries.remove(entry)
-            self.draft = entry.query
 
     async def stop(self) -> None:
         """Stop what is being worked on; the conversation is as it was before, and the question is the draft."""
