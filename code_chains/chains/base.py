@@ -200,9 +200,8 @@ class Piece(Chain):
         # The inputs go first, but not before the run has begun: astream_events gives up on a run it does not know yet.
         head = self._head(inputs, **kwargs)
         outputs = AddableDict()
-        for chunk in (
-            self._heard(inputs, config, manager) if is_heard(manager) else self._unheard(inputs, config, manager)
-        ):
+        run = self._heard if is_heard(manager) else self._unheard
+        for chunk in run(inputs, config, manager):
             while head:
                 yield head.pop()
             outputs += chunk
@@ -254,14 +253,14 @@ class Piece(Chain):
         """A run of whose chunks nobody is told but the caller."""
         run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
         config = {**_without_run(config), "callbacks": run.get_child()}
-        chunks = self._read(inputs, config)
-        try:
-            with set_config_context(config) as context:  # It sees one context, whatever those are who read it.
+        with set_config_context(config) as context:  # It sees one context, whatever those are of who reads it.
+            chunks = self._read(inputs, config)
+            try:
                 while (chunk := context.run(next, chunks, _END)) is not _END:
                     yield chunk
-        finally:
-            context.run(chunks.close)
-            run.on_chain_end(None)
+            finally:
+                context.run(chunks.close)
+                run.on_chain_end(None)
 
     async def _aunheard(
         self, inputs: State, config: Config, manager: AsyncCallbackManager
