@@ -59,8 +59,8 @@ def section(name: str, printed: str, seconds: float) -> str:
         f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release().partition('-')[0]}"
     )
     when = f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {machine}, load {load:.1f} at the end"
-    measured = f"`python -m benchmarks.{name}`; {when}; took {seconds:.0f} s."
-    return f"<!-- {name} -->\n## {PARTS[name][0]}\n\n{measured}\n\n{printed}\n"
+    how = f"`python -m benchmarks.{name}`; {when}; took {seconds:.0f} s."
+    return f"<!-- {name} -->\n## {PARTS[name][0]}\n\n{how}\n\n{printed}\n"
 
 
 def put(text: str, name: str, new: str) -> str:

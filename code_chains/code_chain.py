@@ -279,9 +279,8 @@ class CodeChain(Sequence, Closing):
     def _limits(self, config: Config) -> list[BaseCallbackHandler]:
         """What listens for a full line, and for the budget, which is new for each question if it is each question's own."""
         is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
-        has_line = self.place is not None and type(self.place).check_room is not Executor.check_room
-        door = _Door(self.place) if has_line and self.place is not None else None
-        budget = self.budget
+        place, budget = self.place, self.budget
+        door = None if place is None or type(place).check_room is Executor.check_room else _Door(place)
         if budget is None or (budget.per == "all" and budget in find_budgets(config)):
             return [] if door is None else [_DoorOnTheLoop(door) if is_async else door]
         budget = budget.fresh() if budget.per == "question" else budget

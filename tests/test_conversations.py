@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 
 from code_chains import SandboxExecutor, Sequence, Transform, create_code_chain
 from code_chains.code_chain import CodeChain
-from code_chains.conversations import Conversations
+from code_chains.conversations import Conversation, Conversations
 from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
 from code_chains.executors import Session
 from code_chains.executors.drive import drive
@@ -399,11 +399,19 @@ def test_waiting_for_the_turn_before_and_for_a_place_is_bounded_as_a_whole() -> 
         other.end()
 
 
+async def two_behind(
+    conversations: Conversations,
+) -> tuple[Conversation, asyncio.Task[Conversation], asyncio.Task[Conversation]]:
+    """A turn that is held, and two that wait for it."""
+    held = conversations.begin("ann", list)
+    second, third = (asyncio.create_task(conversations.abegin("ann", list)) for _ in range(2))
+    await asyncio.sleep(0.05)
+    return held, second, third
+
+
 async def test_a_cancelled_turn_leaves_the_line_and_the_next_goes_on() -> None:
     with Conversations(None) as conversations:
-        held = conversations.begin("ann", list)
-        second, third = (asyncio.create_task(conversations.abegin("ann", list)) for _ in range(2))
-        await asyncio.sleep(0.05)
+        held, second, third = await two_behind(conversations)
         second.cancel()
         with pytest.raises(asyncio.CancelledError):
             await second
@@ -414,9 +422,7 @@ async def test_a_cancelled_turn_leaves_the_line_and_the_next_goes_on() -> None:
 
 async def test_a_turn_that_is_cancelled_as_it_is_called_lets_the_next_go_on() -> None:
     with Conversations(None) as conversations:
-        held = conversations.begin("ann", list)
-        second, third = (asyncio.create_task(conversations.abegin("ann", list)) for _ in range(2))
-        await asyncio.sleep(0.05)
+        held, second, third = await two_behind(conversations)
         held.end()
         second.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -153,7 +153,7 @@ class Piece(Chain):
         with _configured(config):
             inputs = self.prep_inputs(cast("State", input))
             manager = cast("CallbackManager", self._manager(config, CallbackManager, inherits=inherits))
-            run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
+            run = begin(manager, inputs, **self._identity(config))
             try:
                 self._validate_inputs(inputs)
                 outputs = self._call(inputs, run_manager=run)
@@ -179,8 +179,7 @@ class Piece(Chain):
         with _configured(config):
             inputs = await self.aprep_inputs(cast("State", input))
             manager = cast("AsyncCallbackManager", self._manager(config, AsyncCallbackManager, inherits=inherits))
-            name = config.get("run_name") or self.get_name()
-            run = await abegin(manager, inputs, run_id=config.get("run_id"), name=name)
+            run = await abegin(manager, inputs, **self._identity(config))
             try:
                 self._validate_inputs(inputs)
                 outputs = await self._acall(inputs, run_manager=run)
@@ -251,7 +250,7 @@ class Piece(Chain):
 
     def _unheard(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
         """A run of whose chunks nobody is told but the caller."""
-        run = begin(manager, inputs, run_id=config.get("run_id"), name=config.get("run_name") or self.get_name())
+        run = begin(manager, inputs, **self._identity(config))
         config = {**_without_run(config), "callbacks": run.get_child()}
         with set_config_context(config) as context:  # It sees one context, whatever those are of who reads it.
             chunks = self._read(inputs, config)
@@ -265,8 +264,7 @@ class Piece(Chain):
     async def _aunheard(
         self, inputs: State, config: Config, manager: AsyncCallbackManager
     ) -> AsyncGenerator[AddableDict, None]:
-        name = config.get("run_name") or self.get_name()
-        run = await abegin(manager, inputs, run_id=config.get("run_id"), name=name)
+        run = await abegin(manager, inputs, **self._identity(config))
         config = {**_without_run(config), "callbacks": run.get_child()}
         try:
             async with aclosing(self._aread(inputs, config)) as chunks:
@@ -333,6 +331,10 @@ class Piece(Chain):
             config.get("metadata"),
             self.metadata,
         )
+
+    def _identity(self, config: Config) -> dict[str, Any]:
+        """What a run is known by."""
+        return {"run_id": config.get("run_id"), "name": config.get("run_name") or self.get_name()}
 
     def _validate_inputs(self, inputs: Any) -> None:
         try:
@@ -605,7 +607,7 @@ def _without_run(config: Config) -> Config:
     return cast("Config", {key: value for key, value in config.items() if key not in ("run_name", "run_id")})
 
 
-_WHOLE = frozenset(ensure_config())
+_WHOLE = {"tags", "metadata", "callbacks", "recursion_limit", "configurable"}
 
 
 def _whole(config: Config | None, *, inherits: bool = False, **_: Any) -> Config:
