@@ -55,9 +55,7 @@ def measured(name: str, argument: str) -> str:
 def section(name: str, printed: str, seconds: float) -> str:
     """A part of the file, with where and when it was measured."""
     load = os.getloadavg()[0]
-    machine = (
-        f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release().partition('-')[0]}"
-    )
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release().partition('-')[0]}"
     when = f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {machine}, load {load:.1f} at the end"
     how = f"`python -m benchmarks.{name}`; {when}; took {seconds:.0f} s."
     return f"<!-- {name} -->\n## {PARTS[name][0]}\n\n{how}\n\n{printed}\n"
@@ -85,7 +83,9 @@ def main(names: tuple[str, ...], quick: bool) -> None:
             click.echo(printed)
         else:
             text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-            RESULTS.write_text(put(text, name, section(name, printed, time.perf_counter() - began)), encoding="utf-8")
+            RESULTS.write_text(
+                put(text, name, section(name, printed, time.perf_counter() - began)), encoding="utf-8"
+            )
 
 
 if __name__ == "__main__":

@@ -80,7 +80,9 @@ class Outcome:
         return self.status == "failed"
 
 
-def outcome(group: str, task: str, ask: Callable[[], Mapping[str, Any]], judge: Callable[[Any], bool]) -> Outcome:
+def outcome(
+    group: str, task: str, ask: Callable[[], Mapping[str, Any]], judge: Callable[[Any], bool]
+) -> Outcome:
     """Ask, and judge what comes out; an error of the library is an outcome too."""
     began = time.monotonic()
     try:
@@ -147,7 +149,10 @@ def replay_rows(helped: Sequence[Outcome], stubborn: Sequence[Outcome]) -> Itera
     """A line for each class of bug, and the totals."""
     by_bug = grouped(helped)
     others = grouped(stubborn)
-    for bug, first, second in [*((bug, by_bug[bug], others[bug]) for bug in by_bug), ("**all**", helped, stubborn)]:
+    for bug, first, second in [
+        *((bug, by_bug[bug], others[bug]) for bug in by_bug),
+        ("**all**", helped, stubborn),
+    ]:
         mended = sum(one.right and one.attempts == 1 for one in first)
         attempts = sum(one.attempts for one in first) / len(first)
         row = (bug, len(first), sum(one.right for one in first), mended, f"{attempts:.2f}", _wrongs(first))
@@ -172,7 +177,15 @@ REPLAY_HEAD = (
     *("stubborn: right", "says it failed", "wrong, passed as right / unsaid"),
 )
 LIVE_HEAD = (
-    *("way", "tasks", "right", "plausible: right, wrong", "unverified: right, wrong", "says it failed", "broke"),
+    *(
+        "way",
+        "tasks",
+        "right",
+        "plausible: right, wrong",
+        "unverified: right, wrong",
+        "says it failed",
+        "broke",
+    ),
     *("model calls", "output tokens", "seconds"),
 )
 
@@ -183,7 +196,9 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--given", type=click.Choice(["examples", "tests"]), default="examples", help="How examples are given.")
+@click.option(
+    "--given", type=click.Choice(["examples", "tests"]), default="examples", help="How examples are given."
+)
 @click.option("--only", default="", help="One class of bug.")
 @click.option("--seconds", default=2.0, help="What one run may take.")
 def replay(given: Literal["examples", "tests"], only: str, seconds: float) -> None:
@@ -203,7 +218,9 @@ def replay(given: Literal["examples", "tests"], only: str, seconds: float) -> No
     for mode, outcomes in (("told", helped), ("stubborn", stubbornly)):
         for one in outcomes:
             if one.passed_wrongly or one.status == "error" or (mode == "told" and not one.right):
-                print(f"- {one.group}, {mode}, **{one.status}**: {one.task} {' '.join(one.output.split())[:200]}")
+                print(
+                    f"- {one.group}, {mode}, **{one.status}**: {one.task} {' '.join(one.output.split())[:200]}"
+                )
     sys.exit(any(one.passed_wrongly for one in (*helped, *stubbornly)))
 
 
@@ -213,8 +230,15 @@ def live_rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
         right = sum(one.right and not one.told for one in ones)
         checked = [one for one in ones if one.status in CHECKED]
         unchecked = [one for one in ones if one.status == "unverified"]
-        pairs = [f"{sum(o.right for o in group)}, {sum(not o.right for o in group)}" for group in (checked, unchecked)]
-        spent = (sum(one.calls for one in ones), sum(one.tokens for one in ones), f"{sum(o.seconds for o in ones):.0f}")
+        pairs = [
+            f"{sum(o.right for o in group)}, {sum(not o.right for o in group)}"
+            for group in (checked, unchecked)
+        ]
+        spent = (
+            sum(one.calls for one in ones),
+            sum(one.tokens for one in ones),
+            f"{sum(o.seconds for o in ones):.0f}",
+        )
         yield (
             way,
             len(ones),
@@ -277,7 +301,10 @@ def _note(one: Outcome, model: str, log: Path | None) -> None:
     """Tell of an outcome, and keep it."""
     mark = "right" if one.right else "WRONG"
     shown = " ".join(one.output.split())[:60]
-    print(f"{one.group:10} {mark} {one.status:10} {one.seconds:5.1f} s  {one.task[:50]} -> {shown}", file=sys.stderr)
+    print(
+        f"{one.group:10} {mark} {one.status:10} {one.seconds:5.1f} s  {one.task[:50]} -> {shown}",
+        file=sys.stderr,
+    )
     if log:
         with log.open("a") as file:
             file.write(json.dumps({"model": model, **asdict(one)}) + "\n")

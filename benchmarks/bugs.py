@@ -52,7 +52,7 @@ class Case:
     pattern: str = ""
 
     @property
-    def harmless(self) -> bool:
+    def strip_control_chars(self) -> bool:
         """Whether the reply is merely messy, and its program right."""
         return self.bug in _HARMLESS
 
@@ -112,7 +112,9 @@ def _expected(function: Function) -> list[Any]:
 
 def _body(function: Function) -> ast.FunctionDef:
     tree = ast.parse(function.source)
-    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function.name)
+    return next(
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function.name
+    )
 
 
 def _replaced(source: str, node: ast.expr, text: str) -> str:
@@ -133,8 +135,12 @@ def wrong_name(function: Function, turn: int) -> str | None:
     """One use of a variable is misspelt."""
     body = _body(function)
     names = {arg.arg for arg in body.args.args}
-    names |= {node.id for node in ast.walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    uses = [n for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names]
+    names |= {
+        node.id for node in ast.walk(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    uses = [
+        n for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in names
+    ]
     for use in [*uses[turn % len(uses) :], *uses]:
         misspelt = use.id[:-1] if len(use.id) > 4 else use.id + "s"
         if misspelt not in names and ast.get_source_segment(function.source, use) == use.id:
@@ -192,8 +198,21 @@ _PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
     *((ast.And, ast.Or), (ast.FloorDiv, ast.Mod), (ast.Div, ast.Mult), (ast.BitAnd, ast.BitOr)),
 )
 _SWAPS = dict(_PAIRS) | {second: first for first, second in _PAIRS}
-_OTHERS = {"max": "min", "min": "max", "sum": "len", "sorted": "list", "reversed": "list", "nlargest": "nsmallest"}
-_OTHERS |= {"lower": "upper", "upper": "lower", "bisect_right": "bisect_left", "rstrip": "lstrip", "lcm": "gcd"}
+_OTHERS = {
+    "max": "min",
+    "min": "max",
+    "sum": "len",
+    "sorted": "list",
+    "reversed": "list",
+    "nlargest": "nsmallest",
+}
+_OTHERS |= {
+    "lower": "upper",
+    "upper": "lower",
+    "bisect_right": "bisect_left",
+    "rstrip": "lstrip",
+    "lcm": "gcd",
+}
 
 
 class _Swap(ast.NodeTransformer):
@@ -230,7 +249,11 @@ def wrong_answer(function: Function, turn: int) -> str | None:
     for number in range(40):
         code = ast.unparse(ast.fix_missing_locations(_Swap(number).visit(ast.parse(function.source)))) + "\n"
         values = tried(function, code)
-        if isinstance(values, list) and values != expected and list(map(type, values)) == list(map(type, expected)):
+        if (
+            isinstance(values, list)
+            and values != expected
+            and list(map(type, values)) == list(map(type, expected))
+        ):
             return code
     return None
 
@@ -338,13 +361,15 @@ SCRIPT_BUGS: dict[str, Callable[[Script, int], str | None]] = {
 
 
 def _function_case(function: Function, bug: str, made: str) -> Case:
-    harmless = bug in _HARMLESS
-    code, reply = (function.source, made) if harmless else (made, fence(made))
+    strip_control_chars = bug in _HARMLESS
+    code, reply = (function.source, made) if strip_control_chars else (made, fence(made))
     return Case(bug, function.task, function.source, reply, code, function.name, function.examples)
 
 
 def _script_case(script: Script, bug: str, code: str) -> Case:
-    return Case(bug, script.task, script.source, fence(code), code, variables=script.variables, pattern=script.pattern)
+    return Case(
+        bug, script.task, script.source, fence(code), code, variables=script.variables, pattern=script.pattern
+    )
 
 
 def build() -> list[Case]:
@@ -354,7 +379,9 @@ def build() -> list[Case]:
     for number, function in enumerate(FUNCTIONS):
         wanted = 2 if number % 4 == 0 else 1
         makers = sorted(FUNCTION_BUGS, key=lambda bug: (bug is not wrong_column, counts[bug.__name__]))
-        for bug, code in _first([(bug.__name__, bug(function, counts[bug.__name__])) for bug in makers], wanted):
+        for bug, code in _first(
+            [(bug.__name__, bug(function, counts[bug.__name__])) for bug in makers], wanted
+        ):
             cases.append(_function_case(function, bug, code))
             counts[bug] += 1
     for script in SCRIPTS:
@@ -390,7 +417,7 @@ def complaints(cases: Sequence[Case]) -> Iterator[str]:
     for case in cases:
         if not case.holds(_run(case, case.right)):
             yield f"{case.bug}: the right program fails: {case.task}"
-        if case.holds(_run(case, case.wrong_code)) is not case.harmless:
+        if case.holds(_run(case, case.wrong_code)) is not case.strip_control_chars:
             yield f"{case.bug}: the wrong program is right: {case.task}"
 
 

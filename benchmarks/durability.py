@@ -23,7 +23,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_chains import CachedChain, ConversationMemory, SqliteStore, Transform, Verdict
+from code_chains import CachedChain, ConversationMemory, SqliteStore, StreamingTransformChain, Verdict
 
 PROCESSES = 4
 WRITES = 1000
@@ -71,7 +71,7 @@ def _read_store(path: Path) -> set[str]:
 def _write_answer(path: Path) -> Callable[[str], None]:
     """Each is a question to a chain whose answers are cached."""
     verdict = Verdict("verified", "tests", "It passed.")
-    chain = Transform(
+    chain = StreamingTransformChain(
         input_variables=["query"],
         output_variables=["answer", "verdict"],
         transform=lambda state: {"answer": state["query"], "verdict": verdict},
@@ -97,7 +97,9 @@ def _write_turn(path: Path) -> Callable[[str], None]:
 
 
 def _read_turns(path: Path) -> set[str]:
-    return {turn.query for turn in ConversationMemory(SqliteStore(path)).turns("all") if turn.answer == turn.query}
+    return {
+        turn.query for turn in ConversationMemory(SqliteStore(path)).turns("all") if turn.answer == turn.query
+    }
 
 
 SUBJECTS = {

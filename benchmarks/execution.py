@@ -3,7 +3,7 @@
     python -m benchmarks.execution [ROUNDS]
 
 Contenders take turns in each round, so that a busy moment hits all of them. Those that are not installed are left out:
-`pip install smolagents RestrictedPython langchain-experimental "code-chains[monty,container]" numpy pandas matplotlib`.
+`pip install -e ".[benchmarks]"`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from code_chains.errors import IsolationError
 from code_chains.executors import Executor, ProcessExecutor, SandboxExecutor
-from code_chains.executors.sandbox import PRELOAD
+from code_chains.executors.sandbox.provider import PRELOAD
 
 PLAIN = "print(2 + 2)"
 PANDAS = (
@@ -83,7 +83,9 @@ class Contender:
 def main(rounds: int) -> None:
     """Measure and print the tables."""
     kernel = platform.release().partition("-")[0]
-    print(f"{platform.python_version()} on {platform.system()} {kernel}, {os.cpu_count()} cores, {rounds} rounds\n")
+    print(
+        f"{platform.python_version()} on {platform.system()} {kernel}, {os.cpu_count()} cores, {rounds} rounds\n"
+    )
     with ExitStack() as stack:
         contenders = list(_contenders(stack))
         seconds = {(one.name, code): list[float]() for one in contenders for code in one.programs}
@@ -128,7 +130,9 @@ def _launchers() -> Iterator[Launcher]:
 
 
 def _subprocess(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _monty(stack: ExitStack) -> Contender:
@@ -215,7 +219,11 @@ def _bare_forks(stack: ExitStack) -> Iterator[float]:
     """Seconds of forking and reaping a process with the same libraries loaded."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     process = subprocess.Popen(
-        [sys.executable, "-c", FORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", FORK],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     )
     stack.callback(process.communicate)
     assert process.stdin is not None
@@ -235,7 +243,9 @@ def _table(contenders: list[Contender], seconds: dict[tuple[str, str], list[floa
     for one in contenders:
         cells = [cell for code, base in bases.items() for cell in _cells(seconds.get((one.name, code)), base)]
         print(f"| {one.name} | {' | '.join(cells)} |")
-    ours = statistics.median(seconds[next(one.name for one in contenders if "SandboxExecutor" in one.name), PLAIN])
+    ours = statistics.median(
+        seconds[next(one.name for one in contenders if "SandboxExecutor" in one.name), PLAIN]
+    )
     print(f"\nA bare fork of a process with the same libraries takes {floor * 1e3:.2f} ms;", end=" ")
     print(f"print in the sandbox {ours / floor:.2f} times that.\n")
 
@@ -268,7 +278,9 @@ def _first(stack: ExitStack, make: Callable[[], Executor], code: str) -> str:
 
 def _throughput(contenders: list[Contender]) -> None:
     widths = " | ".join(f"{width} at a time" for width in WIDTHS)
-    print(f"| runs a second, back to back | print: {widths} | pandas: {widths} |\n|---|{'---|' * 2 * len(WIDTHS)}")
+    print(
+        f"| runs a second, back to back | print: {widths} | pandas: {widths} |\n|---|{'---|' * 2 * len(WIDTHS)}"
+    )
     for one in contenders:
         if not one.alone:
             rates = [f"{_rate(one.run, code, width):.1f}" for code in one.programs for width in WIDTHS]
@@ -296,7 +308,9 @@ def _memory() -> None:
         time.sleep(2.5)
         busy = _proportional(_below(os.getpid()))
         wait(running)
-    print(f"Memory (PSS): idle {idle / 2**20:.0f} MB; each active pandas run {(busy - idle) / 8 / 2**20:.1f} MB more.")
+    print(
+        f"Memory (PSS): idle {idle / 2**20:.0f} MB; each active pandas run {(busy - idle) / 8 / 2**20:.1f} MB more."
+    )
 
 
 def _below(pid: int) -> list[int]:

@@ -1465,5 +1465,7 @@ def _example(call: ast.expr) -> Example:
 
 
 FUNCTIONS: tuple[Function, ...] = tuple(
-    function for corpus in (TEXT, NUMBERS, LISTS, DICTS, DATES, MATRICES, PARSING, ROWS) for function in read(corpus)
+    function
+    for corpus in (TEXT, NUMBERS, LISTS, DICTS, DATES, MATRICES, PARSING, ROWS)
+    for function in read(corpus)
 )

@@ -18,8 +18,8 @@ from functools import partial
 from pathlib import Path
 
 from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import Limits
-from code_chains.memory import ConversationMemory
 from code_chains.state import Turn
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
@@ -50,9 +50,14 @@ def turns(counts: Iterable[int]) -> Iterator[Row]:
     for count in counts:
         memory = ConversationMemory()
         for number in range(count):
-            memory.add("ann", Turn(f"{number:020d}-x", f"question {number}", "An answer.", "print(42)", "42", runs=1))
+            memory.add(
+                "ann", Turn(f"{number:020d}-x", f"question {number}", "An answer.", "print(42)", "42", runs=1)
+            )
         with scripted(memory) as chain:
-            yield f"{count} turns", milliseconds(partial(chain.invoke, {"query": "And now?", "session_id": "ann"}))
+            yield (
+                f"{count} turns",
+                milliseconds(partial(chain.invoke, {"query": "And now?", "session_id": "ann"})),
+            )
 
 
 def snippets(sizes: Iterable[int]) -> Iterator[Row]:
@@ -67,7 +72,10 @@ def snippets(sizes: Iterable[int]) -> Iterator[Row]:
 
 def data(sizes: Iterable[int]) -> Iterator[Row]:
     """A run that is given a file of so many bytes, of which the program reads the first line."""
-    with tempfile.TemporaryDirectory() as folder, SandboxExecutor(preload=(), limits=Limits(disk="256M")) as box:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SandboxExecutor(preload=(), limits=Limits(disk="256M")) as box,
+    ):
         for size in sizes:
             path = Path(folder, f"{size}.csv")
             path.write_bytes(b"region,amount\n" + b"north,10\n" * (size // 9))

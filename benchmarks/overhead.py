@@ -23,9 +23,16 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
 from code_chains import create_code_chain
-from code_chains.chains import EvaluateChain, ExecuteChain, GenerateChain, InterpretChain, Sequence, ValidateChain
-from code_chains.checks import STANDARD, find_problems
-from code_chains.extraction import extract_code
+from code_chains.analysis.checks import STANDARD, find_problems
+from code_chains.analysis.extraction import extract_code
+from code_chains.chains import (
+    EvaluateChain,
+    ExecuteChain,
+    GenerateChain,
+    InterpretChain,
+    StreamingSequentialChain,
+    ValidateChain,
+)
 from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
@@ -86,7 +93,9 @@ def evaluate(state: Any) -> dict[str, Any]:
     """What EvaluateChain says where there are no tests."""
     ran = state["execution"].ok and bool(state["output"])
     return {
-        "verdict": Verdict("unverified" if ran else "failed", "none", "The program ran; nothing checked its output.")
+        "verdict": Verdict(
+            "unverified" if ran else "failed", "none", "The program ran; nothing checked its output."
+        )
     }
 
 
@@ -100,7 +109,10 @@ STEPS = (generate, validate, execute, evaluate, interpret)
 
 def untraced() -> SequentialChain:
     """The steps as a stock SequentialChain of TransformChains; calls of the model inside are not traced."""
-    reads, adds = ("query", "code", "code", "execution", "output"), ("code", "problems", "output", "verdict", "answer")
+    reads, adds = (
+        ("query", "code", "code", "execution", "output"),
+        ("code", "problems", "output", "verdict", "answer"),
+    )
     chains = [
         TransformChain(
             input_variables=[read],
@@ -109,13 +121,19 @@ def untraced() -> SequentialChain:
         )
         for step, read, added in zip(STEPS, reads, adds, strict=True)
     ]
-    return SequentialChain(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
+    return SequentialChain(
+        chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"]
+    )
 
 
 def stock() -> SequentialChain:
     """The same where LLMChains call the model, so that the calls are traced."""
-    asking = ChatPromptTemplate([("system", writer.prompt.replace("{", "{{").replace("}", "}}")), ("human", "{query}")])
-    telling = ChatPromptTemplate([("system", teller.prompt), ("human", "{query}\n\nOutput of the program:\n{output}")])
+    asking = ChatPromptTemplate(
+        [("system", writer.prompt.replace("{", "{{").replace("}", "}}")), ("human", "{query}")]
+    )
+    telling = ChatPromptTemplate(
+        [("system", teller.prompt), ("human", "{query}\n\nOutput of the program:\n{output}")]
+    )
     inner = untraced().chains
     read = TransformChain(
         input_variables=["reply"],
@@ -126,7 +144,9 @@ def stock() -> SequentialChain:
         asks = LLMChain(llm=model, prompt=asking, output_key="reply")
         tells = LLMChain(llm=model, prompt=telling, output_key="answer")
     chains = [asks, read, *inner[1:4], tells]
-    return SequentialChain(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
+    return SequentialChain(
+        chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"]
+    )
 
 
 def lcel() -> Runnable[Any, Any]:
@@ -141,10 +161,12 @@ def _adding(step: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, 
     return lambda state: {**state, **step(state)}
 
 
-def pieces() -> Sequence:
+def pieces() -> StreamingSequentialChain:
     """The steps as our pieces: traced, streaming."""
     chains = [writer, ValidateChain(), ExecuteChain(place), judge, teller]
-    return Sequence(chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"])
+    return StreamingSequentialChain(
+        chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"]
+    )
 
 
 def graph() -> Any:
@@ -155,7 +177,9 @@ def graph() -> Any:
     for step in STEPS:
         made.add_node(step.__name__, step)
     for before, after in zip(
-        (START, "generate", "validate", "execute"), ("generate", "validate", "execute", "evaluate"), strict=True
+        (START, "generate", "validate", "execute"),
+        ("generate", "validate", "execute", "evaluate"),
+        strict=True,
     ):
         made.add_edge(before, after)
     made.add_conditional_edges(
@@ -179,7 +203,7 @@ def contenders() -> Iterator[tuple[str, Any]]:
     yield "stock `SequentialChain` + `TransformChain`, model calls untraced", untraced()
     yield STOCK, stock()
     yield "LCEL pipe of functions, traced", lcel()
-    yield "**our five pieces in a `Sequence`**, traced", pieces()
+    yield "**our five pieces in a `StreamingSequentialChain`**, traced", pieces()
     try:
         yield GRAPH, graph()
     except ImportError:
@@ -219,8 +243,12 @@ def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
     chains = dict(contenders())
     calls = {name: ways(chain) for name, chain in chains.items()}
     if GRAPH in chains:
-        calls[TOKENS] = {"stream": lambda: list(chains[GRAPH].stream(QUESTION, stream_mode=["updates", "messages"]))}
-    measured: dict[str, dict[str, list[float]]] = {name: {way: [] for way in found} for name, found in calls.items()}
+        calls[TOKENS] = {
+            "stream": lambda: list(chains[GRAPH].stream(QUESTION, stream_mode=["updates", "messages"]))
+        }
+    measured: dict[str, dict[str, list[float]]] = {
+        name: {way: [] for way in found} for name, found in calls.items()
+    }
     for number in range(rounds + 1):
         for name, found in calls.items():
             for way, call in found.items():
@@ -233,11 +261,16 @@ def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
 def main(rounds: int) -> None:
     """Measure and print the table."""
     measured = measure(rounds)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic", "langgraph"))
-    print(f"CPU µs a call, medians (min to max of `invoke`) of {rounds} rounds of {CALLS} calls; {packages}.\n")
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic", "langgraph")
+    )
+    print(
+        f"CPU µs a call, medians (min to max of `invoke`) of {rounds} rounds of {CALLS} calls; {packages}.\n"
+    )
     print(f"| | {' | '.join(WAYS)} | `invoke`, spread |\n|---|{'---|' * (len(WAYS) + 1)}")
     middle = {
-        name: {way: statistics.median(values) for way, values in found.items()} for name, found in measured.items()
+        name: {way: statistics.median(values) for way, values in found.items()}
+        for name, found in measured.items()
     }
     for name, found in measured.items():
         cells = [f"{middle[name][way]:.0f}" if way in found else "-" for way in WAYS]

@@ -21,11 +21,17 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
     ("How many prime numbers are there below 100?", r"\b25\b"),
     ("How many times does the letter r occur in 'strawberry raspberry'?", r"\b6\b"),
     ("What weekday was 20 July 1969?", r"(?i)sunday"),
-    ("1000 euros grow by 5 percent a year. How much are they after 10 years, rounded to cents?", r"1,?628\.89"),
+    (
+        "1000 euros grow by 5 percent a year. How much are they after 10 years, rounded to cents?",
+        r"1,?628\.89",
+    ),
     ("Reverse the words of the sentence 'the quick brown fox'.", r"fox brown quick the"),
     ("¿Cuál es el máximo común divisor de 462 y 1071?", r"\b21\b"),
     ("Which region sold most in sales.csv, and how much?", r"(?is)south.*36|36.*south"),
-    ("Was ist die Standardabweichung (Grundgesamtheit) von 2, 4, 4, 4, 5, 5, 7, 9?", r"\b2([.,]0+)?(?![.,]?\d)(?!,)"),
+    (
+        "Was ist die Standardabweichung (Grundgesamtheit) von 2, 4, 4, 4, 5, 5, 7, 9?",
+        r"\b2([.,]0+)?(?![.,]?\d)(?!,)",
+    ),
 )
 
 
@@ -45,9 +51,15 @@ def main(model: str) -> None:
             ok = bool(re.search(pattern, result["output"]) and re.search(pattern, result["answer"]))
             right += ok
             seen = result["output"] or result["execution"].summary
-            cells = (question, " ".join(seen.split())[:60], "yes" if ok else f"**no**: {result['answer'][:110]}")
+            cells = (
+                question,
+                " ".join(seen.split())[:60],
+                "yes" if ok else f"**no**: {result['answer'][:110]}",
+            )
             seconds = f"{time.monotonic() - began:.1f}"
-            print("| " + " | ".join((*cells, str(len(result["attempts"])), seconds)).replace("\n", " ") + " |")
+            print(
+                "| " + " | ".join((*cells, str(len(result["attempts"])), seconds)).replace("\n", " ") + " |"
+            )
     print(f"\n{right} of {len(QUESTIONS)} right with {model}")
 
 

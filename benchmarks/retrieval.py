@@ -29,10 +29,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from benchmarks.queries import QUERIES, UNRELATED
-from code_chains.embeddings import OfflineEmbeddings, Vectors
 from code_chains.language import detect_language
-from code_chains.snippets import SnippetStore, curated_folder
-from code_chains.sources import read_file, read_folder
+from code_chains.retrieval.curated import curated_folder
+from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors
+from code_chains.retrieval.loaders import read_file, read_folder
+from code_chains.retrieval.store import SnippetStore
 
 THRESHOLDS = (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 SMALL, LARGE = 1_000, 100_000
@@ -196,7 +197,9 @@ def _places(wanted: Callable[[str], bool]) -> list[int]:
 def _print_ranks(ranks: Mapping[str, Sequence[int]]) -> None:
     groups = {"all": _places(lambda _: True), "English": _places("en".__eq__), "others": _places("en".__ne__)}
     head = [f"{name} ({len(places)})" for name, places in groups.items()]
-    rows = [[name, *(_cell([of[p] for p in places]) for places in groups.values())] for name, of in ranks.items()]
+    rows = [
+        [name, *(_cell([of[p] for p in places]) for places in groups.values())] for name, of in ranks.items()
+    ]
     _table(f"Quality on {len(_curated())} snippets: recall@1, recall@3, MRR", ["", *head], rows)
 
 
@@ -214,12 +217,18 @@ def _print_thresholds(scores: Vectors, ranks: Sequence[int]) -> None:
     groups: dict[str, list[float]] = {}
     for name, wanted in (("English", "en".__eq__), ("others", "en".__ne__)):
         groups[f"{name}, right"] = [float(scores[p].max()) for p in _places(wanted) if ranks[p] == 1]
-        groups[f"{name}, unrelated"] = [float(s) for (lang, _), s in zip(UNRELATED, best, strict=True) if wanted(lang)]
+        groups[f"{name}, unrelated"] = [
+            float(s) for (lang, _), s in zip(UNRELATED, best, strict=True) if wanted(lang)
+        ]
     parts = (0, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
-    rows = [[f"{name} ({len(of)})", *(f"{np.quantile(of, part):.2f}" for part in parts)] for name, of in groups.items()]
+    rows = [
+        [f"{name} ({len(of)})", *(f"{np.quantile(of, part):.2f}" for part in parts)]
+        for name, of in groups.items()
+    ]
     _table("Best scores: quantiles", ["", *(f"{part:.0%}" for part in parts)], rows)
     rows = [
-        [f"{least:.2f}", *(f"{np.mean(np.array(of) >= least):.0%}" for of in groups.values())] for least in THRESHOLDS
+        [f"{least:.2f}", *(f"{np.mean(np.array(of) >= least):.0%}" for of in groups.values())]
+        for least in THRESHOLDS
     ]
     _table("Share that reaches a threshold", ["", *groups], rows)
 
@@ -337,7 +346,9 @@ def _contenders(size: int) -> list[Contender]:
     few = size > 10_000  # Of a store that takes seconds for a search, and minutes to be kept.
     return [
         *(
-            Contender(f"SnippetStore, {way}", snippet_store(start), SnippetStore.save, SnippetStore.load, rare)
+            Contender(
+                f"SnippetStore, {way}", snippet_store(start), SnippetStore.save, SnippetStore.load, rare
+            )
             for way, start in ways
         ),
         Contender("community FAISS", _community, save, load, rare),
@@ -479,9 +490,13 @@ def _questions(size: int) -> None:
             store = SnippetStore(embedding, approximate_from=start)
             store.add_documents([_document(number) for number in range(count)])
             store.similarity_search("warm up")
-            rows.append([f"{count:,}, {way}", *(_median(store.similarity_search, of) for of in (english, others))])
+            rows.append(
+                [f"{count:,}, {way}", *(_median(store.similarity_search, of) for of in (english, others))]
+            )
     rows.append(["of which embedding", *(_median(_embedding().query, of) for of in (english, others))])
-    _table("SnippetStore with OfflineEmbeddings: ms from a question to snippets", ["", "English", "others"], rows)
+    _table(
+        "SnippetStore with OfflineEmbeddings: ms from a question to snippets", ["", "English", "others"], rows
+    )
 
 
 # -- what is missed ------------------------------------------------------------------------------------------------------
@@ -497,18 +512,24 @@ def misses(size: int) -> None:
         rows += _recalls(f"{size:,} in clusters, spread {spread}", exact, near, list(members.queries))
     rows += _recalls_of_docstrings(min(REAL, size // 10))
     head = [f"{part:.0%} of cells" for part in _PARTS]
-    _table("recall@10 of the approximate index (default: 10% of cells), and ms of a search", ["", *head], rows)
+    _table(
+        "recall@10 of the approximate index (default: 10% of cells), and ms of a search", ["", *head], rows
+    )
     _indexing()
 
 
-def _recalls(name: str, exact: SnippetStore, near: SnippetStore, queries: Sequence[Vectors]) -> list[list[str]]:
+def _recalls(
+    name: str, exact: SnippetStore, near: SnippetStore, queries: Sequence[Vectors]
+) -> list[list[str]]:
     wanted = [_ids(exact, query) for query in queries]
-    index: Any = near._index
+    index: Any = near._index._faiss
     usual, cells = index.nprobe, []
     for part in _PARTS:
         index.nprobe = max(1, int(part * index.nlist))
         found = [_ids(near, query) for query in queries]
-        share = statistics.fmean(len(one & other) / len(one) for one, other in zip(wanted, found, strict=True))
+        share = statistics.fmean(
+            len(one & other) / len(one) for one, other in zip(wanted, found, strict=True)
+        )
         cells.append(
             f"{share:.3f} {_median(lambda query: near.similarity_search_by_vector(query.tolist(), 4), queries)}"
         )

@@ -113,7 +113,9 @@ class Soak:
     """
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
-        self.box = stack.enter_context(SandboxExecutor(limits=LIMITS, preload=(), wait=PATIENCE, queue=4, sessions=6))
+        self.box = stack.enter_context(
+            SandboxExecutor(limits=LIMITS, preload=(), queue_timeout=PATIENCE, max_queued=4, max_sessions=6)
+        )
         self.outcomes, self.seconds, self.wrong = Counter[str](), list[float](), list[str]()
         self._sales = folder / "sales.csv"
         self._sales.write_text("region,amount\nnorth,10\nsouth,32\n")
@@ -123,17 +125,22 @@ class Soak:
         self.chain = stack.enter_context(
             create_code_chain(model, executor=self.box, memory=memory, cache=cache, max_attempts=2)
         )
-        self.sampling = stack.enter_context(create_code_chain(model, executor=self.box, samples=3, max_attempts=1))
+        self.sampling = stack.enter_context(
+            create_code_chain(model, executor=self.box, samples=3, max_attempts=1)
+        )
         self._memory = memory
 
     # -- those who ask ------------------------------------------------------------------------------------------------
 
     def round(self, seconds: float) -> None:
         """Ask for some seconds, from twice as many threads and tasks as there are places."""
-        until, half = time.monotonic() + seconds, self.box.admission.places
+        until, half = time.monotonic() + seconds, self.box.limiter.max_running
         with ThreadPoolExecutor(half + 2) as threads:
             asking = [threads.submit(self._ask_on, until) for _ in range(half)]
-            asking += [threads.submit(asyncio.run, self._tasks(until, half)), threads.submit(self._kill_on, until)]
+            asking += [
+                threads.submit(asyncio.run, self._tasks(until, half)),
+                threads.submit(self._kill_on, until),
+            ]
         for one in asking:
             one.result()
         for name in range(NAMES):
@@ -193,7 +200,9 @@ class Soak:
             session.run(PROGRAMS[self._pick()], files={"sales.csv": self._sales})
             session.restore()
             run = session.run("x")
-            assert run.output == "1" or run.status == "killed", run.to_json()  # It may be the one that is killed.
+            assert run.output == "1" or run.status == "killed", (
+                run.to_json()
+            )  # It may be the one that is killed.
 
     async def _cancel(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -271,7 +280,11 @@ def grown(samples: list[Sample]) -> list[str]:
 
 def soak(minutes: float, rounds: int) -> tuple[list[Sample], Soak]:
     """Ask for some minutes, in so many rounds."""
-    with tempfile.TemporaryDirectory() as kept, tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
+    with (
+        tempfile.TemporaryDirectory() as kept,
+        tempfile.TemporaryDirectory() as temporary,
+        ExitStack() as stack,
+    ):
         stack.callback(setattr, tempfile, "tempdir", tempfile.tempdir)
         tempfile.tempdir = temporary
         asking, samples, began = Soak(stack, Path(kept)), list[Sample](), time.monotonic()
@@ -294,7 +307,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     minutes = parser.parse_args().minutes
-    print(f"{platform.python_version()} on {platform.system()} {platform.release()}, {os.cpu_count()} cores\n")
+    print(
+        f"{platform.python_version()} on {platform.system()} {platform.release()}, {os.cpu_count()} cores\n"
+    )
     samples, asked = soak(minutes, rounds=max(3, min(30, round(minutes))))
     middle, late = (statistics.quantiles(asked.seconds, n=20)[at] for at in (9, 18))
     print(f"\n{sum(asked.outcomes.values())} questions: {dict(asked.outcomes.most_common())};", end=" ")

@@ -34,7 +34,9 @@ class Server(BaseHTTPRequestHandler):
         }
         last: dict[str, object] = {"index": 0, "finish_reason": "stop", "delta": {}}
         if asked.get("stream"):
-            body = "".join(f"data: {json.dumps(_chunk(one))}\n\n" for one in (choice, last)) + "data: [DONE]\n\n"
+            body = (
+                "".join(f"data: {json.dumps(_chunk(one))}\n\n" for one in (choice, last)) + "data: [DONE]\n\n"
+            )
             kind = "text/event-stream"
         else:
             whole = {"index": 0, "finish_reason": "stop", "message": choice["delta"]}
@@ -68,7 +70,9 @@ def serving() -> Iterator[str]:
 def took(command: list[str]) -> tuple[float, float]:
     """Milliseconds on the clock and of CPU."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OPENAI_API_KEY": "of the benchmark"})
+    subprocess.run(
+        command, check=True, capture_output=True, env={**os.environ, "OPENAI_API_KEY": "of the benchmark"}
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return (time.perf_counter() - began) * 1e3, cpu * 1e3
@@ -78,11 +82,24 @@ def main(rounds: int) -> None:
     """Measure and print."""
     python = [sys.executable, "-c"]
     with serving() as address:
-        ask = [sys.executable, "-m", "code_chains", "ask", "What is 6 times 7?", "-m", "test", "--base-url", address]
+        ask = [
+            sys.executable,
+            "-m",
+            "code_chains",
+            "ask",
+            "What is 6 times 7?",
+            "-m",
+            "test",
+            "--base-url",
+            address,
+        ]
         commands = {
             "an empty program": [*python, ""],
             "**`import code_chains`**": [*python, "import code_chains"],
-            "`from code_chains import create_code_chain`": [*python, "from code_chains import create_code_chain"],
+            "`from code_chains import create_code_chain`": [
+                *python,
+                "from code_chains import create_code_chain",
+            ],
             "`import langchain_classic.chains`": [*python, "import langchain_classic.chains"],
             "`from langchain_openai import ChatOpenAI`": [*python, "from langchain_openai import ChatOpenAI"],
             "`import langgraph.graph`": [*python, "import langgraph.graph"],

@@ -416,7 +416,9 @@ def complaints() -> Iterator[str]:
     """What is wrong with the tasks and the library."""
     with tempfile.TemporaryDirectory() as folder:
         put_files(Path(folder))
-        outputs = {program: _run(program, folder) for program in (*SNIPPETS, *(task.reference for task in TASKS))}
+        outputs = {
+            program: _run(program, folder) for program in (*SNIPPETS, *(task.reference for task in TASKS))
+        }
     for program, output in outputs.items():
         if not output.strip():
             yield f"this prints nothing: {program}"

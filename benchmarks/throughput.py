@@ -103,7 +103,9 @@ def main(questions: int) -> None:
     print(
         f"{questions} questions, {WIDTH} at once, a model of {DELAY * 1e3:.0f} ms, two calls each: ideal {ideal:.1f} s.\n"
     )
-    print("| executor | seconds | of the ideal | CPU ms a question | memory that stays, MB |\n|---|---|---|---|---|")
+    print(
+        "| executor | seconds | of the ideal | CPU ms a question | memory that stays, MB |\n|---|---|---|---|---|"
+    )
     with SandboxExecutor(preload=()) as box:
         places: dict[str, Executor] = {
             "one that runs nothing": ScriptedExecutor(lambda code: "42"),

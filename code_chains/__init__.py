@@ -5,8 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from code_chains._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from code_chains.budget import Budget
+    from code_chains.analysis.extraction import extract_code
+    from code_chains.callbacks.budget import Budget
     from code_chains.chains import (
         ApprovalRequest,
         AttemptChain,
@@ -18,23 +21,23 @@ if TYPE_CHECKING:
         JudgeChain,
         LanguageChain,
         LearnChain,
-        Piece,
         PlanChain,
         RepairChain,
         RetrieveChain,
         SampleChain,
-        Sequence,
         StepsChain,
-        Transform,
+        StreamingChain,
+        StreamingSequentialChain,
+        StreamingTransformChain,
         TranslateChain,
         ValidateChain,
         WriteTestsChain,
     )
     from code_chains.code_chain import CodeChain
+    from code_chains.conversations.memory import ConversationMemory
     from code_chains.errors import (
         BudgetError,
         CodeChainsError,
-        CodeFailedError,
         ConfigurationError,
         ExecutorError,
         InputError,
@@ -44,29 +47,25 @@ if TYPE_CHECKING:
         WeightsError,
     )
     from code_chains.executors import Limits, SandboxExecutor
-    from code_chains.extraction import extract_code
     from code_chains.factory import create_code_chain
     from code_chains.language import detect_language
-    from code_chains.memory import ConversationMemory
-    from code_chains.snippets import SnippetStore
-    from code_chains.state import Execution, Problem, Turn, Verdict
-    from code_chains.stores import SqliteStore
+    from code_chains.retrieval.store import SnippetStore
+    from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
+    from code_chains.storage.sqlite import SqliteStore
 
-__version__ = "0.1.0"
-
-_HOMES = {
+_MODULE_OF = {
     "ApprovalRequest": "chains",
     "AttemptChain": "chains",
-    "Budget": "budget",
+    "Budget": "callbacks.budget",
     "BudgetError": "errors",
     "CachedChain": "chains",
     "JudgeChain": "chains",
     "LanguageChain": "chains",
     "LearnChain": "chains",
     "RetrieveChain": "chains",
-    "SnippetStore": "snippets",
-    "ConversationMemory": "memory",
-    "SqliteStore": "stores",
+    "SnippetStore": "retrieval.store",
+    "ConversationMemory": "conversations.memory",
+    "SqliteStore": "storage.sqlite",
     "TranslateChain": "chains",
     "detect_language": "language",
     "PlanChain": "chains",
@@ -81,18 +80,18 @@ _HOMES = {
     "EvaluateChain": "chains",
     "RepairChain": "chains",
     "InterpretChain": "chains",
-    "Piece": "chains",
-    "Transform": "chains",
-    "Sequence": "chains",
+    "StreamingChain": "chains",
+    "StreamingTransformChain": "chains",
+    "StreamingSequentialChain": "chains",
     "SandboxExecutor": "executors",
     "Limits": "executors",
-    "extract_code": "extraction",
+    "extract_code": "analysis.extraction",
     "Execution": "state",
     "Problem": "state",
     "Turn": "state",
     "Verdict": "state",
     "CodeChainsError": "errors",
-    "CodeFailedError": "errors",
+    "CodeFailedError": "state",
     "ConfigurationError": "errors",
     "ExecutorError": "errors",
     "InputError": "errors",
@@ -126,19 +125,19 @@ __all__ = [
     "LearnChain",
     "Limits",
     "OverloadedError",
-    "Piece",
     "PlanChain",
     "Problem",
     "RepairChain",
     "RetrieveChain",
     "SampleChain",
     "SandboxExecutor",
-    "Sequence",
     "SnippetStore",
     "SqliteStore",
     "StepsChain",
     "StoreError",
-    "Transform",
+    "StreamingChain",
+    "StreamingSequentialChain",
+    "StreamingTransformChain",
     "TranslateChain",
     "Turn",
     "ValidateChain",
@@ -153,14 +152,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `import code_chains` stays light."""
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext code_chains` calls: from then on there is `%%code_chain`."""
-    shell.register_magics(import_module(f"{__name__}.notebook").CodeChainMagics(shell))
+    """Register `%%code_chain`; called by `%load_ext code_chains`."""
+    shell.register_magics(import_module(f"{__name__}.apps.notebook").CodeChainMagics(shell))
 
 
 def __dir__() -> list[str]:

@@ -1,110 +1,118 @@
-"""The assembled chain: a question in, the story of its answer out, in a conversation if it is named."""
+"""The assembled chain: a question in, the answer and how it came about out, in a conversation if it has a name."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping
-from collections.abc import Sequence as Several
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManager, BaseCallbackHandler, CallbackManager
+from langchain_core.callbacks import (
+    AsyncCallbackHandler,
+    AsyncCallbackManager,
+    BaseCallbackHandler,
+    CallbackManager,
+)
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr
 
-from code_chains.budget import Budget, find_budgets, hush
-from code_chains.chains import Sequence
-from code_chains.chains.base import Chain, Config, Do, Program, State
-from code_chains.chains.evaluate import expectations
-from code_chains.conversations import Conversation, Conversations, ainventory, inventory
+from code_chains.callbacks.budget import Budget, find_budgets, suppress_callback_errors
+from code_chains.callbacks.usage import UsageMeter
+from code_chains.chains import StreamingSequentialChain
+from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
+from code_chains.chains.evaluate import check_expectations
+from code_chains.chains.tools import MAX_CHARS
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor
-from code_chains.executors.admission import Admission
 from code_chains.executors.base import Closing
-from code_chains.executors.drive import drive
+from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.waiting import drive
 from code_chains.inputs import check_session_id, shortened
-from code_chains.memory import ConversationMemory
 from code_chains.state import Turn
-from code_chains.tools import LONGEST
-from code_chains.usage import UsageMeter
+from code_chains.verification.expectations import Expectations
 
 __all__ = ["CodeChain"]
 
 _log = logging.getLogger(__name__)
-_OWN = "Run this program of mine."
-_WHEN = (
+_USER_CODE_QUERY = "Run this program of mine."
+_TOOL_DESCRIPTION = (
     "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
     "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
 )
 
 
 class Question(BaseModel):
-    """What a model gives to the chain where it is a tool."""
+    """The arguments of the chain as a tool."""
 
     query: str = Field(description="The question or task, complete in itself, in any language.", min_length=1)
 
 
-class CodeChain(Sequence, Closing):
-    """The assembled chain, made by `create_code_chain`: a question in, the story of its answer out.
+class CodeChain(StreamingSequentialChain, Closing):
+    """The assembled chain, made by `create_code_chain`: a question in, the answer and how it came about out.
 
-    Reads `query` and, where given, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context` and
-    `history`. Adds `language`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`, `stop_reason`, `answer`
-    (unless it was made with `interpret=False`) and `usage`; `sources`, `translation` and `learned` where it was asked to.
+    Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context`
+    and `history`. Adds `language`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
+    `stop_reason`, `answer` (unless made with `interpret=False`) and `usage`; `sources`, `translation` and
+    `learned` if these stages are enabled.
 
     It is a context manager: leaving it closes the executor that was made for it.
     """
 
     name: str | None = "code_chain"
-    place: Executor | None = None
-    owned: Executor | None = None
+    executor: Executor | None = None
+    owned_executor: Executor | None = None
     budget: Budget | None = None
     conversations: Conversations | None = None
-    given: list[Chain] = Field(default_factory=list)
-    """What a program goes through that a person wrote."""
-    _questions: Admission = PrivateAttr(default_factory=lambda: Admission(sys.maxsize, 0, 0.0))
-    """Those under way; there is always room for one more."""
+    user_code_chains: list[Chain] = Field(default_factory=list)
+    """Stages of a program that a user wrote."""
+    _limiter: ConcurrencyLimiter = PrivateAttr(
+        default_factory=lambda: ConcurrencyLimiter(sys.maxsize, 0, 0.0)
+    )
+    """Counts running questions, without a limit."""
 
     @property
     def optional_keys(self) -> list[str]:
-        """What the stages read where it is given, and the name of a conversation."""
+        """Optional keys of the stages, and the name of a conversation."""
         return [*super().optional_keys, "session_id"]
 
     @property
     def output_keys(self) -> list[str]:
-        """What the stages add, and what was spent."""
+        """Keys that the stages add, and the usage."""
         return [*self.output_variables, "usage"]
 
     def prep_inputs(self, inputs: Any) -> State:
-        """The inputs with the `session_id` of the config, and what a classic memory adds."""
-        state = self._named(inputs)
-        return state if self._converses(state) else super().prep_inputs(state)
+        """Add the `session_id` of the config, and the variables of a classic memory."""
+        state = self._with_session_id(inputs)
+        return state if self._is_turn(state) else super().prep_inputs(state)
 
     async def aprep_inputs(self, inputs: Any) -> State:
         """Like `prep_inputs`."""
-        state = self._named(inputs)
-        return state if self._converses(state) else await super().aprep_inputs(state)
+        state = self._with_session_id(inputs)
+        return state if self._is_turn(state) else await super().aprep_inputs(state)
 
     def prep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
-        """What is given to the caller; a classic memory is told."""
-        if not self._converses(inputs):
+        """Return what the caller gets, and save it to a classic memory."""
+        if not self._is_turn(inputs):
             return super().prep_outputs(inputs, outputs, return_only_outputs)
         self._validate_outputs(outputs)
         return outputs if return_only_outputs else {**inputs, **outputs}
 
     async def aprep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
         """Like `prep_outputs`."""
-        if not self._converses(inputs):
+        if not self._is_turn(inputs):
             return await super().aprep_outputs(inputs, outputs, return_only_outputs)
         return self.prep_outputs(inputs, outputs, return_only_outputs)
 
-    def _converses(self, values: State) -> bool:
-        """Whether this is a turn of a conversation, which is loaded and saved while no other turn of it can run."""
+    def _is_turn(self, values: State) -> bool:
+        """Return whether this is a turn of a conversation, which other turns of it must wait for."""
         return values.get("session_id") is not None and self.conversations is not None
 
-    def _named(self, inputs: Any) -> State:
+    def _with_session_id(self, inputs: Any) -> State:
         state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
         configured = ensure_config().get("configurable", {}).get("session_id")
         if state.get("session_id") is None and configured is not None:
@@ -113,44 +121,51 @@ class CodeChain(Sequence, Closing):
             check_session_id(state["session_id"])
         return state
 
-    def _program(self, values: State, config: Config) -> Program:
-        drive(self._questions.enter())
+    def _flow(self, values: State, config: Config) -> Flow:
+        drive(self._limiter.acquire())
         try:
-            return (yield from self._asked(values, config))
+            return (yield from self._answer_question(values, config))
         finally:
-            self._questions.leave()
+            self._limiter.release()
 
-    def _asked(self, values: State, config: Config) -> Program:
-        meter = UsageMeter(self.budget.prices.given if self.budget else None)
-        self._check_expectations(values)  # What cannot be used is said before anything is spent.
-        if self.place and type(self.place).warm is not Executor.warm:
-            yield Do(_warm, self.place, config)  # It gets ready while the model thinks.
-        config = {**config, "callbacks": _with(config.get("callbacks"), [meter, *self._limits(config)])}
-        if self._converses(values) and self.conversations is not None:
+    def _answer_question(self, values: State, config: Config) -> Flow:
+        meter = UsageMeter(self.budget.prices.own if self.budget else None)
+        # Validated before anything is spent, and carried along.
+        values = {**values, "expectations": self._check_expectations(values)}
+        if self.executor and type(self.executor).warm_up is not Executor.warm_up:
+            yield RunFunction(_warm_up, self.executor, config)  # In parallel to the first model call.
+        config = {
+            **config,
+            "callbacks": _add_handlers(config.get("callbacks"), [meter, *_enforcing_handlers(self, config)]),
+        }
+        if self._is_turn(values) and self.conversations is not None:
             yield from self._turn(self.conversations, values, config, meter)
         else:
-            yield from self._answered(values, config, meter)
+            yield from self._run_stages(values, config, meter)
 
-    def _answered(self, values: State, config: Config, meter: UsageMeter) -> Program:
-        outcome = yield from super()._program(values, config)
+    def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
+        outcome = yield from super()._flow(values, config)
         yield {"usage": meter.usage}
         return outcome
 
-    def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Program:
-        """Answer with what was said before, in the state of the conversation; both are as before unless this ends well."""
+    def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Flow:
+        """Answer with the history and in the state of the conversation; both are unchanged unless the turn succeeds."""
         name, memory, own = values["session_id"], self.memory, values.get("session") is not None
         turns = partial(self.turns, name, artifacts=False)
         begin, abegin = partial(conversations.begin, turns=turns), partial(conversations.abegin, turns=turns)
-        conversation = yield Do(begin, name, config, abegin)
+        conversation = yield RunFunction(begin, name, config, abegin)
         try:
-            given = dict(values)
+            inputs = dict(values)
             if memory is not None:
-                given |= yield Do(memory.load_memory_variables, values, config, memory.aload_memory_variables)
+                inputs |= yield RunFunction(
+                    memory.load_memory_variables, values, config, memory.aload_memory_variables
+                )
             if conversation.session is not None and not own:
-                kept = yield Do(inventory, conversation.session, config, ainventory)
-                given |= {"session": conversation.session, "kept": f"{kept}\n{conversation.lost}".strip()}
-            outcome = yield from self._answered(given, config, meter)
-            turn = yield Do(self._remember, (values, outcome), config)
+                variables = yield RunFunction(inventory, conversation.session, config, ainventory)
+                description = f"{variables}\n{conversation.lost}".strip()
+                inputs |= {"session": conversation.session, "session_variables": description}
+            outcome = yield from self._run_stages(inputs, config, meter)
+            turn = yield RunFunction(self._remember, (values, outcome), config)
             if own:
                 conversation.keep()
             elif outcome["verdict"].ok and (turn is not None or not isinstance(memory, ConversationMemory)):
@@ -159,7 +174,7 @@ class CodeChain(Sequence, Closing):
             conversation.end()
 
     def _remember(self, turn: tuple[State, State]) -> Turn | None:
-        """Save a turn. The answer must not be lost because it cannot be remembered."""
+        """Save a turn. A failure is logged, as the answer must not be lost for it."""
         inputs, outcome = turn
         try:
             if isinstance(self.memory, ConversationMemory):
@@ -167,82 +182,100 @@ class CodeChain(Sequence, Closing):
             if self.memory is not None:
                 self.memory.save_context(inputs, outcome)
         except Exception as error:
-            _log.warning("A turn of the conversation %r cannot be remembered: %s", inputs["session_id"], error)
+            _log.warning("A turn of the conversation %r cannot be saved: %s", inputs["session_id"], error)
         return None
 
     def execute(
-        self, code: str, session_id: str | None = None, *, query: str = "", files: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        session_id: str | None = None,
+        *,
+        query: str = "",
+        files: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Run a program of one's own, as a turn of a conversation if it is named, without asking a model.
+        """Run a program of your own, without a model, as a turn of a conversation if one is named.
 
-        It is checked and run as a model's program is, but neither mended, repaired nor approved. If it runs to its end, the
-        next question builds on what it did.
+        The program is checked and run like a model's program, but not fixed, repaired or approved. If it
+        succeeds, the next question builds on it.
 
         Args:
             code: The program.
-            session_id: The conversation; None for a program that stands alone.
-            query: What the program is for, as the turn's question.
+            session_id: The conversation; None for a program on its own.
+            query: The purpose of the program, as the turn's question.
             files: `{name in the working directory: path on this machine}`.
 
         Returns:
-            `problems`, `execution`, `output`, `verdict` and `usage`, beside what was given.
+            The inputs with `problems`, `execution`, `output`, `verdict` and `usage`.
 
         Raises:
-            InputError: The program is empty, or something else cannot be used as it was given.
+            InputError: The program is empty, or another input is invalid.
             ConfigurationError: This chain was not made by `create_code_chain`.
         """
-        return self._own().invoke(_own_turn(code, session_id, query, files))
+        return self._user_code_chain().invoke(_user_code_inputs(code, session_id, query, files))
 
     async def aexecute(
-        self, code: str, session_id: str | None = None, *, query: str = "", files: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        session_id: str | None = None,
+        *,
+        query: str = "",
+        files: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Like `execute`, without blocking the event loop."""
-        return await self._own().ainvoke(_own_turn(code, session_id, query, files))
+        return await self._user_code_chain().ainvoke(_user_code_inputs(code, session_id, query, files))
 
-    def _own(self) -> CodeChain:
-        """The chain for programs that a person wrote, in the same conversations."""
-        if not self.given:
-            raise ConfigurationError("given", self.given, "chains from `code` to `verdict`, as create_code_chain does")
+    def _user_code_chain(self) -> CodeChain:
+        """Return the chain for programs that a person wrote, in the same conversations."""
+        if not self.user_code_chains:
+            raise ConfigurationError(
+                "user_code_chains",
+                self.user_code_chains,
+                "chains from `code` to `verdict`, as create_code_chain does",
+            )
         own = CodeChain(
             name="execute_code",
-            chains=self.given,
+            chains=self.user_code_chains,
             input_variables=["query", "code"],
-            output_variables=[key for chain in self.given for key in chain.output_keys],
-            place=self.place,
+            output_variables=[key for chain in self.user_code_chains for key in chain.output_keys],
+            executor=self.executor,
             memory=self.memory,
             conversations=self.conversations,
         )
-        own._questions = self._questions
+        own._limiter = self._limiter
         return own
 
     def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
-        """The turns of a conversation so far, with their figures; none where its memory is not a `ConversationMemory`."""
-        return self.memory.turns(session_id, artifacts=artifacts) if isinstance(self.memory, ConversationMemory) else []
+        """Return the turns of a conversation with their figures; none unless its memory is a `ConversationMemory`."""
+        return (
+            self.memory.turns(session_id, artifacts=artifacts)
+            if isinstance(self.memory, ConversationMemory)
+            else []
+        )
 
     def undo(self, session_id: str) -> Turn | None:
-        """Take back the last turn of a conversation, what was said and what it did to the state; None if there is none.
+        """Undo the last turn of a conversation, in its history and its state, and return it; None if there is none.
 
         Raises:
-            ConfigurationError: The chain's memory cannot take back a turn.
+            ConfigurationError: The chain's memory cannot undo turns.
         """
         if not isinstance(self.memory, ConversationMemory):
-            raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can take back turns")
-        with self._held(session_id) as conversation:
+            raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can undo turns")
+        with self._hold(session_id) as conversation:
             turn = self.memory.undo(session_id)
-            if turn is not None and conversation is not None and conversation.holds == turn.id:
-                conversation.go_back()
+            if turn is not None and conversation is not None and conversation.last_turn == turn.id:
+                conversation.roll_back()
         return turn
 
     def forget(self, session_id: str) -> None:
-        """Forget a conversation, what was said and its state."""
-        with self._held(session_id):
+        """Delete the history and the state of a conversation."""
+        with self._hold(session_id):
             if isinstance(self.memory, ConversationMemory):
                 self.memory.clear(session_id)
             if self.conversations is not None:
                 self.conversations.forget(session_id)
 
     @contextlib.contextmanager
-    def _held(self, session_id: str) -> Iterator[Conversation | None]:
+    def _hold(self, session_id: str) -> Iterator[Conversation | None]:
         """Change a conversation while no turn of it runs."""
         if self.conversations is None:
             yield None
@@ -258,110 +291,126 @@ class CodeChain(Sequence, Closing):
         args_schema: type[BaseModel] | None = None,
         *,
         name: str | None = "answer_with_code",
-        description: str | None = _WHEN,
+        description: str | None = _TOOL_DESCRIPTION,
         arg_types: Mapping[str, Any] | None = None,
     ) -> BaseTool:
-        """The chain as a tool: `query` in, the answer out, and the whole result as JSON in the message's `artifact`.
+        """Make a tool: `query` in, the answer out, and the whole result as JSON in the message's `artifact`.
 
-        `state.from_json(message.artifact)` makes records of it again: `["execution"].artifacts` has the plots and files.
-        A `session_id` in the `configurable` of the agent's config names the conversation.
+        `state.from_json(message.artifact)` rebuilds the records: `["execution"].artifacts` has the plots and
+        files. A `session_id` in the `configurable` of the agent's config names the conversation.
         """
         arguments = args_schema if args_schema or arg_types else Question
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
-    def _told(self, outcome: Mapping[str, Any]) -> str:
-        return shortened(str(outcome.get("answer", outcome["output"])), LONGEST)
+    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
+        return shortened(str(outcome.get("answer", outcome["output"])), MAX_CHARS)
 
-    def _check_expectations(self, values: State) -> None:
-        if expectations(values) and self.place is not None and type(self.place).examine is Executor.examine:
-            raise ConfigurationError("executor", self.place, "one that can run tests, such as SandboxExecutor")
-
-    def _limits(self, config: Config) -> list[BaseCallbackHandler]:
-        """What listens for a full line, and for the budget, which is new for each question if it is each question's own."""
-        is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
-        place, budget = self.place, self.budget
-        door = None if place is None or type(place).check_room is Executor.check_room else _Door(place)
-        if budget is None or (budget.per == "all" and budget in find_budgets(config)):
-            return [] if door is None else [_DoorOnTheLoop(door) if is_async else door]
-        budget = budget.fresh() if budget.per == "question" else budget
-        if is_async:  # One handler for both: what a loop is told by several, it is told at once.
-            return [budget.handler() if door is None else budget.handler(before=door.check)]
-        return [budget] if door is None else [door, budget]
+    def _check_expectations(self, values: State) -> Expectations:
+        expectations = check_expectations(values)
+        if expectations and self.executor is not None and type(self.executor).run_tests is Executor.run_tests:
+            raise ConfigurationError(
+                "executor", self.executor, "one that can run tests, such as SandboxExecutor"
+            )
+        return expectations
 
     def drain(self, seconds: float = 30.0) -> bool:
-        """Refuse further questions, let those end that are being answered, and close: what to do when the app is to end.
+        """Shut down gracefully: refuse further questions, wait for running ones, and close.
 
         It blocks; on an event loop use `asyncio.to_thread`.
 
         Args:
-            seconds: How long to wait; what is still under way then is broken off, and leaves its conversation as it was.
+            seconds: Maximum time to wait; questions that still run then are cancelled and leave their
+                conversation unchanged.
 
         Returns:
-            Whether all were answered by then.
+            Whether all were answered in time.
         """
-        all_answered = self._questions.shut(seconds)
+        all_answered = self._limiter.shut_down(seconds)
         self.close()
         return all_answered
 
     def close(self) -> None:
-        """Close the conversations' states, and the executor that was made for this chain; one passed in stays open."""
+        """Close all sessions, and the executor if it was made for this chain; one passed in stays open."""
         if self.conversations:
             self.conversations.close()
-        if self.owned:
-            self.owned.close()
+        if self.owned_executor:
+            self.owned_executor.close()
 
 
-class _Door(BaseCallbackHandler):
-    """Refuses a question before its first call of a model is paid for, if its program would be refused now."""
+def _enforcing_handlers(chain: CodeChain, config: Config) -> list[BaseCallbackHandler]:
+    """Return the handlers that enforce capacity and budget; the latter is new for each question if it is per question."""
+    is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
+    executor, budget = chain.executor, chain.budget
+    capacity_check = (
+        None
+        if executor is None or type(executor).check_capacity is Executor.check_capacity
+        else _CapacityCheck(executor)
+    )
+    if budget is None or (budget.per == "all" and budget in find_budgets(config)):
+        return (
+            []
+            if capacity_check is None
+            else [_AsyncCapacityCheck(capacity_check) if is_async else capacity_check]
+        )
+    budget = budget.fresh() if budget.per == "question" else budget
+    if is_async:  # One handler for both: on an event loop several handlers would run concurrently.
+        return [budget.handler() if capacity_check is None else budget.handler(before=capacity_check.check)]
+    return [budget] if capacity_check is None else [capacity_check, budget]
+
+
+class _CapacityCheck(BaseCallbackHandler):
+    """Refuse a question before its first model call, if the executor would refuse its program now."""
 
     raise_error = ignore_chain = True
 
-    def __init__(self, place: Executor) -> None:
-        self._place = place
-        self._open = False
-        hush(_Door.__name__, _DoorOnTheLoop.__name__)
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._passed = False
+        suppress_callback_errors(_CapacityCheck.__name__, _AsyncCapacityCheck.__name__)
 
     def check(self) -> None:
-        """Refuse, unless it was open already."""
-        if not self._open:
-            self._place.check_room()
-            self._open = True
+        """Raise if the executor is at capacity; check once per question."""
+        if not self._passed:
+            self._executor.check_capacity()
+            self._passed = True
 
     def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """A model is about to be called."""
+        """Check before a model is called."""
         self.check()
 
     on_llm_start = on_chat_model_start
 
 
-class _DoorOnTheLoop(AsyncCallbackHandler):
-    """The same for event loops; not inline, as LangChain would leave the others unawaited when it raises."""
+class _AsyncCapacityCheck(AsyncCallbackHandler):
+    """The async twin; not inline, as LangChain would leave other handlers unawaited if it raised."""
 
     raise_error = ignore_chain = True
 
-    def __init__(self, door: _Door) -> None:
-        self._door = door
+    def __init__(self, capacity_check: _CapacityCheck) -> None:
+        self._capacity_check = capacity_check
 
     async def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """A model is about to be called."""
-        self._door.check()
+        """Check before a model is called."""
+        self._capacity_check.check()
 
     on_llm_start = on_chat_model_start
 
 
-def _own_turn(code: str, session_id: str | None, query: str, files: Mapping[str, Any] | None) -> State:
+def _user_code_inputs(
+    code: str, session_id: str | None, query: str, files: Mapping[str, Any] | None
+) -> State:
     if not isinstance(code, str) or not code.strip():
-        raise InputError("There is no program to run. Write one, e.g. print(6 * 7).")
-    return {"query": query or _OWN, "code": code, "session_id": session_id, "files": files or {}}
+        raise InputError("The program is empty. Pass Python source, e.g. print(6 * 7).")
+    return {"query": query or _USER_CODE_QUERY, "code": code, "session_id": session_id, "files": files or {}}
 
 
-def _warm(place: Executor) -> None:
-    with contextlib.suppress(ExecutorError):  # Running will tell.
-        place.warm()
+def _warm_up(executor: Executor) -> None:
+    with contextlib.suppress(ExecutorError):  # The run reports it.
+        executor.warm_up()
 
 
-def _with(callbacks: Any, handlers: Several[BaseCallbackHandler]) -> Any:
-    """Callbacks with some more handlers, for this run and all below it."""
+def _add_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> Any:
+    """Return callbacks with additional handlers, for this run and all below it."""
     if isinstance(callbacks, CallbackManager | AsyncCallbackManager):
         callbacks = callbacks.copy()
         for handler in handlers:

@@ -1,34 +1,31 @@
-"""What can go wrong, grouped by who can mend it.
+"""What can go wrong, grouped by who can fix it.
 
 CodeChainsError
-├── ConfigurationError     assembled wrongly: change the argument it names
-├── InputError             asked wrongly: change the question or the file it names
-├── ExecutorError          the place where code runs broke: the run can be repeated if `is_retryable`
-│   ├── IsolationError     the isolation that was asked for cannot be given here
-│   ├── OverloadedError    more was asked for at once than can be done: nothing was run, ask again later
-│   └── SessionError       a session has ended with its state, or cannot do what was asked
-├── BudgetError            a limit of a Budget is reached; chains of ours turn it into a `stop_reason` with the best so far
-├── StoreError             a store's file cannot be used: mend what its message names; try again if `is_retryable`
-├── WeightsError           the embedded model cannot be fetched or loaded
-└── CodeFailedError        only from `Execution.raise_for_failure()`
+├── ConfigurationError     an invalid argument: change it as the message says
+├── InputError             an invalid question, file or variable: change it as the message says
+├── ExecutorError          the executor broke: retry if `is_retryable`
+│   ├── IsolationError     the required isolation is not available on this machine
+│   ├── OverloadedError    at capacity: nothing was run, retry later
+│   └── SessionError       a session has ended with its state, or is busy
+├── BudgetError            a limit of a Budget is reached; our chains make it a `stop_reason`
+├── StoreError             a store's file is unusable: fix what the message names; retry if `is_retryable`
+├── WeightsError           the embedded model cannot be downloaded or loaded
+└── CodeFailedError        only from `Execution.raise_for_failure()`; defined beside it in `state`
 
-A traceback, a timeout, a refused program or a wrong answer is no exception but a value in the result.
-Errors of a model's provider stay what LangChain makes of them (`langchain_core.exceptions.ModelError`).
+A traceback, a timeout, a refused program or a wrong answer is a value in the result, not an exception.
+Errors of a model's provider stay what LangChain raises (`langchain_core.exceptions.ModelError`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from code_chains.state import Execution, StopReason
+from typing import Literal
 
 __all__ = [
     "BudgetError",
+    "BudgetLimit",
     "CodeChainsError",
-    "CodeFailedError",
     "ConfigurationError",
     "ExecutorError",
     "InputError",
@@ -37,54 +34,83 @@ __all__ = [
     "SessionError",
     "StoreError",
     "WeightsError",
+    "check_int",
     "installing",
     "needs",
 ]
 
 
+_MAX_VALUE_CHARS = 80
+BudgetLimit = Literal["usd", "tokens", "model_calls", "seconds", "attempts"]
+"""What a `Budget` limits."""
+
+
 class CodeChainsError(Exception):
-    """The root of every exception this library raises on its own account."""
+    """The root of the exceptions of this library."""
 
     is_retryable: bool = False
-    """Whether the same call may succeed when it is simply made again."""
+    """Whether the same call may succeed when it is repeated."""
 
 
 class ConfigurationError(CodeChainsError, ValueError):
-    """A part was assembled wrongly.
+    """An argument is invalid.
 
     Args:
         argument: Name of the argument.
-        given: What was passed; shown by its `repr`, shortened.
-        instead: What would do, as the end of the sentence "Pass …".
+        value: Its value; shown by its `repr`, shortened.
+        remedy: What to pass instead, as the end of the sentence "Pass …".
     """
 
-    def __init__(self, argument: str, given: object, instead: str) -> None:
-        self.argument, self.given, self.instead = argument, given, instead
-        shown = repr(given)
-        shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        super().__init__(f"{argument}={shown} does not work. Pass {instead}.")
+    def __init__(self, argument: str, value: object, remedy: str) -> None:
+        self.argument, self.value, self.remedy = argument, value, remedy
+        shown = repr(value)
+        if len(shown) > _MAX_VALUE_CHARS:
+            shown = shown[: _MAX_VALUE_CHARS - 3] + "..."
+        super().__init__(f"Invalid {argument}={shown}. Pass {remedy}.")
+
+
+def check_int(
+    argument: str, value: object, remedy: str, *, minimum: int | None = None, maximum: int | None = None
+) -> int:
+    """Return a validated integer.
+
+    Args:
+        argument: Name of the argument.
+        value: Its value.
+        remedy: What to pass instead, as the end of the sentence "Pass …".
+        minimum: Its smallest valid value, if there is one.
+        maximum: Its largest valid value, if there is one.
+
+    Raises:
+        ConfigurationError: It is no integer (a bool is none), or out of range.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigurationError(argument, value, remedy)
+    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+        raise ConfigurationError(argument, value, remedy)
+    return value
 
 
 def installing(extra: str) -> str:
-    """What would do where an extra is missing, as the end of the sentence "Pass …"."""
+    """Return the remedy for a missing extra, as the end of the sentence "Pass …"."""
     return f'it after installing what it needs: pip install "code-chains[{extra}]"'
 
 
 @contextmanager
-def needs(extra: str, argument: str, given: object) -> Iterator[None]:
-    """Import in it what an extra installs; where that is missing, a `ConfigurationError` says how to have `argument`."""
+def needs(extra: str, argument: str, value: object) -> Iterator[None]:
+    """Import packages of an extra in this context; raise a `ConfigurationError` with the remedy if one is missing."""
     try:
         yield
     except ImportError as error:
-        raise ConfigurationError(argument, given, installing(extra)) from error
+        raise ConfigurationError(argument, value, installing(extra)) from error
 
 
 class InputError(CodeChainsError, ValueError):
-    """A question, file or variable cannot be used as it was given."""
+    """A question, file or variable is invalid."""
 
 
 class ExecutorError(CodeChainsError, RuntimeError):
-    """The place where code runs broke; the code itself is not to blame.
+    """The executor broke; the program is not to blame.
 
     Args:
         message: What happened and what to do next.
@@ -97,14 +123,14 @@ class ExecutorError(CodeChainsError, RuntimeError):
 
 
 class IsolationError(ExecutorError):
-    """The isolation that was asked for cannot be given on this machine; nothing was run."""
+    """The required isolation is not available on this machine; nothing was run."""
 
 
 class OverloadedError(ExecutorError):
-    """More is asked for at once than can be done; nothing was run, and the same may be asked again later.
+    """The executor or the queue is at capacity; nothing was run, and a later retry may succeed.
 
     Args:
-        message: What there is too much of.
+        message: What is at capacity.
     """
 
     def __init__(self, message: str) -> None:
@@ -112,24 +138,24 @@ class OverloadedError(ExecutorError):
 
 
 class SessionError(ExecutorError):
-    """A session cannot do what was asked: it has ended with its state, it is busy, or there is nothing to return to."""
+    """A session has ended with its state, is busy, or has nothing to roll back to."""
 
 
 class BudgetError(CodeChainsError, RuntimeError):
-    """A limit of a budget is reached; what would have gone beyond it was not begun.
+    """A limit of a budget is reached; the call that would have exceeded it was not made.
 
     Args:
-        limit: Which one, e.g. `tokens`.
-        allowed: How much it allows.
+        limit: The limit, e.g. `tokens`.
+        allowed: Its value.
     """
 
-    def __init__(self, limit: StopReason, allowed: float) -> None:
+    def __init__(self, limit: BudgetLimit, allowed: float) -> None:
         self.limit, self.allowed = limit, allowed
         super().__init__(f"The budget's limit of {allowed:g} {limit.replace('_', ' ')} is reached.")
 
 
 class StoreError(CodeChainsError, RuntimeError):
-    """The file of a store cannot be made, read or written, or is none of ours; it is left as it is.
+    """The file of a store cannot be created, read or written, or is of another kind; it is left unchanged.
 
     Args:
         message: Which file, what happened and what to do next.
@@ -142,16 +168,4 @@ class StoreError(CodeChainsError, RuntimeError):
 
 
 class WeightsError(CodeChainsError, RuntimeError):
-    """The weights of an embedded model cannot be fetched, verified or loaded."""
-
-
-class CodeFailedError(CodeChainsError, RuntimeError):
-    """The program did not end well; raised only on request.
-
-    Args:
-        execution: The whole record of the run.
-    """
-
-    def __init__(self, execution: Execution) -> None:
-        self.execution = execution
-        super().__init__(execution.summary)
+    """The weights of an embedded model cannot be downloaded, verified or loaded."""

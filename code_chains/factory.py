@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence as Several
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from langchain_classic.base_memory import BaseMemory
 from langchain_core.documents import Document
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.vectorstores import VectorStore
 
-from code_chains.budget import Budget
+from code_chains.analysis.checks import Check
+from code_chains.callbacks.budget import Budget
 from code_chains.chains import (
     AttemptChain,
     CachedChain,
@@ -24,32 +25,32 @@ from code_chains.chains import (
     JudgeChain,
     LanguageChain,
     LearnChain,
-    Piece,
     PlanChain,
     RepairChain,
     RetrieveChain,
     SampleChain,
-    Sequence,
     StepsChain,
-    Transform,
+    StreamingChain,
+    StreamingSequentialChain,
+    StreamingTransformChain,
     TranslateChain,
     ValidateChain,
     WriteTestsChain,
 )
-from code_chains.chains.attempt import KEPT
-from code_chains.chains.base import Chain, Memory
+from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.base import Chain
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.validate import Approve
-from code_chains.checks import Check
 from code_chains.code_chain import CodeChain
-from code_chains.conversations import Conversations
-from code_chains.errors import ConfigurationError
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.conversations.sessions import Conversations
+from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
-from code_chains.memory import ConversationMemory
 from code_chains.models import for_code, resolve_model
-from code_chains.snippets import SnippetStore, curated_snippets
+from code_chains.retrieval.curated import curated_snippets
+from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
-from code_chains.stores import SqliteStore
+from code_chains.storage.sqlite import SqliteStore
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
@@ -62,7 +63,7 @@ def create_code_chain(
     *,
     executor: Literal["sandbox", "none"] | Executor = "sandbox",
     limits: Limits | None = None,
-    checks: str | Check | Several[Check] = "standard",
+    checks: str | Check | Sequence[Check] = "standard",
     approve: Approve | None = None,
     max_attempts: int = 3,
     samples: int = 1,
@@ -75,49 +76,52 @@ def create_code_chain(
     language: str = "auto",
     translate: bool = False,
     interpret: bool = True,
-    memory: Memory | ByteStore | str | Path | bool = True,
+    memory: BaseMemory | ByteStore | str | Path | bool = True,
     cache: ByteStore | str | Path | bool = False,
     base_url: str | None = None,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
 
     Args:
-        model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the embedded model
-            (no key, fetched once), `"gguf:PATH"`, or any chat model.
-        executor: Where code runs: `"sandbox"`, `"none"` (a plain process: protects nothing), or an `Executor`.
-        limits: What one run may use; only for an executor given by name.
-        checks: What reads the code before it runs: `"standard"` rejects nothing legitimate, `"strict"` has the usual guard
-            rails, `"none"`, or functions from code to problems. They help the model; what protects is the executor.
-        approve: A function, plain or async, that sees each program before it runs (an `ApprovalRequest`). It returns True,
-            or False or the reason as text, which goes back to the model.
-        max_attempts: How often a program is asked for at most.
-        samples: How many programs each attempt asks for at once, to keep the outcome that most agree on.
-        judge: Whether a model, this one or another, judges an outcome that no test verifies.
+        model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
+            embedded model (no key; downloaded once), `"gguf:PATH"`, or any chat model.
+        executor: Where code runs: `"sandbox"`, `"none"` (a plain process without protection), or an
+            `Executor`.
+        limits: Limits of one run; only if the executor is selected by name.
+        checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
+            the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the
+            executor protects.
+        approve: A function, sync or async, that sees each program before it runs (an `ApprovalRequest`). It
+            returns True, or False or the reason as text, which is fed back to the model.
+        max_attempts: Maximum number of programs that are written one after the other.
+        samples: Number of programs per attempt, of whose outcomes the most common one is selected.
+        judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
-        plan: Whether a task is done in steps, in one session: `"auto"` where it says that one thing comes after another,
-            True where the model thinks so.
-        snippets: Examples to show to the model: True for the curated ones that come with the package, a folder of yours, a
+        plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
+            actions, True if the model decides so.
+        snippets: Examples for the model: True for the curated ones of this package, a folder of your own, a
             `SnippetStore`, or any LangChain vector store or retriever.
-        learn: Whether programs that tests have verified become snippets themselves, in the store that is given.
-        budget: Limits on what is spent, shared by all that this chain does.
-        language: What answers and labels of plots are written in: `"auto"` for the question's language, or e.g. `"es"`.
+        learn: Whether programs that tests have verified are added to the snippets.
+        budget: Limits on spending, shared by everything that this chain does.
+        language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
+            `"es"`.
         translate: Whether a model translates questions into English first, for models that know it best.
-        interpret: Whether a model tells the answer in words.
-        memory: Where conversations (questions with a `session_id`) are remembered: True for this process's memory, a path
-            for an SQLite file that outlives it, a `ByteStore`, a `ConversationMemory`, any classic LangChain memory, or
-            False for nowhere.
-        cache: Where good answers are kept, so that the same question costs nothing the next time: True for the user's cache
-            folder, a path for an SQLite file, or a `ByteStore`. See `CachedChain` for what is the same question.
-        base_url: Address of an OpenAI-compatible server that has the model.
+        interpret: Whether a model phrases the answer.
+        memory: Where conversations (questions with a `session_id`) are stored: True for this process's
+            memory, a path for a persistent SQLite file, a `ByteStore`, a `ConversationMemory`, any classic
+            LangChain memory, or False.
+        cache: Where verified answers are cached: True for the user's cache folder, a path for an SQLite file,
+            or a `ByteStore`. See `CachedChain` for what counts as the same question.
+        base_url: Address of an OpenAI-compatible server that serves the model.
 
     Returns:
-        A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`, to a dict with
-        `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more.
+        A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
+        to a dict with `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more.
 
     Raises:
-        ConfigurationError: An argument is wrong; it says which and what would do.
-        IsolationError: The sandbox cannot be had on this machine.
-        WeightsError: The embedded model cannot be fetched or loaded.
+        ConfigurationError: An argument is invalid; the message names it and the remedy.
+        IsolationError: The sandbox is not available on this machine.
+        WeightsError: The embedded model cannot be downloaded or loaded.
 
     Example:
         >>> from code_chains.testing import ScriptedModel, asks_for_code
@@ -127,132 +131,151 @@ def create_code_chain(
         'It is 15.'
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
-    place = _resolve_executor(executor, limits)
-    _check_place(place, write_tests=write_tests, plan=plan, checks=checks)
-    chat = resolve_model(model, base_url=base_url)
-    validate = ValidateChain("none" if place.language != "python" and checks == "standard" else checks, approve=approve)
-    solve = _solving(chat, place, validate, max_attempts=max_attempts, samples=samples, judge=judge, plan=plan)
+    run_executor = _resolve_executor(executor, limits)
+    _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
+    chat_model = resolve_model(model, base_url=base_url)
+    validate = ValidateChain(
+        "none" if run_executor.language != "python" and checks == "standard" else checks, approve=approve
+    )
+    solve = _solve_chain(
+        chat_model, run_executor, validate, max_attempts=max_attempts, samples=samples, judge=judge, plan=plan
+    )
     store = _resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
-        raise ConfigurationError("learn", learn, "it with snippets= a SnippetStore, or a folder, in which to keep them")
+        raise ConfigurationError(
+            "learn", learn, "it with snippets= a SnippetStore or a folder, to which they can be added"
+        )
     optional: list[tuple[bool, Callable[[], Chain]]] = [
         (True, lambda: LanguageChain(language)),
-        (translate, lambda: TranslateChain(model=chat)),
+        (translate, lambda: TranslateChain(model=chat_model)),
         (store is not None, lambda: RetrieveChain(cast("VectorStore", store))),
-        (write_tests, lambda: WriteTestsChain(model=for_code(chat), validate_tests=validate)),
+        (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
         (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
-        (interpret, lambda: InterpretChain(model=chat)),
+        (interpret, lambda: InterpretChain(model=chat_model)),
     ]
-    stages = _remembered([make() for wanted, make in optional if wanted], _resolve_cache(cache), place)
+    stages = _with_cache(
+        [make() for is_enabled, make in optional if is_enabled], _resolve_cache(cache), run_executor
+    )
     return CodeChain(
         chains=stages,
         input_variables=["query"],
         output_variables=[key for stage in stages for key in stage.output_keys],
-        place=place,
-        owned=None if place is executor else place,
+        executor=run_executor,
+        owned_executor=None if run_executor is executor else run_executor,
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
-        conversations=_conversations(place),
-        given=[validate.model_copy(update={"approve": None}), ExecuteChain(place), _believing()],
+        conversations=_conversations(run_executor),
+        user_code_chains=[
+            validate.model_copy(update={"approve": None}),
+            ExecuteChain(run_executor),
+            _user_code_verdict(),
+        ],
     )
 
 
-def _solving(
-    chat: Runnable[LanguageModelInput, Any],
-    place: Executor,
+def _solve_chain(
+    chat_model: Runnable[LanguageModelInput, Any],
+    executor: Executor,
     validate: ValidateChain,
     *,
     max_attempts: int,
     samples: int,
     judge: bool | Runnable[LanguageModelInput, Any],
     plan: Plan,
-) -> Piece:
-    """What writes, runs and judges programs until one holds."""
+) -> StreamingChain:
+    """Return the chain that writes, runs and evaluates programs until one succeeds."""
     if not isinstance(judge, bool | Runnable):
         raise ConfigurationError("judge", judge, "True, False or a chat model")
-    judging = None if judge is False else JudgeChain(model=chat if judge is True else judge)
+    judge_chain = None if judge is False else JudgeChain(model=chat_model if judge is True else judge)
     attempt: Chain = AttemptChain(
         chains=[
-            _generate(chat, place),
+            _generate(chat_model, executor),
             validate,
-            ExecuteChain(place),
-            EvaluateChain(executor=place, judge=judging if samples == 1 else None),
+            ExecuteChain(executor),
+            EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None),
         ],
         input_variables=["query"],
-        output_variables=list(KEPT),
-        mend=place.language == "python",
+        output_variables=list(OUTCOME_KEYS),
+        autofix=executor.language == "python",
     )
     if samples > 1:
-        attempt = SampleChain(attempt=attempt, samples=samples, judge=judging)
+        attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
     solve = RepairChain(attempt=attempt, max_attempts=max_attempts)
     if not plan:
         return solve
     return StepsChain(
         solve=solve,
-        plan=PlanChain(model=chat),
-        open_session=place.session,
+        plan=PlanChain(model=chat_model),
+        open_session=executor.session,
         when="always" if plan is True else "auto",
-        evaluate=EvaluateChain(executor=place),
+        evaluate=EvaluateChain(executor=executor),
     )
 
 
-def _believing() -> Transform:
-    """What judges programs that a person wrote: one that ran is as it was meant, even if it shows nothing."""
-    return Transform(
+def _user_code_verdict() -> StreamingTransformChain:
+    """Return the evaluation of programs that a person wrote: one that ran is right, even if it shows nothing."""
+    return StreamingTransformChain(
         name="evaluate",
         input_variables=["execution"],
         output_variables=["verdict"],
-        transform=lambda state: {"verdict": _believed(state["execution"])},
+        transform=lambda state: {"verdict": _verdict_on_user_code(state["execution"])},
     )
 
 
-def _believed(execution: Execution) -> Verdict:
+def _verdict_on_user_code(execution: Execution) -> Verdict:
     if execution.ok:
-        return Verdict("unverified", "none", "It ran to its end; nothing checked what it says.")
+        return Verdict("unverified", "none", "The program ran; nothing checked its output.")
     return Verdict("failed", "none", execution.summary)
 
 
-def _remembered(stages: list[Chain], answers: ByteStore | None, place: Executor) -> list[Chain]:
-    """The stages, with a cache in front of them where there is one."""
+def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Executor) -> list[Chain]:
+    """Return the stages, behind a cache if there is one."""
     if answers is None:
         return stages
     added = [key for stage in stages for key in stage.output_keys]
-    inner = Sequence(chains=stages, input_variables=["query"], output_variables=added, name="answer")
-    return [CachedChain(inner, store=answers, repeatable=_is_repeatable(place))]
+    inner = StreamingSequentialChain(
+        chains=stages, input_variables=["query"], output_variables=added, name="answer"
+    )
+    return [CachedChain(inner, store=answers, repeatable=_is_repeatable(executor))]
 
 
-def _is_repeatable(place: Executor) -> bool:
-    """Whether whatever runs there shows the same each time."""
-    return getattr(place, "seed", None) is not None and not getattr(place, "network", ())
+def _is_repeatable(executor: Executor) -> bool:
+    """Return whether programs of this executor always show the same."""
+    return getattr(executor, "seed", None) is not None and not getattr(executor, "network", ())
 
 
-def _conversations(place: Executor) -> Conversations:
-    """The conversations, with their states where the place keeps any; some of its sessions are left to others."""
-    most = max(1, 3 * getattr(place, "most_sessions", 8) // 4)
-    return Conversations(place.session if _keeps_state(place) else None, most=most)
+def _conversations(executor: Executor) -> Conversations:
+    """Return the conversations, with a state if the executor has sessions; some of these are left to others."""
+    max_open = max(1, 3 * getattr(executor, "max_sessions", 8) // 4)
+    return Conversations(executor.session if _has_sessions(executor) else None, max_open=max_open)
 
 
-def _keeps_state(place: Executor) -> bool:
-    return type(place).session is not Executor.session
+def _has_sessions(executor: Executor) -> bool:
+    return type(executor).session is not Executor.session
 
 
-def _check_place(place: Executor, *, write_tests: bool, plan: Plan, checks: object) -> None:
-    """See that a place can do what is asked of it."""
-    if write_tests and (isinstance(place, ProcessExecutor) or type(place).examine is Executor.examine):
+def _check_executor(executor: Executor, *, write_tests: bool, plan: Plan, checks: object) -> None:
+    """Raise if an executor lacks what an argument needs."""
+    if write_tests and (
+        isinstance(executor, ProcessExecutor) or type(executor).run_tests is Executor.run_tests
+    ):
         raise ConfigurationError(
-            "write_tests", write_tests, "it with a place that isolates tests, such as SandboxExecutor"
+            "write_tests", write_tests, "it with an executor that isolates tests, such as SandboxExecutor"
         )
-    if plan and not _keeps_state(place):
-        raise ConfigurationError("plan", plan, "it with an executor that keeps state, such as SandboxExecutor")
-    if place.language != "python" and checks == "strict":
-        raise ConfigurationError("checks", checks, '"none" or functions of your own: the policies read Python')
+    if plan and not _has_sessions(executor):
+        raise ConfigurationError(
+            "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
+        )
+    if executor.language != "python" and checks == "strict":
+        raise ConfigurationError(
+            "checks", checks, '"none" or functions of your own: the policies read Python'
+        )
 
 
 def _check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
     for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ConfigurationError(name, count, "a whole number, at least 1")
+        check_int(name, count, "a whole number, at least 1", minimum=1)
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
     if plan not in (True, False, "auto"):
@@ -270,7 +293,9 @@ def _resolve_snippets(snippets: object) -> VectorStore | Runnable[str, list[Docu
         return SnippetStore.open(snippets)
     if isinstance(snippets, VectorStore | Runnable):
         return snippets
-    raise ConfigurationError("snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever")
+    raise ConfigurationError(
+        "snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever"
+    )
 
 
 def _resolve_cache(cache: object) -> ByteStore | None:
@@ -284,13 +309,15 @@ def _resolve_cache(cache: object) -> ByteStore | None:
 
 
 def answers_store(path: str | Path | None = None) -> SqliteStore:
-    """The file in which answers are kept for 30 days, at most 256 MB of them; None for the one in the user's cache."""
+    """Return the store of answers, for 30 days and up to 256 MB; by default in the user's cache."""
     from platformdirs import user_cache_path
 
-    return SqliteStore(path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20)
+    return SqliteStore(
+        path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20
+    )
 
 
-def _resolve_memory(memory: object, answer_key: str) -> Memory | None:
+def _resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
     if memory is None or memory is False:
         return None
     if memory is True:
@@ -299,22 +326,26 @@ def _resolve_memory(memory: object, answer_key: str) -> Memory | None:
         return ConversationMemory(SqliteStore(memory))
     if isinstance(memory, BaseStore):
         return ConversationMemory(memory)
-    if isinstance(memory, Memory):
-        # Classic memories want to be told what is the question and what the answer, where a chain has more keys than these.
+    if isinstance(memory, BaseMemory):
+        # Classic memories need the keys of question and answer if a chain has further keys.
         keys = {"input_key": "query", "output_key": answer_key}
         missing = {name: key for name, key in keys.items() if getattr(memory, name, "") is None}
         return memory.model_copy(update=missing) if missing else memory
     raise ConfigurationError(
-        "memory", memory, "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))"
+        "memory",
+        memory,
+        "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))",
     )
 
 
-def _generate(model: Runnable[LanguageModelInput, Any], place: Executor) -> GenerateChain:
-    """The piece that writes for this place, in its language."""
-    prompt = "\n".join([GENERATE_PROMPTS[place.language], *([f"- {place.guidance}"] if place.guidance else [])])
-    if place.language == "python":
+def _generate(model: Runnable[LanguageModelInput, Any], executor: Executor) -> GenerateChain:
+    """Return the chain that writes programs in the executor's language."""
+    prompt = "\n".join(
+        [GENERATE_PROMPTS[executor.language], *([f"- {executor.guidance}"] if executor.guidance else [])]
+    )
+    if executor.language == "python":
         return GenerateChain(model=for_code(model), prompt=prompt)
-    return GenerateChain(model=model, prompt=prompt, examples=(), language=place.language)
+    return GenerateChain(model=model, prompt=prompt, examples=(), language=executor.language)
 
 
 def _resolve_executor(executor: object, limits: Limits | None) -> Executor:

@@ -1,4 +1,4 @@
-"""What comes in with a question: the question itself, files and variables, checked early and described for the model."""
+"""The inputs of a question: its text, files and variables, validated early and described for the model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 from code_chains.errors import InputError
 
 __all__ = [
-    "MAX_QUERY",
+    "MAX_QUERY_CHARS",
+    "check_code",
     "check_files",
     "check_name",
     "check_query",
@@ -26,45 +27,65 @@ __all__ = [
     "table_kind",
 ]
 
-MAX_QUERY = 100_000
-"""Longest question, in characters. Longer texts belong into a file."""
-_SAMPLE = 64 * 1024
+MAX_QUERY_CHARS = 100_000
+"""Maximum length of a question, in characters. Put longer texts into a file."""
+_SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
+"""How much of a file is read to describe it."""
+_MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
 _TABLES = {("numpy", "ndarray"), ("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")}
 
 
 def check_query(query: object) -> str:
-    """The question, if it is one.
+    """Return a validated question.
 
     Raises:
-        InputError: It is not text, empty, or longer than `MAX_QUERY` characters.
+        InputError: It is not text, empty, or longer than `MAX_QUERY_CHARS` characters.
     """
     if not isinstance(query, str):
         raise InputError(f"The question must be text, not {type(query).__name__}.")
     if not query.strip():
-        raise InputError('The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".')
+        raise InputError(
+            'The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".'
+        )
     if not _is_text(query):
         raise InputError("The question holds characters that are no text (broken UTF-8). Type them again.")
-    if len(query) > MAX_QUERY:
+    if len(query) > MAX_QUERY_CHARS:
         raise InputError(
-            f"The question has {len(query):,} characters; at most {MAX_QUERY:,} are allowed. Put long texts into a file"
-            " and pass it with files=."
+            f"The question has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are allowed. Put long texts"
+            " into a file and pass it with files=."
         )
     return query
 
 
+def check_code(code: object) -> str:
+    """Return validated source code.
+
+    Raises:
+        InputError: It is not text.
+    """
+    if not isinstance(code, str):
+        raise InputError(f"Code must be text, not {type(code).__name__}.")
+    return code
+
+
 def check_session_id(session_id: object) -> str:
-    """The name of a conversation.
+    """Return a validated name of a conversation.
 
     Raises:
         InputError: It is no text, empty, or longer than 500 characters.
     """
-    if not isinstance(session_id, str) or not session_id.strip() or len(session_id) > 500 or not _is_text(session_id):
+    if (
+        not isinstance(session_id, str)
+        or not session_id.strip()
+        or len(session_id) > 500
+        or not _is_text(session_id)
+    ):
         raise InputError(f"session_id must be a text of 1 to 500 characters, not {str(session_id)[:100]!r}.")
     return session_id
 
 
 def check_files(files: Mapping[str, Any] | None) -> dict[str, Path]:
-    """Files by the name they get in the working directory, each existing and readable.
+    """Return files by their name in the working directory, each existing and readable.
 
     Raises:
         InputError: A name leaves the working directory, or a file is missing, unreadable or no regular file.
@@ -89,10 +110,10 @@ def _is_text(text: str) -> bool:
 
 
 def check_name(name: object) -> str:
-    """The name of a file in a working directory, which does not lead out of it.
+    """Return a validated file name, which does not lead out of the working directory.
 
     Raises:
-        InputError: It does, or it is none.
+        InputError: It is invalid.
     """
     text = name if isinstance(name, str) and name.isprintable() and _is_text(name) else ""
     path = PurePosixPath(text)
@@ -104,16 +125,15 @@ def check_name(name: object) -> str:
     return str(path)
 
 
-def _check_file(given: object) -> Path:
-    if not isinstance(given, str | os.PathLike):
-        raise InputError(f"A file is given by its path, not by {type(given).__name__}. Pass text or a Path.")
-    path = Path(given)
+def _check_file(value: object) -> Path:
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(f"A file is given by its path, not by {type(value).__name__}. Pass text or a Path.")
+    path = Path(value)
     try:
         if not path.is_file():
-            kind = (
-                "is a directory" if path.is_dir() else "does not exist" if not path.exists() else "is no regular file"
+            raise InputError(
+                f"The file {str(path)!r} {_why_no_file(path)}. Paths are relative to {os.getcwd()}."
             )
-            raise InputError(f"The file {str(path)!r} {kind}. Files are looked for from {os.getcwd()}.")
         with path.open("rb"):
             return path
     except InputError:
@@ -122,11 +142,17 @@ def _check_file(given: object) -> Path:
         raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
 
 
+def _why_no_file(path: Path) -> str:
+    if path.is_dir():
+        return "is a directory"
+    return "is no regular file" if path.exists() else "does not exist"
+
+
 def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Variables whose names are identifiers and whose values are JSON, arrays or frames.
+    """Return variables whose names are identifiers and whose values are JSON, arrays or frames.
 
     Raises:
-        InputError: They are not; it names the first that is wrong.
+        InputError: One is invalid; the message names it.
     """
     if not isinstance(variables or {}, Mapping):
         raise InputError('variables must be a mapping, e.g. {"n": 3}.')
@@ -134,7 +160,12 @@ def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _check_variable(name: object) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or keyword.iskeyword(name)
+        or name.startswith("__")
+    ):
         raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
     return name
 
@@ -143,7 +174,8 @@ def _check_value(name: str, value: Any) -> Any:
     if table_kind(value):
         return value
     try:
-        # What a program gets: text as keys, lists for tuples. The model must be told of that, not of what it was made from.
+        # As the program will see it, with text as keys and lists for tuples, so that the model is told the
+        # same.
         return json.loads(json.dumps(value, allow_nan=True))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
@@ -153,23 +185,23 @@ def _check_value(name: str, value: Any) -> Any:
 
 
 def table_kind(value: object) -> str | None:
-    """`numpy`, `pandas`, `polars` or `pyarrow` for an array or frame of these libraries, None for anything else."""
+    """Return `numpy`, `pandas`, `polars` or `pyarrow` for their arrays and frames, None for anything else."""
     kind = type(value)
     library = kind.__module__.partition(".")[0]
     return library if (library, kind.__name__) in _TABLES else None
 
 
 def describe(files: Mapping[str, Path], variables: Mapping[str, Any]) -> str:
-    """Tell a model what is there: each file with its size, columns and first rows, each variable with its type."""
+    """Describe files and variables for a model: sizes, columns and first rows, and types."""
     parts = [_describe_file(name, path) for name, path in files.items()]
     return "\n".join([*parts, *(_describe_variable(name, value) for name, value in variables.items())])
 
 
-def told(values: Mapping[str, Any]) -> list[str]:
-    """The part of a message that tells a model which files and variables there are; none where there are none."""
-    there = describe(check_files(values.get("files")), check_variables(values.get("variables")))
-    there = "\n".join(filter(None, [there, values.get("kept")]))
-    return [f"What is there:\n{fenced(there)}"] if there else []
+def describe_inputs(values: Mapping[str, Any]) -> list[str]:
+    """Describe files and variables for a model; empty if there are none."""
+    inputs = describe(check_files(values.get("files")), check_variables(values.get("variables")))
+    description = "\n".join(filter(None, [inputs, values.get("session_variables")]))
+    return [f"What is there:\n{fenced(description)}"] if description else []
 
 
 def _describe_variable(name: str, value: Any) -> str:
@@ -178,42 +210,57 @@ def _describe_variable(name: str, value: Any) -> str:
         return f"- variable `{name}`: NumPy array of {value.dtype}, shape {value.shape}"
     if kind:
         columns = value.column_names if kind == "pyarrow" else value.columns
-        named = ", ".join(f"`{_short(str(column), 60)}`" for column in list(columns)[:60])
-        shown = fenced(_short(str(value.slice(0, 3) if kind == "pyarrow" else value.head(3)), 800))
-        return f"- variable `{name}`: {kind} table, {value.shape[0]} rows, columns {named}; it begins with:\n{shown}"
+        names = ", ".join(
+            f"`{_short(str(column), _MAX_NAME_CHARS)}`" for column in list(columns)[:_MAX_COLUMNS]
+        )
+        rows = value.slice(0, 3) if kind == "pyarrow" else value.head(3)
+        preview = fenced(_short(str(rows), 2 * _MAX_TEXT_CHARS))
+        return f"- variable `{name}`: {kind} table, {value.shape[0]} rows, columns {names}; it begins with:\n{preview}"
     return f"- variable `{name}`: {type(value).__name__}, {_short(repr(value))}"
 
 
 def _describe_file(name: str, path: Path) -> str:
     with path.open("rb") as file:
-        text = file.read(_SAMPLE).decode("utf-8-sig", errors="replace")
+        text = file.read(_SAMPLE_BYTES).decode("utf-8-sig", errors="replace")
     head = f"- file `{name}` in the working directory, {path.stat().st_size:,} bytes"
     if "\0" in text:
         return f"{head}, binary"
     if path.suffix.lower() in {".csv", ".tsv"} or PurePosixPath(name).suffix.lower() in {".csv", ".tsv"}:
         return f"{head}, {_describe_table(text)}"
-    return f"{head}, begins with:\n{fenced(_short(text, 400))}"
+    return f"{head}, begins with:\n{fenced(_short(text, _MAX_TEXT_CHARS))}"
 
 
 def _describe_table(text: str) -> str:
+    lines = text.splitlines()[:_SAMPLE_LINES]
+    delimiter = _delimiter(lines)
     try:
-        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
-    except csv.Error:
-        dialect = csv.excel
-    try:
-        rows = [row for row in csv.reader(text.splitlines()[:50], dialect) if row]
+        rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     except csv.Error:
         rows = []
     if not rows:
         return "an empty table"
-    columns = ", ".join(f"`{_short(column, 60)}`" for column in rows[0][:60])
-    more = f" and {len(rows[0]) - 60} more" if len(rows[0]) > 60 else ""
-    shown = "\n".join(_short(dialect.delimiter.join(row), 300) for row in rows[:4])
-    return f"separated by {dialect.delimiter!r}, columns {columns}{more}; it begins with:\n{fenced(shown)}"
+    columns = ", ".join(f"`{_short(column, _MAX_NAME_CHARS)}`" for column in rows[0][:_MAX_COLUMNS])
+    more = f" and {len(rows[0]) - _MAX_COLUMNS} more" if len(rows[0]) > _MAX_COLUMNS else ""
+    preview = "\n".join(_short(delimiter.join(row), _MAX_ROW_CHARS) for row in rows[:4])
+    return f"separated by {delimiter!r}, columns {columns}{more}; it begins with:\n{fenced(preview)}"
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return the separator of a table: what most lines have as often as the first, outside of quotes.
+
+    `csv.Sniffer` takes quadratic time and more for some texts; this is linear.
+    """
+    plain = ["".join(line.split('"')[::2]) for line in lines if line.strip()]
+    counts = {sign: [line.count(sign) for line in plain] for sign in ",;\t|"}
+    agreement = {}
+    for sign, per_line in counts.items():
+        if any(per_line[:1]):
+            agreement[sign] = sum(count == per_line[0] for count in per_line)
+    return max(agreement, key=lambda sign: (agreement[sign], counts[sign][0]), default=",")
 
 
 def fenced(text: str, language: str = "text") -> str:
-    """Text inside a Markdown fence that the text itself cannot close, whatever it contains."""
+    """Return text inside a Markdown fence that the text itself cannot close, whatever it contains."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
@@ -224,6 +271,6 @@ def _short(text: str, length: int = 120) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """Text of at most about so many characters: its beginning and its end."""
+    """Return the beginning and the end of a text, of about so many characters at most."""
     half = length // 2
     return text if len(text) <= length else f"{text[:half]}\n… (shortened) …\n{text[-half:]}"

@@ -1,4 +1,4 @@
-"""Which language a question is in."""
+"""Detect the language of a question."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LANGUAGES = {
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
-"""The languages that are told apart: ISO 639-1 code and English name."""
+"""Supported languages: ISO 639-1 code and English name."""
 
 _SCRIPTS = {
     "ARABIC": "ar",
@@ -141,7 +141,10 @@ _WORDS = {
         " bảng hàng cột doanh tháng năm diện tích",
     }.items()
 }
-"""A few words of mathematics, data and grammar, for questions too short for the model. Some are of several languages."""
+"""A few words of mathematics, data and grammar, for questions too short for the model.
+
+Some are of several languages.
+"""
 _LATIN = tuple(_WORDS)
 
 _ENGLISH = re.compile(
@@ -166,15 +169,15 @@ _CALL = re.compile(r"\b\w+\(")
 
 
 def detect_language(text: str, *, default: str = "en") -> str:
-    """The language of a question, as a code of `LANGUAGES`.
+    """Detect the language of a question, as a code of `LANGUAGES`.
 
-    Code, quoted text, file names, numbers and identifiers are left out, as they belong to no language. Other scripts than
-    Latin tell themselves; among the languages of the Latin script py3langid decides, whose model is restricted to those
-    that are known here. What is too short to be sure of is of the `default` language.
+    Code, quoted text, file names, numbers and identifiers are ignored. Non-Latin scripts identify their
+    language; among the languages of the Latin script py3langid decides, restricted to the supported ones. If
+    the text is too short to be sure, the result is `default`.
 
     Args:
         text: The question. Nothing in it raises.
-        default: What to say where nothing can be told; in a conversation, the language so far.
+        default: Returned in case of doubt; in a conversation, pass its language so far.
 
     Example:
         >>> detect_language("¿Cuál es la suma de los números del 1 al 5?")
@@ -200,7 +203,7 @@ def detect_language(text: str, *, default: str = "en") -> str:
 
 
 def check_language(language: object) -> str:
-    """A language of `LANGUAGES`, or `auto`.
+    """Return a validated language of `LANGUAGES`, or `auto`.
 
     Raises:
         ConfigurationError: It is neither.
@@ -211,7 +214,7 @@ def check_language(language: object) -> str:
 
 
 def _letters(text: str) -> Counter[str]:
-    """How much of a text is in which script."""
+    """Count the letters of a text by script."""
     if text.isascii():
         return Counter("LATIN" for character in text if character.isalpha())
     scripts: Counter[str] = Counter()
@@ -223,7 +226,7 @@ def _letters(text: str) -> Counter[str]:
 
 
 def _is_english_about(words: str, letters: Counter[str]) -> bool:
-    """Whether it is an English question about a word in signs."""
+    """Return whether it is an English question about a word in another script."""
     signs = sum(character.isalpha() and not character.isascii() for character in words)
     return letters["LATIN"] > 2 * signs and _is_english(words, re.findall(r"[A-Za-z]+", words))
 
@@ -249,31 +252,35 @@ def _of_pair(pair: _Pair, words: str, default: str) -> str:
 def _latin(words: str, default: str) -> str:
     if re.search("[¿¡]", words):
         return "es"
-    found = re.findall(r"[^\W\d_]+", words)
-    if _is_english(words, found):
+    candidates = re.findall(r"[^\W\d_]+", words)
+    if _is_english(words, candidates):
         return "en"  # Nearly all questions in English are seen at once, without loading a model.
-    found = [word.lower() for word in found]
-    if known := _of_words(found, default):
-        return known
-    language, sure = _identifier().classify(" ".join(found))
+    candidates = [word.lower() for word in candidates]
+    if language := _of_words(candidates, default):
+        return language
+    language, sure = _identifier().classify(" ".join(candidates))
     return language if sure >= _SURE else default
 
 
-def _is_english(words: str, found: Sequence[str]) -> bool:
-    """Whether enough of it is English, and the rest may be; names may have any letters."""
+def _is_english(words: str, candidates: Sequence[str]) -> bool:
+    """Return whether enough of it is English, and the rest may be; names may have any letters."""
     english = len(_ENGLISH.findall(words))
-    return english >= 2 and 3 * english >= len(found) and all(word.isascii() or word[0].isupper() for word in found)
+    return (
+        english >= 2
+        and 3 * english >= len(candidates)
+        and all(word.isascii() or word[0].isupper() for word in candidates)
+    )
 
 
-def _of_words(found: Sequence[str], default: str) -> str | None:
-    """The language that most of a few words are of; None where no language has more of them than the others."""
-    if len(found) > _FEW:
+def _of_words(candidates: Sequence[str], default: str) -> str | None:
+    """Return the language of most of a few words; None if no language has more of them than the others."""
+    if len(candidates) > _FEW:
         return None
-    counts = {code: sum(word in known for word in found) for code, known in _WORDS.items()}
+    counts = {code: sum(word in vocabulary for word in candidates) for code, vocabulary in _WORDS.items()}
     best = [code for code, count in counts.items() if count and count == max(counts.values())]
-    if default in best and len(found) <= 2:
+    if default in best and len(candidates) <= 2:
         return default
-    return best[0] if len(best) == 1 and 3 * counts[best[0]] >= len(found) else None
+    return best[0] if len(best) == 1 and 3 * counts[best[0]] >= len(candidates) else None
 
 
 class _Identifier(Protocol):

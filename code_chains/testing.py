@@ -1,7 +1,7 @@
-"""Doubles and contracts that this library's tests use, for the tests of yours.
+"""Test doubles and contracts, for the tests of this library and yours.
 
-`ScriptedModel` answers as a function of the messages, never in call order, so that batches, retries and threads do not
-confuse it. `ExecutorContract` is the promise of an executor as a suite to inherit.
+`ScriptedModel` computes replies from the messages, independent of the order of calls, so that batches,
+retries and threads are deterministic. `ExecutorContract` is a test suite for executors, to be inherited.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _Test = TypeVar("_Test", bound=Callable[..., Any])
 
 
 def asks_for_code(messages: Sequence[BaseMessage]) -> bool:
-    """Whether these messages ask for a program, rather than for an answer told from a program's output."""
+    """Return whether these messages ask for a program, rather than for an answer phrased from its output."""
     return "Output of the program:" not in str(messages[-1].text)
 
 
 class ScriptedModel(BaseChatModel):
-    """A chat model that replies with what a function makes of the messages. It streams word by word.
+    """A chat model whose replies are computed by a function of the messages. It streams word by word.
 
     Args:
-        script: `messages -> reply`; a reply is text, or a whole `AIMessage` where its metadata matters.
-        delay: Seconds each call takes.
+        script: `messages -> reply`; a reply is text, or an `AIMessage` if its metadata matters.
+        delay: Duration of each call in seconds.
 
     Example:
         >>> ScriptedModel(lambda messages: messages[-1].text.upper()).invoke("hello").text
@@ -63,15 +63,15 @@ class ScriptedModel(BaseChatModel):
         reply = self.script(messages)
         if isinstance(reply, AIMessage):
             return reply
-        read, written = sum(len(str(m.text).split()) for m in messages), len(reply.split())
-        usage = UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        inputs, outputs = sum(len(str(message.text).split()) for message in messages), len(reply.split())
+        usage = UsageMetadata(input_tokens=inputs, output_tokens=outputs, total_tokens=inputs + outputs)
         metadata = {"finish_reason": "stop", "model_name": "scripted"}
         return AIMessage(reply, usage_metadata=usage, response_metadata=metadata)
 
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """The same model: its script decides by the messages whether it calls a tool, with an `AIMessage(tool_calls=…)`."""
+        """Return the same model: its script decides about tool calls, with an `AIMessage(tool_calls=…)`."""
         return self.bind(tools=tools, tool_choice=tool_choice, **kwargs)
 
     def _generate(
@@ -109,10 +109,10 @@ class ScriptedModel(BaseChatModel):
 
 
 class ScriptedExecutor(Executor):
-    """An executor that runs nothing: the outcome is what a function makes of the code.
+    """An executor that runs nothing: outcomes are computed by a function of the code.
 
     Args:
-        script: `code -> Execution`, or `code -> text` for a run that printed that text.
+        script: `code -> Execution`, or `code -> text` for a run with that output.
     """
 
     def __init__(self, script: Callable[[str], Execution | str], *, limits: Limits | None = None) -> None:
@@ -122,7 +122,7 @@ class ScriptedExecutor(Executor):
     def run(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
-        """What the script says."""
+        """Return what the script returns."""
         check_files(files)
         check_variables(variables)
         outcome = self.script(code)
@@ -131,12 +131,12 @@ class ScriptedExecutor(Executor):
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
-        """What the script says."""
+        """Return what the script returns."""
         return self.run(code, files=files, variables=variables)
 
 
 def _needs(program: str) -> Callable[[_Test], _Test]:
-    """Mark a test of the contract with the name of the program it runs."""
+    """Mark a test of the contract with the name of its program."""
 
     def mark(test: _Test) -> _Test:
         test.needs = program  # type: ignore[attr-defined]  # Functions take any attribute.
@@ -146,7 +146,7 @@ def _needs(program: str) -> Callable[[_Test], _Test]:
 
 
 class ExecutorContract:
-    """The promise of an executor. Inherit it in a test class and give a fixture `executor`.
+    """The contract of an executor. Inherit it in a test class that provides a fixture `executor`.
 
     Example:
         class TestMine(ExecutorContract):
@@ -155,23 +155,23 @@ class ExecutorContract:
                 with MyExecutor(limits=Limits(seconds=2, memory="256M", output="64K")) as executor:
                     yield executor
 
-    The fixture's limits should be about those of the example: the tests run into each of them.
+    The fixture should have limits similar to those of the example, as the tests reach each of them.
 
-    The programs are class attributes in Python. For another language give its words for the same; a program that is `None`
-    says that the language has no such thing, and leaves its promise out of the suite.
+    The programs are class attributes in Python. For another language override them with equivalent programs;
+    `None` means that the language has no equivalent, and skips the test.
 
     Attributes:
-        EVALUATES: Ends with a value that is shown as `VALUE`.
+        EVALUATES: Ends with a value that is displayed as `VALUE`.
         PRINTS: Prints `hello` and ends with the value 2.
-        NAMES_RESULT: Gives 42 the name `result`.
-        FAILS: Prints `before`, then fails with an error of the type and line in `FAILURE`, with `VALUES` at hand.
-        USES: Is shown as `USED` when `numbers` is `[1, 2]` and `n` is 3.
-        LEAVES: Leaves something behind.
-        LOOKS: Looks for that; its value is `False` if it is not there.
-        ENDLESS: Does not end.
+        NAMES_RESULT: Assigns 42 to `result`.
+        FAILS: Prints `before`, then fails with the type and line in `FAILURE` and the variables in `VALUES`.
+        USES: Is displayed as `USED` if `numbers` is `[1, 2]` and `n` is 3.
+        LEAVES: Changes the state of the process.
+        LOOKS: Checks for that change; its value is `False` if it is absent.
+        ENDLESS: Does not terminate.
         FLOODS: Prints without end.
-        HOARDS: Takes memory without end.
-        EXITS: Ends its process half way, as if all were well.
+        HOARDS: Allocates memory without end.
+        EXITS: Exits early with a successful status.
     """
 
     EVALUATES: str = "1 + 1"
@@ -197,76 +197,81 @@ class ExecutorContract:
                 setattr(cls, name, None)
 
     def test_shows_the_last_value(self, executor: Executor) -> None:
-        """As a notebook does."""
-        done = executor.run(self.EVALUATES)
-        assert (done.status, done.output) == ("ok", self.VALUE)
+        """Display the last value, as a notebook does."""
+        execution = executor.run(self.EVALUATES)
+        assert (execution.status, execution.output) == ("ok", self.VALUE)
 
     @_needs("PRINTS")
     def test_shows_what_was_printed_and_the_last_value(self, executor: Executor) -> None:
-        """As a notebook does."""
-        done = executor.run(str(self.PRINTS))
-        assert (done.status, done.stdout, done.result, done.output) == ("ok", "hello\n", "2", "hello\n2")
+        """Display output and last value, as a notebook does."""
+        execution = executor.run(str(self.PRINTS))
+        assert (execution.status, execution.stdout, execution.result, execution.output) == (
+            "ok",
+            "hello\n",
+            "2",
+            "hello\n2",
+        )
 
     @_needs("NAMES_RESULT")
     def test_shows_the_variable_result(self, executor: Executor) -> None:
-        """A program may name its outcome instead of printing it."""
+        """Display the variable `result` of a program that prints nothing."""
         assert executor.run(str(self.NAMES_RESULT)).output == "42"
 
     def test_reports_an_error_with_its_line_and_values(self, executor: Executor) -> None:
-        """An error is a value that says where and with what."""
-        done = executor.run(self.FAILS)
-        assert done.status == "error"
-        assert done.error is not None
-        assert (done.error.type, done.error.line) == self.FAILURE
-        assert self.VALUES.items() <= done.error.locals.items()
+        """Report an error with its line and the values of variables."""
+        execution = executor.run(self.FAILS)
+        assert execution.status == "error"
+        assert execution.error is not None
+        assert (execution.error.type, execution.error.line) == self.FAILURE
+        assert self.VALUES.items() <= execution.error.locals.items()
 
     @_needs("PRINTS")
     def test_keeps_what_was_printed_before_an_error(self, executor: Executor) -> None:
-        """Partial output helps to repair."""
+        """Return partial output, which helps with repairs."""
         assert executor.run(self.FAILS).stdout == "before\n"
 
     def test_gives_variables_to_the_program(self, executor: Executor) -> None:
-        """JSON values arrive under their names."""
+        """Pass JSON values as variables."""
         assert executor.run(self.USES, variables={"numbers": [1, 2], "n": 3}).output == self.USED
 
     @_needs("LEAVES")
     def test_runs_share_nothing(self, executor: Executor) -> None:
-        """A name of one run is unknown in the next."""
+        """Isolate runs from each other."""
         executor.run(str(self.LEAVES))
         assert executor.run(self.LOOKS).output == "False"
 
     def test_stops_what_does_not_end(self, executor: Executor) -> None:
-        """The limit is measured by the clock."""
-        began = time.monotonic()
+        """Enforce the wall-clock limit."""
+        start = time.monotonic()
         assert executor.run(self.ENDLESS).status == "timeout"
-        assert time.monotonic() - began < executor.limits.seconds * 1.25 + 3
+        assert time.monotonic() - start < executor.limits.seconds * 1.25 + 3
 
     def test_stops_a_flood(self, executor: Executor) -> None:
-        """Output is bounded while it is read."""
-        done = executor.run(self.FLOODS)
-        assert done.status == "output_limit"
-        assert len(done.output) <= executor.limits.output_bytes
+        """Limit output while it is read."""
+        execution = executor.run(self.FLOODS)
+        assert execution.status == "output_limit"
+        assert len(execution.output) <= executor.limits.output_bytes
 
     def test_stops_what_eats_memory(self, executor: Executor) -> None:
-        """Memory is bounded."""
+        """Limit memory."""
         assert executor.run(self.HOARDS).status == "memory"
 
     @_needs("EXITS")
     def test_an_early_exit_is_no_success(self, executor: Executor) -> None:
-        """`os._exit(0)` half way does not look like the end of the program."""
+        """Distinguish `os._exit(0)` from the end of the program."""
         assert executor.run(str(self.EXITS)).status == "killed"
 
     async def test_async_ends_like_sync(self, executor: Executor) -> None:
-        """`arun` is `run` that lets others work meanwhile."""
+        """Return the same from `arun` as from `run`."""
         for code in (self.EVALUATES, self.FAILS):
             assert await executor.arun(code) == executor.run(code)
 
     def test_says_what_was_enforced(self, executor: Executor) -> None:
-        """Isolation is reported with every run."""
+        """Report the isolation of every run."""
         assert executor.run(self.EVALUATES).isolation is not None
 
     def test_refuses_when_closed(self, executor: Executor) -> None:
-        """Closing twice is fine; running afterwards is not."""
+        """Accept a second `close`, but no run after it."""
         executor.close()
         executor.close()
         try:
@@ -277,46 +282,49 @@ class ExecutorContract:
 
 
 class SessionContract:
-    """The promise of a session. Inherit it in a test class and give a fixture `session`."""
+    """The contract of a session. Inherit it in a test class that provides a fixture `session`."""
 
     def test_keeps_variables_imports_and_functions(self, session: Session) -> None:
-        """What one run defines, the next one uses."""
+        """Keep definitions for the next run."""
         session.run("import math\ndef area(r):\n    return math.pi * r ** 2\nradius = 2")
         assert session.run("round(area(radius))").result == "13"
 
     def test_keeps_files_and_the_working_directory(self, session: Session) -> None:
-        """So that programs can build on each other's files."""
+        """Keep files, so that programs can build on each other's."""
         session.run("import os\nos.mkdir('d'); os.chdir('d'); open('f', 'w').write('here')")
         assert session.run("open('f').read()").result == "'here'"
 
     def test_shows_only_what_this_run_printed_and_made(self, session: Session) -> None:
-        """An execution is of one run."""
+        """Report only the output and artifacts of a run itself."""
         session.run("print('first'); result = 1; open('a.txt', 'w').write('a')")
-        done = session.run("print('second'); open('b.txt', 'w').write('b')")
-        assert (done.stdout, [artifact.name for artifact in done.artifacts]) == ("second\n", ["b.txt"])
+        execution = session.run("print('second'); open('b.txt', 'w').write('b')")
+        assert (execution.stdout, [artifact.name for artifact in execution.artifacts]) == (
+            "second\n",
+            ["b.txt"],
+        )
 
     def test_names_a_later_failure_with_its_own_line(self, session: Session) -> None:
-        """A function of an earlier run that fails shows the line it has there."""
+        """Show the source line of a function that an earlier run defined."""
         session.run("def f():\n    return undefined_name")
         error = session.run("x = 1\nf()").error
         assert error is not None
         assert "return undefined_name" in error.traceback
 
     def test_rolls_back_a_failure(self, session: Session) -> None:
-        """A failure leaves no trace."""
+        """Roll back the effects of a failed run."""
         session.run("x = 1")
         session.run("x = 2\n1 / 0")
         assert session.run("x").result == "1"
 
     def test_rolls_back_on_request(self, session: Session) -> None:
-        """The last run that went well can be taken back, once."""
+        """Roll back the last successful run, once."""
         session.run("x = 1; open('f', 'w').write('one')")
         session.run("x = 2; open('f', 'w').write('two')")
         session.rollback()
         assert session.run("x, open('f').read()").result == "(1, 'one')"
 
     def test_returns_to_a_checkpoint_as_often_as_one_likes(self, session: Session) -> None:
-        """A checkpoint stays."""
+        """Keep a checkpoint after restoring it."""
         session.run("x = [1]; open('f', 'w').write('one')")
         session.checkpoint("start")
         for _ in range(2):
@@ -325,6 +333,6 @@ class SessionContract:
             assert session.run("x, open('f').read()").result == "([1], 'one')"
 
     def test_takes_variables_at_each_run(self, session: Session) -> None:
-        """They become part of the state."""
+        """Add variables to the state."""
         session.run("total = n", variables={"n": 1})
         assert session.run("total + n", variables={"n": 5}).result == "6"

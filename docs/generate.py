@@ -10,8 +10,8 @@ import click
 from langchain_core.stores import InMemoryByteStore
 
 import code_chains
-from code_chains.chains.base import Piece
-from code_chains.cli import cli
+from code_chains.apps.cli import cli
+from code_chains.chains.base import StreamingChain
 from code_chains.language import LANGUAGES
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
@@ -32,26 +32,26 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
 
 
 def command_line() -> str:
-    """The page of the command line."""
+    """Return the page of the command line."""
     parts = [
         "# Command line",
         "The answer goes to standard output, everything else to standard error. Exit codes: 0 answered,",
     ]
-    parts[-1] += " 1 not answered, 2 wrong use, 130 interrupted."
+    parts[-1] += " 1 not answered, 2 usage error, 130 interrupted."
     parts += [f"## {name}\n\n```text\n{text}\n```" for name, text in commands(cli, "code-chains")]
     return "\n\n".join(parts) + "\n"
 
 
-def pieces() -> list[Piece]:
-    """One of each piece, in the order in which they work."""
-    box = ScriptedExecutor(lambda code: "")
+def all_chains() -> list[StreamingChain]:
+    """Return an instance of each chain, in processing order."""
+    executor = ScriptedExecutor(lambda code: "")
     write = code_chains.GenerateChain(model=_MODEL)
     attempt = code_chains.AttemptChain(
         chains=[
             write,
             code_chains.ValidateChain(),
-            code_chains.ExecuteChain(box),
-            code_chains.EvaluateChain(executor=box),
+            code_chains.ExecuteChain(executor),
+            code_chains.EvaluateChain(executor=executor),
         ],
         input_variables=["query"],
         output_variables=["code", "problems", "execution", "output", "verdict"],
@@ -65,57 +65,60 @@ def pieces() -> list[Piece]:
         code_chains.RetrieveChain(store),
         write,
         code_chains.ValidateChain(),
-        code_chains.ExecuteChain(box),
-        code_chains.EvaluateChain(executor=box),
+        code_chains.ExecuteChain(executor),
+        code_chains.EvaluateChain(executor=executor),
         code_chains.JudgeChain(model=_MODEL),
         code_chains.WriteTestsChain(model=_MODEL),
         attempt,
         code_chains.SampleChain(attempt=attempt),
         repair,
         plan,
-        code_chains.StepsChain(solve=repair, plan=plan, open_session=box.session),
+        code_chains.StepsChain(solve=repair, plan=plan, open_session=executor.session),
         code_chains.InterpretChain(model=_MODEL),
         code_chains.LearnChain(store=store),
         code_chains.CachedChain(
-            code_chains.InterpretChain(model=_MODEL), store=InMemoryByteStore(), version="1", keep=bool
+            code_chains.InterpretChain(model=_MODEL),
+            store=InMemoryByteStore(),
+            version="1",
+            should_cache=bool,
         ),
     ]
 
 
-def _row(piece: Piece) -> str:
-    name = type(piece).__name__
+def _row(chain: StreamingChain) -> str:
+    name = type(chain).__name__
     if name == "CachedChain":
-        return (
-            f"| [`{name}`](#code_chains.{name}) | what its chain needs | what that reads | what that adds, `cached` |"
-        )
-    keys = [piece.input_keys, piece.optional_keys, piece.output_keys]
+        return f"| [`{name}`](#code_chains.{name}) | what its chain requires | what that reads | what that adds, `cached` |"
+    keys = [chain.input_keys, chain.optional_keys, chain.output_keys]
     cells = [", ".join(f"`{key}`" for key in dict.fromkeys(one)) for one in keys]
     return f"| [`{name}`](#code_chains.{name}) | {' | '.join(cells)} |"
 
 
-def table_of_pieces() -> str:
-    """What each piece reads and adds, as rows of a table."""
-    return "\n".join(map(_row, pieces()))
+def chain_table() -> str:
+    """Return rows of a table of what each chain reads and adds."""
+    return "\n".join(map(_row, all_chains()))
 
 
 def with_table(page: str) -> str:
-    """The page of the pieces with its table as it is."""
-    head = "| piece | needs | reads where given | adds |\n|---|---|---|---|\n"
-    return re.sub(re.escape(head) + r"(?:.+\n)+", lambda _: f"{head}{table_of_pieces()}\n", page)
+    """Return the page of the chains with an up-to-date table."""
+    head = "| chain | requires | optional | adds |\n|---|---|---|---|\n"
+    return re.sub(re.escape(head) + r"(?:.+\n)+", lambda _: f"{head}{chain_table()}\n", page)
 
 
 def with_languages(page: str) -> str:
-    """The page of the languages with those that there are."""
-    named = ", ".join(f"{name} (`{code}`)" for code, name in sorted(LANGUAGES.items(), key=lambda item: item[1]))
+    """Return the page of the languages with an up-to-date list."""
+    named = ", ".join(
+        f"{name} (`{code}`)" for code, name in sorted(LANGUAGES.items(), key=lambda item: item[1])
+    )
     return re.sub(r"- \d+ languages: .+", f"- {len(LANGUAGES)} languages: {named}.", page)
 
 
 def pages() -> dict[Path, str]:
-    """What the generated pages should hold."""
-    read = {name: (FOLDER / name).read_text() for name in ("pieces.md", "languages.md")}
+    """Return the content of the generated pages."""
+    read = {name: (FOLDER / name).read_text() for name in ("chains.md", "languages.md")}
     return {
         FOLDER / "cli.md": command_line(),
-        FOLDER / "pieces.md": with_table(read["pieces.md"]),
+        FOLDER / "chains.md": with_table(read["chains.md"]),
         FOLDER / "languages.md": with_languages(read["languages.md"]),
     }
 

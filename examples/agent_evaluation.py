@@ -1,4 +1,4 @@
-"""An agent whose work is evaluated: random numbers that are sorted, and a file that is missing, made, and then there."""
+"""An agent that evaluates its outcomes: sorting random numbers, and a missing file that is created and found."""
 
 import argparse
 
@@ -16,7 +16,7 @@ TASKS = (
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Do the tasks in one conversation, so that files stay; the model judges each outcome, and a no goes back to it."""
+    """Run the tasks in one conversation, so that files persist; a judge rejects outcomes, which are fed back."""
     with create_code_chain(model, judge=True, max_attempts=2) as agent:
         for task in TASKS:
             result = agent.invoke({"query": task, "session_id": "agent"})

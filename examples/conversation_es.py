@@ -1,4 +1,4 @@
-"""Five turns in Spanish over a CSV, with a plot, in one state; then saved as a notebook that runs."""
+"""Five turns in Spanish about a CSV, with a plot, in one session; exported as a notebook that runs."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
-from code_chains.export import export
+from code_chains.conversations.export import export
 
 QUESTIONS = (
     "Carga ventas.csv en un DataFrame llamado df e imprime cuántas filas tiene.",
@@ -27,7 +27,7 @@ abril,sur,97
 
 
 def main(model: str | BaseChatModel = "local", folder: str = ".") -> None:
-    """Talk, then save what was said in a folder."""
+    """Ask, then export the conversation to a folder."""
     data = Path(folder, "ventas.csv")
     data.write_text(SALES)
 

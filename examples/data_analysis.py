@@ -1,4 +1,4 @@
-"""A CSV that was uploaded, in stages that share a state: missing values, summary, outliers; a failed one leaves no trace."""
+"""An uploaded CSV, analysed in stages that share a session: missing values, summary, outliers; failures leave no trace."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ STAGES = (
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask one stage after the other in one conversation."""
+    """Ask for one stage after the other in one conversation."""
     with TemporaryDirectory() as folder, create_code_chain(model, interpret=False) as chain:
         upload = Path(folder, "upload.csv")
         upload.write_text(UPLOAD)

@@ -1,4 +1,4 @@
-"""What goes wrong is a value: problems found before a run, the error with its line, the verdict; exceptions on request."""
+"""Failures are values: problems before a run, the error with its line, the verdict; exceptions on request."""
 
 import argparse
 from pathlib import Path
@@ -9,19 +9,19 @@ from code_chains import CodeFailedError, InputError, SandboxExecutor, ValidateCh
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Validate without running, run what fails, ask for what cannot be done."""
+    """Validate without running, run a program that fails, ask for the impossible."""
     for problem in ValidateChain().invoke({"code": "totl = 3\nprint(total)"})["problems"]:
         print("Found before it ran:", problem)
 
-    with SandboxExecutor() as box:
-        done = box.run("prices = [3, 0]\nprint(6 / prices[1])")
+    with SandboxExecutor() as sandbox:
+        done = sandbox.run("prices = [3, 0]\nprint(6 / prices[1])")
         print("Found by running it:", done.error, "in line", done.error.line if done.error else None)
         try:
             done.raise_for_failure()
         except CodeFailedError as error:
-            print("As an exception, where you want one:", error)
+            print("As an exception, on request:", error)
 
-        with create_code_chain(model, executor=box, max_attempts=2) as chain:
+        with create_code_chain(model, executor=sandbox, max_attempts=2) as chain:
             try:
                 chain.invoke({"query": "What is in it?", "files": {"sales.csv": Path("not there.csv")}})
             except InputError as error:

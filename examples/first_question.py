@@ -1,4 +1,4 @@
-"""Ask a question and watch the story arrive: code, output with its verdict, and the answer word by word."""
+"""Ask a question and stream code, output with its verdict, and the answer word by word."""
 
 import argparse
 
@@ -8,7 +8,7 @@ from code_chains import create_code_chain
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask, and print what streams."""
+    """Ask and print the stream."""
     with create_code_chain(model) as chain:
         for chunk in chain.stream({"query": "What is the sum of the numbers from 1 to 5?"}):
             if "code" in chunk:

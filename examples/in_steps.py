@@ -1,4 +1,4 @@
-"""A task in steps: each one is written, run and judged in the same session, and sees what was done before."""
+"""A task in steps: each is written, run and evaluated in the same session, and builds on the previous ones."""
 
 import argparse
 
@@ -6,11 +6,13 @@ from langchain_core.language_models import BaseChatModel
 
 from code_chains import Budget, create_code_chain
 
-TASK = "Create grades.csv with the columns name and grade and five rows, then read it and print the mean grade."
+TASK = (
+    "Create grades.csv with the columns name and grade and five rows, then read it and print the mean grade."
+)
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Plan, do each step, show what came of it."""
+    """Plan, solve each step, print the outcomes."""
     with create_code_chain(model, plan="auto", budget=Budget(model_calls=8), interpret=False) as chain:
         result = chain.invoke({"query": TASK})
 

@@ -1,4 +1,4 @@
-"""The same question in four languages: each answer comes in its own, and the numbers are the same."""
+"""The same question in four languages: each answer is in the language of its question, and the numbers agree."""
 
 import argparse
 
@@ -15,7 +15,7 @@ QUESTIONS = (
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask four times; the language is found without asking a model."""
+    """Ask four times; the language is detected without a model."""
     with create_code_chain(model) as chain:
         for question in QUESTIONS:
             result = chain.invoke(question)

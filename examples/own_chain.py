@@ -1,4 +1,4 @@
-"""Put pieces together yourself: generate, validate, a step of your own that counts lines, execute; then a plain pipe."""
+"""Compose chains yourself: generate, validate, a step of your own that counts lines, execute; then a plain pipe."""
 
 import argparse
 from typing import Any
@@ -6,30 +6,39 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableLambda
 
-from code_chains import ExecuteChain, GenerateChain, SandboxExecutor, Sequence, Transform, ValidateChain
+from code_chains import (
+    ExecuteChain,
+    GenerateChain,
+    SandboxExecutor,
+    StreamingSequentialChain,
+    StreamingTransformChain,
+    ValidateChain,
+)
 from code_chains.models import for_code, resolve_model
 
 
 def count_lines(state: dict[str, Any]) -> dict[str, int]:
-    """A step of one's own: reads `code`, adds `lines`."""
+    """Count lines: read `code`, add `lines`."""
     return {"lines": len(state["code"].splitlines())}
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Generate, check, count, run."""
-    with SandboxExecutor() as box:
-        chain = Sequence(
+    """Generate, validate, count, execute."""
+    with SandboxExecutor() as sandbox:
+        chain = StreamingSequentialChain(
             chains=[
                 GenerateChain(model=for_code(resolve_model(model))),
                 ValidateChain(),
-                Transform(input_variables=["code"], output_variables=["lines"], transform=count_lines),
-                ExecuteChain(box),
+                StreamingTransformChain(
+                    input_variables=["code"], output_variables=["lines"], transform=count_lines
+                ),
+                ExecuteChain(sandbox),
             ],
             input_variables=["query"],
             output_variables=["code", "lines", "output"],
         )
-        told = chain | RunnableLambda(lambda state: f"{state['output']}  ({state['lines']} lines)")
-        print(told.invoke({"query": "What is 6 times 7?"}))
+        pipe = chain | RunnableLambda(lambda state: f"{state['output']}  ({state['lines']} lines)")
+        print(pipe.invoke({"query": "What is 6 times 7?"}))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A model on a server of your own: Ollama, vLLM, llama.cpp or anything else that speaks OpenAI's protocol.
+"""A model on your own server: Ollama, vLLM, llama.cpp or anything else that is OpenAI-compatible.
 
 `python examples/own_server.py --model qwen2.5-coder --base-url http://localhost:11434/v1` asks Ollama; without an address it
 is the embedded model, which is such a server, too.
@@ -12,7 +12,7 @@ from code_chains import create_code_chain
 
 
 def main(model: str | BaseChatModel = "local", base_url: str | None = None) -> None:
-    """Ask, and tell which model was asked for how much."""
+    """Ask, and print which model was used for how many tokens."""
     with create_code_chain(model, base_url=base_url) as chain:
         result = chain.invoke("What is the sum of the numbers from 1 to 5?")
     print(result["answer"])

@@ -1,4 +1,4 @@
-"""The reflection loop: the model replies in tags, the program runs, its error goes back, the model writes it anew."""
+"""The reflection loop: the model replies in tags, the program runs, its error is fed back, the model rewrites it."""
 
 import argparse
 
@@ -22,21 +22,21 @@ QUESTION = {"query": "Write a function mean(numbers).", "examples": [([1, 2, 6],
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Build the loop of its pieces and tell what each round came to."""
-    with SandboxExecutor() as box:
+    """Build the loop from single chains and print each attempt."""
+    with SandboxExecutor() as sandbox:
         attempt = AttemptChain(
             chains=[
                 GenerateChain(model=resolve_model(model), prompt=PROMPT, examples=()),
                 ValidateChain("none"),
-                ExecuteChain(box),
-                EvaluateChain(executor=box),
+                ExecuteChain(sandbox),
+                EvaluateChain(executor=sandbox),
             ],
             input_variables=["query"],
         )
         result = RepairChain(attempt=attempt, max_attempts=3).invoke(QUESTION)
 
-    for one in result["attempts"]:
-        print(f"--- attempt {one.number} ({one.tack})\n{one.code}-> {one.verdict.reason}")
+    for attempt in result["attempts"]:
+        print(f"--- attempt {attempt.number} ({attempt.strategy})\n{attempt.code}-> {attempt.verdict.reason}")
     print(f"{result['verdict'].status}; ended because: {result['stop_reason']}")
 
 

@@ -1,4 +1,4 @@
-"""A linear regression as a function that is tested on points whose line is known, then used on others."""
+"""A linear regression as a function that is tested on points of a known line, then applied to others."""
 
 import argparse
 
@@ -14,12 +14,12 @@ USE = "slope, intercept = fit([1, 2, 3, 4], [2.1, 3.9, 6.2, 7.8])\nprint(f'y = {
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask for the function; only what has passed is used."""
-    with SandboxExecutor() as box, create_code_chain(model, executor=box, interpret=False) as chain:
+    """Ask for the function; use it only if it passes."""
+    with SandboxExecutor() as sandbox, create_code_chain(model, executor=sandbox, interpret=False) as chain:
         result = chain.invoke(QUESTION)
         print(result["code"], f"{result['verdict'].status}: {result['verdict'].reason}", sep="\n")
         if result["verdict"].status == "verified":
-            print(box.run(f"{result['code']}\n{USE}").output)
+            print(sandbox.run(f"{result['code']}\n{USE}").output)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Examples that help: search them in any language, let the model see them, learn from verified answers."""
+"""Retrieve examples in any language, show them to the model, learn from verified answers."""
 
 import argparse
 from tempfile import TemporaryDirectory
@@ -6,13 +6,13 @@ from tempfile import TemporaryDirectory
 from langchain_core.language_models import BaseChatModel
 
 from code_chains import SnippetStore, create_code_chain
-from code_chains.snippets import curated_snippets
+from code_chains.retrieval.curated import curated_snippets
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Search, then ask with an example beside the question."""
-    for found in curated_snippets().similarity_search("¿Cuántos días hay entre dos fechas?", k=2):
-        print(found.metadata["source"], "-", found.metadata["about"])
+    """Search, then ask with an example in the prompt."""
+    for snippet in curated_snippets().similarity_search("¿Cuántos días hay entre dos fechas?", k=2):
+        print(snippet.metadata["source"], "-", snippet.metadata["about"])
 
     mine = SnippetStore.from_texts(
         ["def area(radius):\n    return 3.14159 * radius**2\n"],

@@ -5,11 +5,11 @@ from code_chains import Limits, SandboxExecutor
 
 def main() -> None:
     """Run three programs."""
-    with SandboxExecutor(limits=Limits(seconds=2)) as box:
-        done = box.run("import statistics\nstatistics.mean(values)", variables={"values": [1, 2, 6]})
+    with SandboxExecutor(limits=Limits(seconds=2)) as sandbox:
+        done = sandbox.run("import statistics\nstatistics.mean(values)", variables={"values": [1, 2, 6]})
         print(done.status, done.output, done.isolation.level if done.isolation else None)
-        print(box.run("open('/etc/shadow')").summary)
-        print(box.run("while True: pass").summary)
+        print(sandbox.run("open('/etc/shadow')").summary)
+        print(sandbox.run("while True: pass").summary)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Secure execution: a strict policy, your own yes to each program, tight limits, and a box that gives nothing away."""
+"""Secure execution: a strict policy, approval of each program, tight limits, and an isolated sandbox."""
 
 import argparse
 
@@ -10,20 +10,24 @@ TIGHT = Limits(seconds=3, memory="256M", processes=8, disk="1M", output="16K")
 
 
 def yes_and_tell(request: ApprovalRequest) -> bool:
-    """Whoever approves sees the program and what the checks advise; ask a person here."""
-    print(f"Approved: {len(request.code.splitlines())} lines, {len(request.problems)} pieces of advice")
+    """Approve a program, given its code and the advice of the checks; ask a person here."""
+    print(f"Approved: {len(request.code.splitlines())} lines, {len(request.problems)} advisory problems")
     return True
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask something harmless and something that is not."""
-    with create_code_chain(model, checks="strict", approve=yes_and_tell, limits=TIGHT, max_attempts=2) as chain:
+    """Ask a harmless question and a harmful one."""
+    with create_code_chain(
+        model, checks="strict", approve=yes_and_tell, limits=TIGHT, max_attempts=2
+    ) as chain:
         for question in (
             "How many numbers from 1 to 100 can be divided by 3 and by 5?",
             "List all processes with os.system('ps aux').",
         ):
             result = chain.invoke(question)
-            print(f"{question}\n  {result['execution'].status}, {result['verdict'].status}: {result['answer']}")
+            print(
+                f"{question}\n  {result['execution'].status}, {result['verdict'].status}: {result['answer']}"
+            )
             for attempt in result["attempts"]:
                 print("  refused:" if attempt.status == "refused" else "  ran:", attempt.summary)
 

@@ -1,11 +1,11 @@
-"""A session keeps variables and files from run to run; a failure leaves no trace, and one can go back."""
+"""A session keeps variables and files between runs; a failure leaves no trace, and checkpoints can be restored."""
 
 from code_chains import Limits, SandboxExecutor
 
 
 def main() -> None:
-    """Fail, go back to a checkpoint, draw."""
-    with SandboxExecutor(limits=Limits(seconds=10)) as box, box.session() as session:
+    """Fail, restore a checkpoint, plot."""
+    with SandboxExecutor(limits=Limits(seconds=10)) as sandbox, sandbox.session() as session:
         session.run("prices = [3.5, 4.0, 12.5]")
         failed = session.run("prices.append(0.5)\nprices.append(1 / 0)")
         print(failed.error)

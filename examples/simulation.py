@@ -1,4 +1,4 @@
-"""A simulation with NumPy that can be repeated: with a seed, chance is the same in every run, and so is the answer."""
+"""A repeatable simulation with NumPy: with a seed, random numbers and the answer are the same in every run."""
 
 import argparse
 
@@ -11,9 +11,12 @@ QUESTION = "With numpy, throw a first and a second die 100000 times each, add th
 
 def main(model: str | BaseChatModel = "local") -> None:
     """Ask once, then run the program again."""
-    with SandboxExecutor(seed=7) as box, create_code_chain(model, executor=box, interpret=False) as chain:
+    with (
+        SandboxExecutor(seed=7) as sandbox,
+        create_code_chain(model, executor=sandbox, interpret=False) as chain,
+    ):
         result = chain.invoke(QUESTION)
-        again = box.run(result["code"])
+        again = sandbox.run(result["code"])
     print(result["code"], result["output"], sep="\n")
     print("The same again:", again.output == result["output"], "- to be expected:", 100_000 // 6)
 

@@ -1,4 +1,4 @@
-"""The same question in three places: own namespaces, Landlock alone, and an interpreter without any way out."""
+"""The same question with three executors: namespaces, Landlock alone, and an interpreter without system access."""
 
 import argparse
 
@@ -11,21 +11,21 @@ from code_chains.executors.monty import MontyExecutor
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask in each; a place that this machine cannot give says so, and nothing runs there."""
-    places: tuple[Executor, ...] = (
+    """Ask with each; an executor that is not available here raises, and nothing runs."""
+    executors: tuple[Executor, ...] = (
         SandboxExecutor(),
-        SandboxExecutor(require="landlock", launcher="landlock"),
+        SandboxExecutor(min_isolation="landlock", launcher="landlock"),
         MontyExecutor(),
     )
-    for place in places:
-        with place, create_code_chain(model, executor=place, interpret=False) as chain:
+    for executor in executors:
+        with executor, create_code_chain(model, executor=executor, interpret=False) as chain:
             try:
                 result = chain.invoke("Print the sum of the squares of 1 to 10.")
             except IsolationError as error:
-                print(f"{type(place).__name__}: {error}")
+                print(f"{type(executor).__name__}: {error}")
                 continue
         isolation = result["execution"].isolation
-        print(f"{type(place).__name__}: {result['output']} ({isolation.level}, by {isolation.launcher})")
+        print(f"{type(executor).__name__}: {result['output']} ({isolation.level}, by {isolation.launcher})")
 
 
 if __name__ == "__main__":

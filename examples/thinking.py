@@ -1,4 +1,4 @@
-"""Watch it think step by step: each stage as it begins, the model's words as they come, and how each stage ended."""
+"""Watch the stages: each as it begins, the tokens of the model as they stream, and how it ended."""
 
 import argparse
 import asyncio

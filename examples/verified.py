@@ -1,4 +1,4 @@
-"""A function that is tested before it is believed: the program can neither see nor patch its tests."""
+"""A function that is tested before it is accepted: the program can neither see nor patch its tests."""
 
 import argparse
 
@@ -13,14 +13,14 @@ QUESTION = {
 
 
 def main(model: str | BaseChatModel = "local") -> None:
-    """Ask for three programs at once, keep the one that passes, tell of each attempt."""
+    """Ask for three programs at once, select one that passes, print each attempt."""
     with create_code_chain(model, samples=3, interpret=False) as chain:
         result = chain.invoke(QUESTION)
 
     print(result["code"])
     print(f"{result['verdict'].status} by {result['verdict'].by}: {result['verdict'].reason}")
     for attempt in result["attempts"]:
-        print(f"attempt {attempt.number} ({attempt.tack}): {attempt.verdict.reason}")
+        print(f"attempt {attempt.number} ({attempt.strategy}): {attempt.verdict.reason}")
 
 
 if __name__ == "__main__":

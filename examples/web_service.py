@@ -1,4 +1,4 @@
-"""A web service that streams: stages, code, output and answer as server-sent events; a reader who leaves ends the work.
+"""A web service that streams: stages, code, output and answer as server-sent events; disconnecting ends the work.
 
 Needs FastAPI: pip install "fastapi[standard]". Then: curl -N "http://127.0.0.1:8000/answer?query=What+is+6+times+7"
 """
@@ -20,7 +20,7 @@ SHOWN = ("code", "output", "verdict", "answer")
 
 
 def create_app(chain: CodeChain) -> FastAPI:
-    """The service: one route, a question in, events out."""
+    """Create the service: one route, a question in, events out."""
     app = FastAPI()
 
     @app.get("/answer")

@@ -1,4 +1,4 @@
-"""What every test may rely on: no keys of the user's, a sandbox, and a server that speaks OpenAI's protocol."""
+"""Fixtures for all tests: no API keys, a sandbox, and a server with OpenAI's protocol."""
 
 from __future__ import annotations
 
@@ -22,14 +22,23 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
 
 ROOT = Path(__file__).parent.parent
+HOSTILE = "\x1b]0;owned\x07 \x9b2J \u202e sk-proj-1234567890abcdef"
+"""A hostile message of a provider: control sequences, a change of text direction, and an API key."""
 SUM_CODE = "print('Sum:', sum(range(1, 6)))"
 SUM_ANSWER = "The sum is 15."
 QUESTION = "What is the sum of the numbers from 1 to 5?"
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two workers for each core, since half of the time a test waits; none for a test that is named."""
+    if any("::" in argument for argument in config.args):
+        return 0
+    return min(2 * len(os.sched_getaffinity(0)), 8)
+
+
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test may reach a paid service, or depend on what the user has set."""
+    """Remove API keys and settings of the user, so that no test uses a paid service."""
     for name in list(os.environ):
         if (
             name.startswith(("OPENAI_", "LANGSMITH_", "LANGCHAIN_", "CODE_CHAINS_MODEL"))
@@ -38,23 +47,38 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def _no_libraries_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of one test alone loads no libraries ahead unless the test names them; programs import what they need."""
+    monkeypatch.setitem(SandboxExecutor.__init__.__kwdefaults__ or {}, "preload", ())
+
+
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=5), preload=()) as box:
-        yield box
+    with SandboxExecutor(limits=Limits(seconds=5), preload=()) as executor:
+        yield executor
 
 
-@pytest.fixture(params=["bubblewrap", "namespaces"])
+KERNEL_LAUNCHERS = ["bubblewrap", "namespaces"]
+
+
+@pytest.fixture(params=KERNEL_LAUNCHERS)
 def launcher(request: pytest.FixtureRequest) -> str:
-    if request.param == "bubblewrap" and not shutil.which("bwrap"):
+    return available(request.param)
+
+
+def available(launcher: str) -> str:
+    if launcher == "bubblewrap" and not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    return str(request.param)
+    return launcher
 
 
 @pytest.fixture
 def model() -> ScriptedModel:
-    """A model that knows one program and one answer."""
-    return ScriptedModel(lambda messages: f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else SUM_ANSWER)
+    """A model with one program and one answer."""
+    return ScriptedModel(
+        lambda messages: f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else SUM_ANSWER
+    )
 
 
 @pytest.fixture
@@ -65,7 +89,7 @@ def sales(tmp_path: Path) -> Path:
 
 
 def descendants() -> set[int]:
-    """Processes below this one that are still alive."""
+    """Return the living descendants of this process."""
     parents: dict[int, tuple[int, str]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -74,16 +98,17 @@ def descendants() -> set[int]:
             except (OSError, ValueError):
                 continue
             parents[int(name)] = (int(parent), state)
-    found: set[int] = set()
-    fresh = {os.getpid()}
-    while fresh:
-        fresh = {pid for pid, (parent, state) in parents.items() if parent in fresh and state != "Z"} - found
-        found |= fresh
-    return found
+    pids: set[int] = set()
+    generation = {os.getpid()}
+    while generation:
+        children = {pid for pid, (parent, state) in parents.items() if parent in generation and state != "Z"}
+        generation = children - pids
+        pids |= generation
+    return pids
 
 
 def at_rest() -> int:
-    """How many processes there are below this one once nothing is being made ready any more."""
+    """Return the number of descendants once it is stable."""
     counts = [-1]
     while len(counts) < 8 or len(set(counts[-6:])) > 1:  # Long enough for a fork on a busy machine.
         counts.append(len(descendants()))
@@ -92,7 +117,7 @@ def at_rest() -> int:
 
 
 def soon(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Whether a condition becomes true within some seconds."""
+    """Return whether a condition becomes true within a timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -103,12 +128,13 @@ def soon(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
 
 @dataclass
 class OpenAI:
-    """A server of OpenAI's protocol on loopback. What it replies is a function of the messages; faults come first.
+    """A server with OpenAI's protocol on loopback. A script replies, unless a fault is due.
 
     Attributes:
         server: The HTTP server.
         script: `messages -> reply`.
-        faults: Faults for the next requests, one each: `429`, `500`, `hang`, `cut`, `json`, `length`.
+        faults: Faults for the next requests, one each: `429`, `500`, `hang`, `cut`, `json`, `length`; any other text is
+            the message of a refusal.
         requests: Bodies of all requests so far.
     """
 
@@ -127,9 +153,13 @@ class OpenAI:
         fault = self.faults.pop(0) if self.faults else ""
         if fault in ("429", "500"):
             error = {"error": {"message": f"fault {fault}", "type": "fault", "code": fault}}
-            return Response(json.dumps(error), int(fault), {"retry-after-ms": "10"}, content_type="application/json")
+            return Response(
+                json.dumps(error), int(fault), {"retry-after-ms": "10"}, content_type="application/json"
+            )
+        if fault and fault not in ("hang", "cut", "json", "length"):
+            return Response(json.dumps({"error": {"message": fault}}), 400, content_type="application/json")
         if fault == "hang":
-            time.sleep(3)
+            time.sleep(1.5)
         if fault == "json":
             return Response("{not json", content_type="application/json")
         text = self.script(body["messages"])
@@ -154,7 +184,9 @@ class OpenAI:
         def chunks() -> Iterator[str]:
             words = text.replace(" ", " \0").split("\0")
             for word in words[: len(words) // 2] if fault == "cut" else words:
-                yield _event({"index": 0, "delta": {"role": "assistant", "content": word}, "finish_reason": None})
+                yield _event(
+                    {"index": 0, "delta": {"role": "assistant", "content": word}, "finish_reason": None}
+                )
             if fault != "cut":
                 reason = "length" if fault == "length" else "stop"
                 yield _event({"index": 0, "delta": {}, "finish_reason": reason})
@@ -172,8 +204,8 @@ def _event(choice: dict[str, Any] | None, usage: dict[str, int] | None = None) -
 @pytest.fixture
 def openai_server() -> Iterator[OpenAI]:
     def script(messages: list[dict[str, Any]]) -> str:
-        told = "Output of the program:" in str(messages[-1]["content"])
-        return SUM_ANSWER if told else f"```python\n{SUM_CODE}\n```"
+        has_output = "Output of the program:" in str(messages[-1]["content"])
+        return SUM_ANSWER if has_output else f"```python\n{SUM_CODE}\n```"
 
     with HTTPServer(host="127.0.0.1", threaded=True) as server:
         openai = OpenAI(server, script)
@@ -183,7 +215,7 @@ def openai_server() -> Iterator[OpenAI]:
 
 @pytest.fixture
 def redis_store(tmp_path: Path) -> Iterator[BaseStore[str, bytes]]:
-    """LangChain's own store over a real server of redis."""
+    """LangChain's store with a real Redis server."""
     from langchain_community.storage import RedisStore
     from redis import Redis
 
@@ -192,7 +224,18 @@ def redis_store(tmp_path: Path) -> Iterator[BaseStore[str, bytes]]:
         pytest.skip("redis-server is not installed")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    settings = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(tmp_path)]
+    settings = [
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--dir",
+        str(tmp_path),
+    ]
     with subprocess.Popen([program, *settings], stdout=subprocess.DEVNULL) as server:
         try:
             assert soon(lambda: _listens(port))

@@ -1,4 +1,4 @@
-"""The page with a model that knows a few programs, as a process of its own: what `test_page.py` looks at."""
+"""The page with a scripted model, run as a process by `test_page.py`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
+from code_chains.apps.page import approve, serve
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
-from code_chains.page import approve, serve
 from code_chains.testing import ScriptedModel, asks_for_code
 
 PROGRAMS = {
@@ -39,24 +39,33 @@ PROGRAMS = {
 
 
 def script(messages: list[BaseMessage]) -> str:
-    """What the question names."""
-    asked = str(messages[-1].text)
-    if "without weights" in asked:
+    """Reply with the program that the question names."""
+    question = str(messages[-1].text)
+    if "without weights" in question:
         raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
-    name = max(PROGRAMS, key=asked.rfind)  # Others stand in the history.
+    name = max(PROGRAMS, key=question.rfind)  # The history names others.
     program, answer = PROGRAMS[name]
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
 
 
 def related(query: str) -> list[Document]:
-    """An example for questions about numbers."""
-    return [Document("print(1)", metadata={"source": "sums.py", "about": "Adds numbers"})] if "six" in query else []
+    """Return an example for questions about numbers."""
+    return (
+        [Document("print(1)", metadata={"source": "sums.py", "about": "Adds numbers"})]
+        if "six" in query
+        else []
+    )
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    box = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
+    sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
     model, snippets = ScriptedModel(script), RunnableLambda(related)
-    asked = approve if "--approve" in sys.argv else None
-    with box, create_code_chain(model, executor=box, max_attempts=1, snippets=snippets, approve=asked) as chain:
+    approver = approve if "--approve" in sys.argv else None
+    with (
+        sandbox,
+        create_code_chain(
+            model, executor=sandbox, max_attempts=1, snippets=snippets, approve=approver
+        ) as chain,
+    ):
         serve(chain, port=0, token="--token" in sys.argv, open_browser=False)

@@ -7,7 +7,7 @@ import functools
 import operator
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -18,28 +18,32 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import ConfigurableField, RunnableGenerator, RunnableLambda, ensure_config
 from langchain_core.runnables.utils import AddableDict
 
-from code_chains.chains.base import Call, Config, Do, Piece, Program, Sequence, State, Transform
+from code_chains.chains.base import (
+    Config,
+    Flow,
+    Invoke,
+    RunFunction,
+    State,
+    StreamingChain,
+    StreamingSequentialChain,
+    StreamingTransformChain,
+)
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel
 
 
-class Tell(Piece):
+class Tell(StreamingChain):
     """query -> answer, by a model."""
+
+    input_keys: ClassVar[list[str]] = ["query"]
+    output_keys: ClassVar[list[str]] = ["answer"]
 
     name: str | None = "tell"
     model: Any
     suffix: str = ""
 
-    @property
-    def input_keys(self) -> list[str]:
-        return ["query"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        return ["answer"]
-
-    def _program(self, values: State, config: Config) -> Program:
-        yield Call(self.model, values["query"], config, lambda chunk: {"answer": chunk.text})
+    def _flow(self, values: State, config: Config) -> Flow:
+        yield Invoke(self.model, values["query"], config, lambda chunk: {"answer": chunk.text})
         if self.suffix:
             yield {"answer": self.suffix}
 
@@ -57,9 +61,13 @@ def tell() -> Tell:
 
 
 @pytest.fixture
-def both(tell: Tell) -> Sequence:
-    loud = Transform(input_variables=["answer"], output_variables=["loud"], transform=shout, name="shout")
-    return Sequence(chains=[tell, loud], input_variables=["query"], output_variables=["answer", "loud"])
+def both(tell: Tell) -> StreamingSequentialChain:
+    loud = StreamingTransformChain(
+        input_variables=["answer"], output_variables=["loud"], transform=shout, name="shout"
+    )
+    return StreamingSequentialChain(
+        chains=[tell, loud], input_variables=["query"], output_variables=["answer", "loud"]
+    )
 
 
 def total(chunks: Iterator[State]) -> State:
@@ -96,27 +104,27 @@ class Recorder(BaseCallbackHandler):
 
 
 @given(query=st.text(min_size=1), suffix=st.text())
-def test_chunks_add_up_to_what_invoke_gives(query: str, suffix: str) -> None:
-    piece = Tell(model=ECHO, suffix=suffix)
-    assert total(piece.stream({"query": query})) == piece.invoke({"query": query})
+def test_chunks_add_up_to_invoke(query: str, suffix: str) -> None:
+    chain = Tell(model=ECHO, suffix=suffix)
+    assert total(chain.stream({"query": query})) == chain.invoke({"query": query})
 
 
 @given(query=st.text(min_size=1))
-def test_async_gives_what_sync_gives(query: str) -> None:
+def test_async_equals_sync(query: str) -> None:
     async def check() -> None:
-        piece = Tell(model=ECHO)
-        expected = piece.invoke({"query": query})
-        assert await piece.ainvoke({"query": query}) == expected
-        assert await atotal(piece.astream({"query": query})) == expected
+        chain = Tell(model=ECHO)
+        expected = chain.invoke({"query": query})
+        assert await chain.ainvoke({"query": query}) == expected
+        assert await atotal(chain.astream({"query": query})) == expected
 
     asyncio.run(check())
 
 
-def test_invoke_gives_inputs_and_outputs(both: Sequence) -> None:
+def test_invoke_returns_inputs_and_outputs(both: StreamingSequentialChain) -> None:
     assert both.invoke({"query": "hi"}) == {"query": "hi", "answer": "you said hi", "loud": "YOU SAID HI"}
 
 
-def test_only_the_outputs_on_request(both: Sequence) -> None:
+def test_only_the_outputs_on_request(both: StreamingSequentialChain) -> None:
     outputs = both.invoke({"query": "hi"}, return_only_outputs=True)
     assert outputs == total(both.stream({"query": "hi"}, return_only_outputs=True)) == {
         "answer": "you said hi",
@@ -128,27 +136,29 @@ def test_a_lone_text_stands_for_the_single_input(tell: Tell) -> None:
     assert tell.invoke("hi")["answer"] == "you said hi"
 
 
-def test_a_sequence_streams_what_each_of_its_chains_streams(both: Sequence) -> None:
+def test_a_sequence_streams_what_each_of_its_chains_streams(both: StreamingSequentialChain) -> None:
     chunks = [dict(chunk) for chunk in both.stream({"query": "hi"})]
     assert chunks[:4] == [{"query": "hi"}, {"answer": "you "}, {"answer": "said "}, {"answer": "hi"}]
     assert chunks[-1] == {"loud": "YOU SAID HI"}
 
 
-async def test_batches_keep_their_order(both: Sequence) -> None:
+async def test_batches_keep_their_order(both: StreamingSequentialChain) -> None:
     queries = [{"query": str(number)} for number in range(20)]
     expected = [f"you said {number}" for number in range(20)]
     assert [result["answer"] for result in both.batch(queries)] == expected
     assert [result["answer"] for result in await both.abatch(queries)] == expected
 
 
-async def test_every_stage_and_token_is_an_event_to_the_very_end(both: Sequence) -> None:
-    events = [(event["event"], event["name"]) async for event in both.astream_events({"query": "hi"}, version="v2")]
-    assert {name for _, name in events} == {"Sequence", "tell", "ScriptedModel", "shout"}
+async def test_every_stage_and_token_is_an_event_to_the_very_end(both: StreamingSequentialChain) -> None:
+    events = [
+        (event["event"], event["name"]) async for event in both.astream_events({"query": "hi"}, version="v2")
+    ]
+    assert {name for _, name in events} == {"StreamingSequentialChain", "tell", "ScriptedModel", "shout"}
     assert ("on_chat_model_stream", "ScriptedModel") in events
-    assert events[-1] == ("on_chain_end", "Sequence")
+    assert events[-1] == ("on_chain_end", "StreamingSequentialChain")
 
 
-async def test_a_run_name_is_the_roots_alone(both: Sequence) -> None:
+async def test_a_run_name_is_the_roots_alone(both: StreamingSequentialChain) -> None:
     config: Config = {"run_name": "mine"}
     names = [
         event["name"]
@@ -159,7 +169,9 @@ async def test_a_run_name_is_the_roots_alone(both: Sequence) -> None:
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
-async def test_callbacks_tags_and_metadata_reach_every_stage(both: Sequence, way: str) -> None:
+async def test_callbacks_tags_and_metadata_reach_every_stage(
+    both: StreamingSequentialChain, way: str
+) -> None:
     recorder = Recorder()
     config: Config = {"callbacks": [recorder], "tags": ["t"], "metadata": {"m": 1}, "run_name": "root"}
     await run(both, way, {"query": "hi"}, config)
@@ -172,7 +184,9 @@ async def test_callbacks_tags_and_metadata_reach_every_stage(both: Sequence, way
 async def test_constructor_callbacks_see_their_own_chain_alone(way: str) -> None:
     recorder = Recorder()
     inner = Tell(model=ECHO)
-    outer = Sequence(chains=[inner], input_variables=["query"], callbacks=[recorder], tags=["own"], name="outer")
+    outer = StreamingSequentialChain(
+        chains=[inner], input_variables=["query"], callbacks=[recorder], tags=["own"], name="outer"
+    )
     await run(outer, way, {"query": "hi"}, {})
     assert (recorder.started, recorder.tags) == (["outer"], [["own"]])
 
@@ -192,8 +206,8 @@ async def test_configurable_reaches_a_function_deep_inside(way: str) -> None:
     def who(state: State) -> State:
         return {"who": ensure_config()["configurable"].get("session_id")}
 
-    deep = Transform(input_variables=["query"], output_variables=["who"], transform=who)
-    chain = Sequence(chains=[deep], input_variables=["query"])
+    deep = StreamingTransformChain(input_variables=["query"], output_variables=["who"], transform=who)
+    chain = StreamingSequentialChain(chains=[deep], input_variables=["query"])
     result = await run(chain, way, {"query": "?"}, {"configurable": {"session_id": "ann"}})
     assert result["who"] == "ann"
 
@@ -201,13 +215,13 @@ async def test_configurable_reaches_a_function_deep_inside(way: str) -> None:
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
 async def test_a_model_inside_a_function_is_traced(way: str) -> None:
     recorder = Recorder()
-    ask = Transform(
+    ask = StreamingTransformChain(
         input_variables=["query"],
         output_variables=["answer"],
         transform=lambda state: {"answer": ECHO.invoke(state["query"]).text},
     )
     await run(ask, way, {"query": "hi"}, {"callbacks": [recorder]})
-    assert recorder.started == ["Transform", "model"]
+    assert recorder.started == ["StreamingTransformChain", "model"]
 
 
 @pytest.mark.parametrize("way", ["ainvoke", "astream"])
@@ -217,7 +231,12 @@ async def test_a_blocking_function_does_not_block_the_loop(way: str) -> None:
         return {"rested": True}
 
     longest = asyncio.create_task(longest_gap(0.45))
-    await run(Transform(input_variables=["query"], output_variables=["rested"], transform=nap), way, {"query": ""}, {})
+    await run(
+        StreamingTransformChain(input_variables=["query"], output_variables=["rested"], transform=nap),
+        way,
+        {"query": ""},
+        {},
+    )
     assert await longest < 0.3
 
 
@@ -231,7 +250,7 @@ async def longest_gap(seconds: float) -> float:
 
 
 def test_it_works_in_a_stock_sequential_chain(tell: Tell) -> None:
-    loud = Transform(input_variables=["answer"], output_variables=["loud"], transform=shout)
+    loud = StreamingTransformChain(input_variables=["answer"], output_variables=["loud"], transform=shout)
     stock = SequentialChain(chains=[tell, loud], input_variables=["query"], output_variables=["loud"])
     assert stock.invoke({"query": "hi"})["loud"] == "YOU SAID HI"
 
@@ -244,7 +263,7 @@ def test_it_streams_through_a_pipe(tell: Tell) -> None:
     assert list((tell | RunnableGenerator(capitals)).stream({"query": "hi"}))[1:4] == ["YOU ", "SAID ", "HI"]
 
 
-def test_a_plain_function_behind_a_pipe_gets_the_whole_dict(tell: Tell) -> None:
+def test_a_function_behind_a_pipe_receives_the_whole_dict(tell: Tell) -> None:
     pipe = tell | RunnableLambda(lambda state: state["answer"] + "!")
     assert list(pipe.stream({"query": "hi"})) == ["you said hi!"]
 
@@ -275,7 +294,7 @@ async def test_memory_is_loaded_and_saved(way: str) -> None:
     assert (await run(chain, way, {"query": "two"}, {}))["history"] == "you said one"
 
 
-def test_memory_keeps_nothing_of_a_stream_that_was_left(tell: Tell) -> None:
+def test_memory_saves_nothing_of_an_abandoned_stream(tell: Tell) -> None:
     memory = Notebook()
     stream = Tell(model=ECHO, memory=memory).stream({"query": "hi"})
     next(stream)
@@ -283,7 +302,7 @@ def test_memory_keeps_nothing_of_a_stream_that_was_left(tell: Tell) -> None:
     assert memory.saved == []
 
 
-def test_a_retry_asks_again() -> None:
+def test_with_retry_repeats_the_call() -> None:
     calls: list[int] = []
 
     def flaky(state: State) -> State:
@@ -292,15 +311,18 @@ def test_a_retry_asks_again() -> None:
             raise OSError("not yet")
         return {"done": True}
 
-    chain = Transform(input_variables=["query"], output_variables=["done"], transform=flaky)
-    assert chain.with_retry(stop_after_attempt=3, wait_exponential_jitter=False).invoke({"query": ""})["done"] is True
+    chain = StreamingTransformChain(input_variables=["query"], output_variables=["done"], transform=flaky)
+    assert (
+        chain.with_retry(stop_after_attempt=3, wait_exponential_jitter=False).invoke({"query": ""})["done"]
+        is True
+    )
 
 
 def test_a_fallback_takes_over(tell: Tell) -> None:
     def broken(state: State) -> State:
         raise OSError("down")
 
-    chain = Transform(input_variables=["query"], output_variables=["answer"], transform=broken)
+    chain = StreamingTransformChain(input_variables=["query"], output_variables=["answer"], transform=broken)
     assert chain.with_fallbacks([tell]).invoke({"query": "hi"})["answer"] == "you said hi"
 
 
@@ -310,8 +332,8 @@ async def test_an_error_of_a_stage_is_raised_and_traced(way: str) -> None:
         raise OSError("down")
 
     recorder = Recorder()
-    chain = Sequence(
-        chains=[Transform(input_variables=["query"], output_variables=["x"], transform=broken)],
+    chain = StreamingSequentialChain(
+        chains=[StreamingTransformChain(input_variables=["query"], output_variables=["x"], transform=broken)],
         input_variables=["query"],
     )
     with pytest.raises(OSError, match="down"):
@@ -319,11 +341,11 @@ async def test_an_error_of_a_stage_is_raised_and_traced(way: str) -> None:
     assert recorder.errors == ["OSError", "OSError"]
 
 
-def test_a_program_may_catch_the_error_of_a_step() -> None:
+def test_a_flow_may_catch_the_error_of_an_effect() -> None:
     class Careful(Tell):
-        def _program(self, values: State, config: Config) -> Program:
+        def _flow(self, values: State, config: Config) -> Flow:
             try:
-                yield Do(lambda value: 1 / value, 0, config)
+                yield RunFunction(lambda value: 1 / value, 0, config)
             except ZeroDivisionError:
                 yield {"answer": "caught"}
 
@@ -336,12 +358,12 @@ def test_as_tool_has_typed_arguments(tell: Tell) -> None:
     assert tool.invoke({"query": "hi"}) == "you said hi"
 
 
-def test_schemas_have_real_types(both: Sequence) -> None:
+def test_schemas_have_real_types(both: StreamingSequentialChain) -> None:
     assert both.get_input_schema().model_json_schema()["properties"]["query"]["type"] == "string"
     assert both.get_output_schema().model_json_schema()["properties"]["answer"]["type"] == "string"
 
 
-def test_the_graph_draws_the_stages(both: Sequence) -> None:
+def test_the_graph_draws_the_stages(both: StreamingSequentialChain) -> None:
     assert "tell --> shout" in both.get_graph().draw_mermaid()
 
 
@@ -351,7 +373,7 @@ def test_a_field_can_be_made_configurable(tell: Tell) -> None:
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
-async def test_a_missing_key_is_named(both: Sequence, way: str) -> None:
+async def test_a_missing_key_is_named(both: StreamingSequentialChain, way: str) -> None:
     with pytest.raises(InputError, match="query"):
         await run(both, way, {"question": "hi"}, {})
 
@@ -366,7 +388,9 @@ async def test_cancelling_stops_what_it_is_waiting_for() -> None:
             ended.append(True)
         return {}
 
-    chain = Transform(input_variables=["query"], output_variables=["x"], transform=shout, atransform=wait)
+    chain = StreamingTransformChain(
+        input_variables=["query"], output_variables=["x"], transform=shout, atransform=wait
+    )
     task = asyncio.create_task(chain.ainvoke({"query": ""}))
     await asyncio.sleep(0.05)
     task.cancel()
@@ -375,7 +399,7 @@ async def test_cancelling_stops_what_it_is_waiting_for() -> None:
     assert ended == [True]
 
 
-async def test_leaving_a_stream_early_ends_its_runs(both: Sequence) -> None:
+async def test_abandoning_a_stream_ends_its_runs(both: StreamingSequentialChain) -> None:
     recorder = Recorder()
     stream = both.astream({"query": "hi"}, {"callbacks": [recorder]})
     await anext(stream)
@@ -392,8 +416,10 @@ OVERLAPS = {
 
 @pytest.mark.parametrize(("outputs", "transform"), OVERLAPS.values(), ids=OVERLAPS.keys())
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
-async def test_keys_that_are_input_and_output_do_not_add_up(outputs: list[str], transform: Any, way: str) -> None:
-    chain = Transform(input_variables=["text"], output_variables=outputs, transform=transform)
+async def test_keys_that_are_input_and_output_do_not_add_up(
+    outputs: list[str], transform: Any, way: str
+) -> None:
+    chain = StreamingTransformChain(input_variables=["text"], output_variables=outputs, transform=transform)
     given = {"text": "abc", "n": 2}
     expected = chain.invoke(dict(given))
     assert await run(chain, way, given, {}) == expected
@@ -405,13 +431,17 @@ def test_a_function_that_returns_no_dict_is_named() -> None:
         return None  # type: ignore[return-value]
 
     with pytest.raises(ConfigurationError, match="nothing"):
-        Transform(input_variables=["query"], output_variables=["x"], transform=nothing).invoke("?")
+        StreamingTransformChain(input_variables=["query"], output_variables=["x"], transform=nothing).invoke(
+            "?"
+        )
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
 async def test_a_missing_output_is_an_error_of_the_run(way: str) -> None:
     recorder = Recorder()
-    chain = Transform(input_variables=["query"], output_variables=["x"], transform=lambda state: {})
+    chain = StreamingTransformChain(
+        input_variables=["query"], output_variables=["x"], transform=lambda state: {}
+    )
     with pytest.raises(ValueError, match="x"):
         await run(chain, way, {"query": "?"}, {"callbacks": [recorder]})
     assert recorder.errors == ["ValueError"]

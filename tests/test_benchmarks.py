@@ -13,6 +13,8 @@ from benchmarks.retrieval import recall_of_ours
 
 from .conftest import ROOT
 
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.mark.parametrize("mistake", ["cheats", "wrong_type", "fence_junk"])
 def test_no_wrong_answer_is_passed_as_right(mistake: str) -> None:
@@ -34,7 +36,13 @@ def test_all_parts_run_and_say_what_they_found() -> None:
     command = [sys.executable, "-m", "benchmarks", "--quick"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    shown = ("of the LangGraph graph", "of the ideal", "`code-chains --help`", "slope at the end", "| median ms |")
+    shown = (
+        "of the LangGraph graph",
+        "of the ideal",
+        "`code-chains --help`",
+        "slope at the end",
+        "| median ms |",
+    )
     assert [part for part in shown if part not in done.stdout] == []
 
 
@@ -49,4 +57,6 @@ def test_nothing_is_left_after_many_questions_at_twice_the_capacity() -> None:
     """Some seconds of what `python -m benchmarks.soak` does for half an hour."""
     command = [sys.executable, "-m", "benchmarks.soak", "--minutes", "0.15"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "nothing grew"), done.stdout + done.stderr[-2000:]
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "nothing grew"), (
+        done.stdout + done.stderr[-2000:]
+    )

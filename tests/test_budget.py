@@ -17,12 +17,12 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
 
 from code_chains import create_code_chain
-from code_chains.budget import Budget
+from code_chains.callbacks.budget import Budget
+from code_chains.callbacks.pricing import Prices
+from code_chains.callbacks.usage import UsageMeter
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.executors import SandboxExecutor
-from code_chains.prices import Prices
 from code_chains.testing import ScriptedModel, asks_for_code
-from code_chains.usage import UsageMeter
 
 from .conftest import QUESTION, OpenAI
 
@@ -107,7 +107,14 @@ def test_a_model_that_keeps_no_account_is_estimated() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"usd": 0}, {"tokens": 1.5}, {"model_calls": True}, {"seconds": "5"}, {"per": "day"}, {"prices": {"x": 1}}],
+    [
+        {"usd": 0},
+        {"tokens": 1.5},
+        {"model_calls": True},
+        {"seconds": "5"},
+        {"per": "day"},
+        {"prices": {"x": 1}},
+    ],
 )
 def test_a_limit_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
@@ -204,9 +211,15 @@ def test_several_budgets_all_bind(sandbox: SandboxExecutor) -> None:
 
 
 def test_a_chain_stops_with_the_limit_as_its_reason(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=1), max_attempts=5)
+    chain = create_code_chain(
+        writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=1), max_attempts=5
+    )
     result = chain.invoke(QUESTION)
-    assert (result["stop_reason"], len(result["attempts"]), result["verdict"].status) == ("model_calls", 1, "failed")
+    assert (result["stop_reason"], len(result["attempts"]), result["verdict"].status) == (
+        "model_calls",
+        1,
+        "failed",
+    )
 
 
 def test_the_best_so_far_is_kept(sandbox: SandboxExecutor) -> None:
@@ -256,7 +269,9 @@ async def test_the_clock_stops_it_on_an_event_loop_too(sandbox: SandboxExecutor)
 
 
 async def test_async_is_limited_like_sync(sandbox: SandboxExecutor) -> None:
-    chains = [create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=2)) for _ in range(2)]
+    chains = [
+        create_code_chain(writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=2)) for _ in range(2)
+    ]
     assert await chains[0].ainvoke(QUESTION) == chains[1].invoke(QUESTION)
 
 
@@ -281,7 +296,9 @@ def test_a_limit_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> N
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_usage_is_told_by_model_and_by_stage(openai_server: OpenAI, sandbox: SandboxExecutor, streamed: bool) -> None:
+def test_usage_is_told_by_model_and_by_stage(
+    openai_server: OpenAI, sandbox: SandboxExecutor, streamed: bool
+) -> None:
     chain = create_code_chain("gpt-4o-mini", base_url=openai_server.base_url, executor=sandbox)
     usage = (reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION))["usage"]
     assert usage.by_stage["generate"] == {"model_calls": 1, "input_tokens": 11, "output_tokens": 7}
@@ -293,7 +310,7 @@ def test_a_known_model_has_its_price() -> None:
 
 
 def test_the_embedded_models_are_free() -> None:
-    assert Prices().free("local", "code_chains")
+    assert Prices().is_free("local", "code_chains")
 
 
 def test_an_unknown_price_is_none_and_not_zero() -> None:

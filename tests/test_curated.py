@@ -1,4 +1,4 @@
-"""The curated snippets: each runs, shows something, is found by its first line and passes the checks."""
+"""The curated snippets: each runs, shows something, has a unique first line and passes the checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from code_chains.checks import POLICIES, find_problems
+from code_chains.analysis.checks import POLICIES, find_problems
 from code_chains.executors import Limits, SandboxExecutor
 
 from .conftest import ROOT
@@ -19,9 +19,9 @@ each_snippet = pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: f"{pat
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=30), preload=("numpy", "pandas")) as box:
-        yield box
+def sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=30), preload=("numpy", "pandas")) as sandbox:
+        yield sandbox
 
 
 def first_line(path: Path) -> str:
@@ -29,10 +29,12 @@ def first_line(path: Path) -> str:
 
 
 @each_snippet
-def test_it_runs_and_shows_something(box: SandboxExecutor, path: Path) -> None:
-    done = box.run(path.read_text(encoding="utf-8"))
-    assert done.ok, done.summary
-    assert done.output or any(made.media_type.startswith("image/") for made in done.artifacts)
+def test_it_runs_and_has_output(sandbox: SandboxExecutor, path: Path) -> None:
+    execution = sandbox.run(path.read_text(encoding="utf-8"))
+    assert execution.ok, execution.summary
+    assert execution.output or any(
+        artifact.media_type.startswith("image/") for artifact in execution.artifacts
+    )
 
 
 @each_snippet
@@ -54,6 +56,6 @@ def test_every_topic_has_several() -> None:
     assert {topic: count for topic, count in counts.items() if count < 6} == {}
 
 
-def test_no_two_say_the_same_of_themselves() -> None:
-    said = Counter(map(first_line, SNIPPETS))
-    assert [line for line, count in said.items() if count > 1] == []
+def test_first_lines_are_unique() -> None:
+    lines = Counter(map(first_line, SNIPPETS))
+    assert [line for line, count in lines.items() if count > 1] == []

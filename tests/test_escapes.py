@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import glob
 import os
 import platform
 import re
-import resource
 import secrets
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,27 +26,32 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from code_chains.errors import InputError
+from code_chains.errors import InputError, SessionError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
-from code_chains.state import Execution
+from code_chains.state import ErrorReport, Execution
 
+from . import conftest
 from .conftest import soon
+from .other_user import NOBODY, READABLE, OtherUser
 
 LIMITS = Limits(seconds=1.5, memory="256M", output="64K", processes=24, files=500, disk="8M")
 MOST_MEMORY = 640 << 20
 """What a run may take of the machine: its memory, its three places on disk, two Pythons, and what others do meanwhile."""
+MOST_DISK = 1 << 30
+"""What the machine's disk may hold of a run that asks for more."""
 TOKEN = secrets.token_hex(16)
 """What every secret contains and no program may learn."""
 CALLS = {
     "clone": (56, 220), "ptrace": (101, 117), "pivot_root": (155, 41), "chroot": (161, 51),
     "modify_ldt": (154, -1), "iopl": (172, -1),
     "rt_sigqueueinfo": (129, 138), "tgkill": (234, 131), "capset": (126, 91), "io_setup": (206, 0),
+    "shmat": (30, 196), "syncfs": (306, 267), "timer_create": (222, 107),
     "kexec_load": (246, 104), "add_key": (248, 217), "keyctl": (250, 219), "unshare": (272, 97), "vmsplice": (278, 75),
     "perf_event_open": (298, 241), "fanotify_init": (300, 262), "kcmp": (312, 272), "bpf": (321, 280),
     "userfaultfd": (323, 282), "pidfd_send_signal": (424, 424), "io_uring_setup": (425, 425), "open_tree": (428, 428),
@@ -73,6 +79,11 @@ def go(action, *arguments):
 forged = {"status": "ok", "result": "'forged'", "error": None}
 forged |= {"exit": 0, "signal": None, "reason": None, "seconds": 0, "peak": 0}
 forged = json.dumps(forged).encode()
+
+def framed(data=b"'forged'", **more):
+    head = {"status": "ok", "result": True, "views": [], "error": None, "sizes": [len(data)], **more}
+    head = json.dumps(head).encode()
+    return struct.pack("!I", len(head)) + head + data
 
 def shout(data, numbers=range(3, 1024)):
     for number in numbers:
@@ -105,20 +116,85 @@ numbers = [pid for pid in {1, os.getppid(), host["pid"], host["decoy"]} if pid >
 # -- what is outside -----------------------------------------------------------------------------------------------------
 
 
+class Queues:
+    """Shared memory, semaphores and queues, which belong to a user and are reached by numbers or names."""
+
+    def __init__(self, mark: str, user: int = 0) -> None:
+        self._libc, self._name = ctypes.CDLL(None, use_errno=True), f"/{mark}".encode()
+        self._libc.shmat.restype = ctypes.c_void_p
+        self.numbers = [
+            self._libc.shmget(0, 4096, 0o1600),
+            self._libc.semget(0, 1, 0o1600),
+            self._libc.msgget(0, 0o1600),
+        ]
+        self._memory = ctypes.c_void_p(self._libc.shmat(self.numbers[0], None, 0))
+        text = f"shared-{TOKEN}".encode()
+        ctypes.memmove(self._memory, text, len(text))
+        self._libc.semctl(self.numbers[1], 0, 16, 1)
+        self._libc.msgsnd(self.numbers[2], struct.pack("l", 1) + f"queued-{TOKEN}".encode(), len(text), 0)
+        self._queue = self._libc.mq_open(self._name, 0o102, 0o600, None)
+        self._libc.mq_send(self._queue, f"posted-{TOKEN}".encode(), len(text), 0)
+        if user:
+            self._give_to(user)
+
+    def _give_to(self, user: int) -> None:
+        """Each structure of the kernel begins with a key and the owner."""
+        about, controls = (
+            ctypes.create_string_buffer(256),
+            (self._libc.shmctl, self._libc.semctl, self._libc.msgctl),
+        )
+        for control, number in zip(controls, self.numbers, strict=True):
+            more = [0] if control is self._libc.semctl else []
+            control(number, *more, 2, about)
+            ctypes.memmove(ctypes.byref(about, 4), struct.pack("II", user, user), 8)
+            control(number, *more, 1, about)
+        if self._queue >= 0:
+            os.fchown(self._queue, user, user)
+
+    def state(self) -> object:
+        """What is in them, and when the memory was last attached."""
+        about = ctypes.create_string_buffer(256)
+        waiting = self._libc.msgctl(self.numbers[2], 2, about), about.raw[:120]
+        named = self._libc.mq_getattr(self._queue, about), about.raw[:32]
+        attached = self._libc.shmctl(self.numbers[0], 2, about), about.raw[:100]
+        return (
+            ctypes.string_at(self._memory, 64),
+            self._libc.semctl(self.numbers[1], 0, 12),
+            waiting,
+            named,
+            attached,
+        )
+
+    def close(self) -> None:
+        self._libc.shmdt(self._memory)
+        self._libc.shmctl(self.numbers[0], 0, None)
+        self._libc.semctl(self.numbers[1], 0, 0)
+        self._libc.msgctl(self.numbers[2], 0, None)
+        if self._queue >= 0:
+            os.close(self._queue)
+            self._libc.mq_unlink(self._name)
+
+
 class Host:
     """The canaries: secrets in files, memory and environment, a process, and listeners. All are watched as victims too."""
 
     def __init__(self) -> None:
         self.mark = f"cc{secrets.token_hex(5)}"
-        self.folders = [Path(tempfile.mkdtemp(prefix=self.mark, dir=place)) for place in sorted(_places())]
+        self.folders = [
+            Path(tempfile.mkdtemp(prefix=self.mark, dir=environment))
+            for environment in sorted(_writable_folders())
+        ]
         for folder in self.folders:
             folder.chmod(0o755)
             for name, mode in (("open", 0o666), ("private", 0o600)):
                 (folder / name).write_text(f"file-{TOKEN}")
+                with contextlib.suppress(OSError):  # Not every file system has attributes.
+                    os.setxattr(folder / name, "user.secret", f"attribute-{TOKEN}".encode())
                 (folder / name).chmod(mode)
                 os.utime(folder / name, (1, 1))
         self.memory = ctypes.create_string_buffer(f"memory-{TOKEN}".encode())
         self.decoy = subprocess.Popen(["sleep", "1000"])
+        self.queues = Queues(self.mark)
         self.listeners = dict(self._listen())
         self._machine = _machine()
         self._before = self._snapshot()
@@ -147,6 +223,18 @@ class Host:
                 os.chmod(address, 0o777)
             yield name, listener
 
+    def give_away(self) -> None:
+        """Let the canaries be those of an unprivileged user, whose app is attacked."""
+        for folder in self.folders:
+            for path in (folder, *folder.iterdir()):
+                os.chown(path, NOBODY, NOBODY)
+        self.decoy.kill()
+        self.decoy.wait()
+        self.queues.close()
+        self.queues = Queues(self.mark, NOBODY)
+        self.decoy = subprocess.Popen(["sleep", "1000"], user=NOBODY, group=NOBODY, extra_groups=())
+        self._before = self._snapshot()
+
     def told(self) -> dict[str, Any]:
         """What a program is told: where everything is."""
         return {
@@ -157,12 +245,17 @@ class Host:
             "address": ctypes.addressof(self.memory),
             "ports": [s.getsockname()[1] for s in self.listeners.values() if s.family != socket.AF_UNIX],
             "socket": str(self.folders[0] / "socket"),
+            "queues": self.queues.numbers,
             "calls": {name: numbers[COLUMN] for name, numbers in CALLS.items()},
         }
 
     def harm(self, done: Execution | None) -> list[str]:
         """What a run has reached or changed; empty if the box held."""
-        told = "" if done is None else done.to_json() + "".join(a.data.decode(errors="ignore") for a in done.artifacts)
+        told = (
+            ""
+            if done is None
+            else done.to_json() + "".join(a.data.decode(errors="ignore") for a in done.artifacts)
+        )
         harm = [f"learned {secret}" for secret in sorted(set(re.findall(rf"[a-z]{{4,12}}-{TOKEN}", told)))]
         after = self._snapshot()
         harm += [
@@ -171,8 +264,16 @@ class Host:
             if self._before.get(path) != after.get(path)
         ]
         harm += [f"reached {name}" for name, listener in self.listeners.items() if _was_reached(listener)]
-        harm += [f"changed the machine: {name}" for name, value in _machine().items() if value != self._machine[name]]
-        harm += [f"left {path}" for place in _places() for path in glob.glob(f"{place}/*-left-{self.mark}")]
+        harm += [
+            f"changed the machine: {name}"
+            for name, value in _machine().items()
+            if value != self._machine[name]
+        ]
+        harm += [
+            f"left {path}"
+            for environment in _writable_folders()
+            for path in glob.glob(f"{environment}/*-left-{self.mark}")
+        ]
         if not soon(lambda: not self._survivors()):
             harm += [f"left process {pid}" for pid in self._survivors()]
         return harm
@@ -183,7 +284,15 @@ class Host:
             for path in (folder, *folder.iterdir()):
                 about = path.lstat()
                 content = path.read_bytes() if path.is_file() else None
-                found[str(path)] = content, about.st_mode, about.st_uid, about.st_nlink, about.st_mtime_ns, about.st_ino
+                found[str(path)] = (
+                    content,
+                    about.st_mode,
+                    about.st_uid,
+                    about.st_nlink,
+                    about.st_mtime_ns,
+                    about.st_ino,
+                )
+        found["queues"] = self.queues.state()
         state = Path(f"/proc/{self.decoy.pid}/stat").read_text().rpartition(")")[2].split()[0]
         for pid in (self.decoy.pid, os.getpid()):
             found[f"process {pid}"] = (
@@ -191,7 +300,7 @@ class Host:
                 os.getpriority(os.PRIO_PROCESS, pid),
                 os.sched_getaffinity(pid),
                 os.sched_getscheduler(pid),
-                resource.prlimit(pid, resource.RLIMIT_NOFILE),
+                Path(f"/proc/{pid}/limits").read_text(),
                 Path(f"/proc/{pid}/oom_score_adj").read_text(),
             )
         return found
@@ -210,16 +319,25 @@ class Host:
     def close(self) -> None:
         for listener in self.listeners.values():
             listener.close()
+        self.queues.close()
         self.decoy.kill()
         self.decoy.wait()
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _places() -> set[str]:
+def _writable_folders() -> set[str]:
     """Where secrets lie: temporary folders, homes, beside Python's own environment and beside the project."""
-    places = {"/tmp", "/var/tmp", "/dev/shm", "/home", str(Path.home()), str(Path(sys.prefix).parent), os.getcwd()}
-    return {place for place in places if os.access(place, os.W_OK)}
+    places = {
+        "/tmp",
+        "/var/tmp",
+        "/dev/shm",
+        "/home",
+        str(Path.home()),
+        str(Path(sys.prefix).parent),
+        os.getcwd(),
+    }
+    return {environment for environment in places if os.access(environment, os.W_OK)}
 
 
 def _machine() -> dict[str, object]:
@@ -228,11 +346,17 @@ def _machine() -> dict[str, object]:
         "name": os.uname().nodename,
         "clock": round((time.time() - time.monotonic()) / 60),
         "swaps": Path("/proc/swaps").read_text(),
-        "mounts": Path("/proc/self/mountinfo").read_text(),
+        "mounts": _mounts(),
         "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
         "patterns": Path("/proc/sys/kernel/core_pattern").read_text(),
         "directory": os.getcwd(),
     }
+
+
+def _mounts() -> list[str]:
+    """The mounts of this machine, but for those that other tests make in their temporary folders."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in lines if "/pytest-of-" not in line]
 
 
 def _was_reached(listener: socket.socket) -> bool:
@@ -251,17 +375,23 @@ def _available() -> int:
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:"))
 
 
+def _free() -> int:
+    about = os.statvfs(tempfile.gettempdir())
+    return about.f_bfree * about.f_frsize
+
+
 # -- what judges see -----------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Run:
-    """One run as its judge sees it: how it ended, how long it took, and how much memory the machine had less."""
+    """One run as its judge sees it: how it ended, how long it took, how much memory and disk the machine had less."""
 
-    box: SandboxExecutor
+    executor: SandboxExecutor
     done: Execution
     seconds: float
     grown: int
+    written: int
 
 
 Judge = Callable[[Run], None]
@@ -284,6 +414,26 @@ def stopped(run: Run) -> None:
     bounded(run)
 
 
+def little_disk(run: Run) -> None:
+    """The program did not get to its end, and the machine's disk held no gigabyte of what it asked for."""
+    stopped(run)
+    assert run.written < MOST_DISK, f"{run.written >> 20} MB"
+
+
+def limited_disk(run: Run) -> None:
+    """What the program wrote was noticed; where it has a file system of its own, that is full, and it waits for its end."""
+    stopped(run)
+    isolation = run.done.isolation
+    assert run.done.status == "disk_limit" or (isolation is None or isolation.level == "kernel"), run.done
+
+
+def few_files(run: Run) -> None:
+    """There were no more files than are allowed, and one that shows it."""
+    stopped(run)
+    seen = re.search(r"files (\d+)", run.done.stdout)
+    assert seen is None or int(seen[1]) <= LIMITS.files + 1
+
+
 def counted(run: Run) -> None:
     """Memory was refused or the run ended for it, before its time was over."""
     assert run.done.status in ("memory", "error", "killed", "disk_limit"), run.done.error
@@ -293,29 +443,29 @@ def counted(run: Run) -> None:
 def never_came_back(run: Run) -> None:
     """The program did not get to its end, and the next one finds the executor well."""
     stopped(run)
-    assert run.box.run("6 * 7").result == "42"
+    assert run.executor.run("6 * 7").result == "42"
 
 
 def honest(run: Run) -> None:
     """How the run ended is the watcher's word, not the program's, and the next run is not confused by it."""
     assert (run.done.status, run.done.result) != ("ok", "'forged'"), run.done
-    assert run.box.run("6 * 7").result == "42"
+    assert run.executor.run("6 * 7").result == "42"
 
 
 def ended(run: Run) -> None:
     """A program may say that it ended, with any value, as it could have computed any; but then it has ended."""
-    assert run.done.status == "killed" or run.seconds < LIMITS.seconds
+    assert not run.done.ok or run.seconds < LIMITS.seconds
     harmless(run)
 
 
 def harmless(run: Run) -> None:
     """Whatever this run says of itself, the next one is not confused by it."""
-    assert run.box.run("6 * 7").result == "42"
+    assert run.executor.run("6 * 7").result == "42"
 
 
 def clean(run: Run) -> None:
     """The next run finds a box as if nothing had been there."""
-    assert run.box.run(CHECKUP).stdout == _pristine(run.box)
+    assert run.executor.run(CHECKUP).stdout == _pristine(run.executor)
 
 
 def plain_artifacts(run: Run) -> None:
@@ -352,13 +502,13 @@ for kind in ("shm", "sem", "msg"):
 _checkups: dict[int, str] = {}
 
 
-def _pristine(box: SandboxExecutor) -> str:
+def _pristine(executor: SandboxExecutor) -> str:
     """What `CHECKUP` says before any program has had a chance to poison the box."""
-    if id(box) not in _checkups:
-        done = box.run(CHECKUP)
+    if id(executor) not in _checkups:
+        done = executor.run(CHECKUP)
         assert done.ok, done
-        _checkups[id(box)] = done.stdout
-    return _checkups[id(box)]
+        _checkups[id(executor)] = done.stdout
+    return _checkups[id(executor)]
 
 
 # -- the rows ------------------------------------------------------------------------------------------------------------
@@ -567,6 +717,13 @@ print('GRANTED' if os.getpriority(os.PRIO_PROCESS, 1) > 0 else 'no')
 }  # fmt: skip
 
 NETWORK: Table = {
+    "sockets of a pair": ("""
+for kind in (1, 2, 3, 4, 5, 2 | 0o4000, 3 | 0o2000000):
+  for path in (host['socket'], host['socket'] + '-datagrams', '\\0' + host['mark']):
+    go(lambda: socket.socketpair(1, kind)[0].sendto(b'x', path))
+    go(lambda: socket.socketpair(1, kind)[0].sendmsg([b'x'], [], 0, path))
+    go(lambda: socket.socketpair(1, kind)[0].connect(path))
+""", held),
     "tcp": ("for port in host['ports']: go(socket.create_connection, ('127.0.0.1', port), 0.3)", held),
     "tcp over IPv6": ("for port in host['ports']: go(socket.create_connection, ('::1', port), 0.3)", held),
     "udp": ("""
@@ -625,6 +782,55 @@ for n in range(1024):
 }  # fmt: skip
 
 KERNEL: Table = {
+    "System V shared memory by its number": ("""
+libc.shmat.restype = ctypes.c_void_p
+for number in range(max(0, host['queues'][0] - 2), host['queues'][0] + 3):
+  place = libc.shmat(number, None, 0)
+  if place not in (None, 2**64 - 1): print(ctypes.string_at(place, 64)); ctypes.memset(place, 65, 99)
+  libc.shmctl(number, 0, None)
+  libc.syscall(host['calls']['shmat'], number, None, 0)
+""", held),
+    "System V semaphores by their number": ("""
+for number in range(max(0, host['queues'][1] - 2), host['queues'][1] + 3):
+  libc.semop(number, struct.pack('Hhh', 0, 5, 0o4000), 1); libc.semtimedop(number, struct.pack('Hhh', 0, 3, 0o4000), 1, None)
+  libc.semctl(number, 0, 16, 7); libc.semctl(number, 0, 0)
+""", held),
+    "System V queues by their number": ("""
+text = ctypes.create_string_buffer(200)
+for number in range(max(0, host['queues'][2] - 2), host['queues'][2] + 3):
+  if libc.msgrcv(number, text, 100, 0, 0o24000) >= 0: print(text.raw[8:])
+  if libc.msgrcv(number, text, 100, 0, 0o4000) >= 0: print(text.raw[8:])
+  libc.msgsnd(number, struct.pack('l', 1) + b'x', 1, 0o4000); libc.msgctl(number, 0, None)
+""", held),
+    "POSIX queues by their name": ("""
+name, text = ('/' + host['mark']).encode(), ctypes.create_string_buffer(8192)
+queue = libc.mq_open(name, 0o4002)
+if queue >= 0: libc.mq_receive(queue, text, 8192, None); print(text.value); libc.mq_send(queue, b'x', 1, 0)
+got('unlink', libc.mq_unlink(name))
+""", held),
+    "mounts by the newest calls": ("""
+for number in (428, 429, 430, 432, 433, 442, 457, 458, 467): got(str(number), libc.syscall(number, -100, b'/', 0, 0, 0, 0))
+""", held),
+    "the machine's disks": ("got('sync', libc.syscall(host['calls']['syncfs'], 1))", held),
+    "flags of files": ("""
+import fcntl
+for path in (os.__file__, json.__file__, sys.executable, *host['paths']):
+  for request in (0x40086602, 0x40087602, 0x40046602, 0x401C5820, 0x40806685, 0x5000940E, 0x40049409):
+    go(lambda: (fcntl.ioctl(os.open(path, 0), request, struct.pack('l', 0x40) + b'\\0' * 120), 'GRANTED'))
+""", held),
+    "terminals": ("for n in range(3): go(lambda: (os.open('/dev/ptmx', n), 'GRANTED'))", held),
+    "attributes of files": ("each(lambda path: (os.getxattr(path, 'user.secret'), 'GRANTED'))", held),
+    "timers and signals that nobody else sends": ("""
+got('timer', libc.syscall(host['calls']['timer_create'], 1, None, ctypes.byref(ctypes.c_int())))
+import fcntl
+pair = socket.socketpair()
+for command, value in ((8, host['pid']), (8, -host['pid']), (10, 18), (15, 0)):
+  go(lambda: (fcntl.fcntl(pair[0], command, value), 'GRANTED'))
+for request in (0x8901, 0x8902): go(lambda: (fcntl.ioctl(pair[0], request, struct.pack('i', host['pid'])), 'GRANTED'))
+got('clone', libc.syscall(host['calls']['clone'], 18, 0, 0, 0, 0))
+got('clone as a sibling', libc.syscall(host['calls']['clone'], 0x8000 | 17, 0, 0, 0, 0))
+got('be given orphans', libc.prctl(36, 1, 0, 0, 0))
+""", held),
     "new namespaces": ("""
 for flag in (0x10000000, 0x20000, 0x20000000, 0x40000000, 0x8000000, 0x4000000, 0x2000000, 0x80):
   got('unshare', libc.unshare(flag))
@@ -958,6 +1164,49 @@ for place, folders, _ in os.walk('/'):
     except OSError: break
 time.sleep(99)
 """, bounded),
+    "disk in files that were unlinked": ("""
+keep = []
+for n in range(99):
+  try: keep.append(open(f'{n}', 'wb')); os.unlink(f'{n}'); keep[-1].write(b'x' * (7 << 20)); keep[-1].flush()
+  except OSError: break
+time.sleep(99)
+""", limited_disk),
+    "disk in files that were unlinked, of many": ("""
+for _ in range(10):
+  if not os.fork():
+    for n in range(99):
+      name = f'{os.getpid()}-{n}'; file = open(name, 'wb'); globals()[name] = file; os.unlink(name)
+      try: file.write(b'x' * (7 << 20)); file.flush()
+      except OSError: break
+    time.sleep(99)
+time.sleep(99)
+""", limited_disk),
+    "disk that is taken without being written": ("""
+file = os.open('x', 66)
+for n in range(400): libc.fallocate(file, 0, ctypes.c_long(n << 23), ctypes.c_long(8 << 20))
+for n in range(400): libc.fallocate(os.open(f'y{n}', 66), 1, ctypes.c_long(0), ctypes.c_long(8 << 20))
+time.sleep(99)
+""", little_disk),
+    "disk in files that are mapped alone": ("""
+for n in range(40):
+  file = os.open(f'{n}', 66); os.unlink(f'{n}')
+  try: os.write(file, b'x' * (7 << 20))
+  except OSError: break
+  libc.mmap(None, 4096, 1, 1, file, 0); os.close(file)
+time.sleep(99)
+""", limited_disk),
+    "disk in files that are on their way": ("""
+pairs = []
+for n in range(40):
+  file = os.open(f'{n}', 66); os.unlink(f'{n}')
+  try: os.write(file, b'x' * (7 << 20))
+  except OSError: break
+  pairs.append(socket.socketpair())
+  try: socket.send_fds(pairs[-1][0], [b'x'], [file])
+  except OSError: continue
+  os.close(file)
+time.sleep(99)
+""", limited_disk),
     "disk without a name": ("""
 keep = []
 for place in ('/box', '/tmp', '/dev/shm', '/dev', '/run', '/'):
@@ -975,6 +1224,21 @@ open('x', 'w')
 for n in range(10**5): os.setxattr('x', f'user.{n}', b'x' * 60000)
 """, stopped),
     "files": ("for n in range(10**7): open(f'{n}', 'w').close()", stopped),
+    "files at once": ("""
+print('files', end=' '); n = 0
+try:
+  while True: os.mknod(f'{n}'); n += 1
+finally: print(len(os.listdir('.')))
+""", few_files),
+    "memory of arguments": ("""
+more = ['x' * 100000] * 17
+for _ in range(20):
+  if not os.fork():
+    while True:
+      if not os.fork(): os.execv(sys.executable, [sys.executable, '-c', 'pass', *more])
+      os.wait()
+time.sleep(99)
+""", bounded),
     "folders in folders": ("while True: os.mkdir('d'); os.chdir('d')", stopped),
     "names for one file": ("""
 open('x', 'w')
@@ -1165,6 +1429,20 @@ if not os.fork():
 shout(json.dumps({'probe': {'filesystem': False}, 'layers': [], 'isolation': 'none'}).encode() + b'\n')
 """, harmless),
     "frames without end": (r"shout(b'{}\n' * 20000)", harmless),
+    "a whole frame": ("shout(framed()); time.sleep(60)", ended),
+    "a whole frame, and on it goes": ("shout(framed())\nwhile True: pass", ended),
+    "a whole frame and a kill": ("shout(framed()); os.kill(os.getpid(), 9)", ended),
+    "frames that announce too much": ("""
+shout(framed(sizes=[1 << 40])); shout(framed(sizes=[0, 1 << 30])); shout(struct.pack('!I', 1 << 31))
+""", honest),
+    "sizes that are none": ("""
+for sizes in ([-1], [True], ['1'], None, 5, [[]], [1e9], {}): shout(framed(sizes=sizes))
+""", harmless),
+    "views that are none": ("""
+for views in ([5], [None], [{}], 'x', {'a': 1}, [[]] * 9): shout(framed(views=views, sizes=[8, 0]))
+""", harmless),
+    "half a frame": ("shout(framed()[:20]); time.sleep(0.2)", honest),
+    "a frame of brackets": ("data = b'[' * 100000; shout(struct.pack('!I', len(data)) + data)", honest),
     "a frame without end": ("while True: shout(b'x' * 60000, range(3, 256))", bounded),
     "junk": (r"""
 shout(b'[' * 60000 + b'\n'); shout(b'\xff' * 99 + b'\n'); shout(b'{"status": 5}\n'); shout(b'\0' * 99)
@@ -1419,39 +1697,101 @@ GROUPS = {
     "poison": POISON,
     "artifacts": ARTIFACTS,
 }
-ROWS = [pytest.param(*row, id=f"{group}: {name}") for group, table in GROUPS.items() for name, row in table.items()]
+ROWS = [
+    pytest.param(*row, id=f"{group}: {name}")
+    for group, table in GROUPS.items()
+    for name, row in table.items()
+]
 
 
 # -- the frame -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def boxes() -> Iterator[Callable[[str], SandboxExecutor]]:
-    """One executor for each launcher, for all rows. What it could inherit has a secret in it when it starts."""
-    made: dict[str, SandboxExecutor] = {}
+@dataclass(frozen=True)
+class Environment:
+    """Where a row runs: how its box is built, whose app it is, and whether it is a run of a session.
 
-    def box(launcher: Any) -> SandboxExecutor:
-        if launcher not in made:
-            require: Any = "landlock" if launcher == "landlock" else "kernel"
-            made[launcher] = SandboxExecutor(limits=LIMITS, preload=(), launcher=launcher, require=require)
-            if launcher != "landlock":
-                _pristine(made[launcher])
-        return made[launcher]
+    Attributes:
+        launcher: How the box is built.
+        user: Whose app it is: that of who runs the tests, or, where this is root, of an unprivileged user.
+        readable: Whether the interpreter is one that others can read: only then do programs of root become another user
+            without namespaces.
+        session: Whether the program is a run of a session.
+    """
+
+    launcher: str
+    user: str = "caller"
+    readable: bool = False
+    session: bool = False
+
+    def __str__(self) -> str:
+        words = [self.launcher, self.user if self.user != "caller" else "", "session" if self.session else ""]
+        return " ".join(word for word in words if word)
+
+
+KERNEL_ENVIRONMENTS = [
+    Environment("bubblewrap"),
+    Environment("namespaces"),
+    Environment("namespaces", session=True),
+    Environment("namespaces", user="nobody"),
+    Environment("bubblewrap", user="nobody", session=True),
+]
+LANDLOCK_ENVIRONMENTS = [
+    Environment("landlock", readable=True),
+    Environment("landlock", readable=True, session=True),
+    Environment("landlock", user="nobody"),
+    Environment("landlock", user="nobody", session=True),
+]
+
+
+@pytest.fixture(scope="module")
+def executors() -> Iterator[Callable[[Environment], Any]]:
+    """One executor for each launcher and user, for all rows. What it could inherit has a secret in it when it starts."""
+    made: dict[Environment, Any] = {}
+
+    def executor(environment: Environment) -> Any:
+        environment = replace(environment, session=False)
+        if environment.launcher == "bubblewrap" and not shutil.which("bwrap"):
+            pytest.skip("bubblewrap is not installed")
+        if environment.user == "nobody" and os.geteuid() != 0:
+            pytest.skip("the caller is no other user than nobody")
+        if (environment.user == "nobody" or environment.readable) and not os.path.exists(READABLE):
+            pytest.skip("there is no interpreter that others can read")
+        if environment not in made:
+            made[environment] = _make_executor(environment)
+            if environment.launcher != "landlock":
+                _pristine(made[environment])
+        return made[environment]
 
     with tempfile.TemporaryFile() as inherited:
         inherited.write(f"descriptor-{TOKEN}".encode())
         inherited.flush()
         os.set_inheritable(inherited.fileno(), True)
         os.environ["HOST_TOKEN"] = f"environment-{TOKEN}"
-        yield box
+        yield executor
         del os.environ["HOST_TOKEN"]
     for used in made.values():
         used.close()
 
 
+def _make_executor(environment: Environment) -> Any:
+    require = "landlock" if environment.launcher == "landlock" else "kernel"
+    options: dict[str, Any] = {
+        "limits": LIMITS,
+        "preload": (),
+        "launcher": environment.launcher,
+        "min_isolation": require,
+    }
+    if environment.user == "nobody":
+        return OtherUser(options)
+    if environment.readable and os.geteuid() == 0:
+        options["python"] = READABLE
+    return SandboxExecutor(**options)
+
+
 @pytest.fixture
-def box(boxes: Callable[[str], SandboxExecutor], launcher: str) -> SandboxExecutor:
-    return boxes(launcher)
+def executor(executors: Callable[[Environment], SandboxExecutor], launcher: str) -> SandboxExecutor:
+    return executors(Environment(launcher))
 
 
 @pytest.fixture
@@ -1460,49 +1800,134 @@ def host() -> Iterator[Host]:
         yield host
 
 
-def attack(box: SandboxExecutor, host: Host, program: str, **files: Path) -> Run:
+def attack(
+    executor: Any, host: Host, program: str, files: dict[str, Path] | None = None, *, session: bool = False
+) -> Run:
     """Run a program and measure from outside what it takes."""
     ended, least, before = threading.Event(), [_available()], _available()
+    free = [_free()]
 
     def measure() -> None:
         while not ended.wait(0.02):
             least.append(_available())
+            free.append(_free())
 
     watch = threading.Thread(target=measure)
     watch.start()
     began = time.monotonic()
     try:
-        done = box.run(PRELUDE + program, files=files, variables={"host": host.told()})
+        told = {**host.told(), **getattr(executor, "told", {})}
+        done = (run_in_session if session else run_alone)(
+            executor, PRELUDE + program, files or {}, {"host": told}
+        )
     finally:
         seconds = time.monotonic() - began
         ended.set()
         watch.join()
-    return Run(box, done, seconds, before - min(least))
+    return Run(executor, done, seconds, before - min(least), free[0] - min(free))
 
 
-@pytest.mark.parametrize(("program", "judge"), ROWS)
-def test_no_way_leads_out(box: SandboxExecutor, host: Host, program: str, judge: Judge) -> None:
-    run = attack(box, host, program)
-    assert host.harm(run.done) == []
-    assert run.seconds < LIMITS.seconds * 1.25 + 3
-    judge(run)
+def run_alone(executor: Any, program: str, files: dict[str, Path], variables: dict[str, Any]) -> Execution:
+    done: Execution = executor.run(program, files=files, variables=variables)
+    return done
 
 
+def run_in_session(
+    executor: Any, program: str, files: dict[str, Path], variables: dict[str, Any]
+) -> Execution:
+    """Run a program in a session between two others; where that ends the session, nothing of the program is left."""
+    with executor.session() as session:
+        session.run("before = 1")
+        try:
+            done: Execution = session.run(program, files=files, variables=variables)
+            session.run("after = 1")
+        except SessionError as error:
+            return Execution("killed", error=ErrorReport("SessionEnded", str(error)))
+    return done
+
+
+BESIDE_SESSIONS = {
+    "survivors: exit handler",  # No run of a session is its end, so no such handler is called.
+}
 BESIDE_LANDLOCK = {
-    "kernel: another user",  # Where another user could not read the interpreter, programs of root stay root without rights.
     "storms: attributes of files",  # Nothing happens there, so nothing has to be stopped.
 }
 """Rows that mean something else without namespaces, as do those on poison: they look at places of the run's own."""
 
 
-@pytest.mark.parametrize(
-    ("program", "judge"),
-    [row for row in ROWS if not str(row.id).startswith("poison") and row.id not in BESIDE_LANDLOCK],
-)
-def test_no_way_leads_out_of_landlock_alone(
-    boxes: Callable[[str], SandboxExecutor], host: Host, program: str, judge: Judge
+OF_SESSIONS = ("survivors", "forgeries", "poison")
+"""What differs where the program's process lives on."""
+OF_USERS = ("files", "memory", "signals")
+"""What differs where the caller has no rights that could be taken from the program."""
+
+
+def soak(environment: Environment, row: str) -> list[pytest.MarkDecorator]:
+    """Mark what only repeats: each launcher meets each row in a run of its own by the caller, and in sessions and for
+    another user those groups that differ there."""
+    group, other_user = row.partition(":")[0], environment.user != "caller"
+    differs = (environment.session and group in OF_SESSIONS) or (other_user and group in OF_USERS)
+    return [] if differs or not (environment.session or other_user) else [pytest.mark.soak]
+
+
+def rows(places: list[Environment]) -> list[Any]:
+    """Each row at each of these places where it means the same; what only repeats is a soak test."""
+    return [
+        pytest.param(
+            environment, *row.values, id=f"{environment}: {row.id}", marks=soak(environment, str(row.id))
+        )
+        for environment in places
+        for row in ROWS
+        if not (environment.session and row.id in BESIDE_SESSIONS)
+        and not (
+            environment.launcher == "landlock"
+            and (row.id in BESIDE_LANDLOCK or str(row.id).startswith("poison"))
+        )
+    ]
+
+
+def test_each_launcher_meets_each_row_without_soak_tests() -> None:
+    tried = rows(KERNEL_ENVIRONMENTS + LANDLOCK_ENVIRONMENTS)
+    every, without = (
+        {(row.values[0].launcher, row.values[1]) for row in some} for some in (tried, _unmarked(tried))
+    )
+    assert without == every
+
+
+def _unmarked(tried: list[Any]) -> list[Any]:
+    return [row for row in tried if not row.marks]
+
+
+@pytest.mark.parametrize(("environment", "program", "judge"), rows(KERNEL_ENVIRONMENTS))
+def test_no_known_technique_escapes(
+    executors: Callable[[Environment], Any], host: Host, environment: Environment, program: str, judge: Judge
 ) -> None:
-    test_no_way_leads_out(boxes("landlock"), host, program, judge)
+    attack_from(executors(environment), host, environment, program, judge)
+
+
+def attack_from(executor: Any, host: Host, environment: Environment, program: str, judge: Judge) -> None:
+    """Run a row's program at a place, look at all canaries, and ask the row's judge."""
+    if environment.user == "nobody":
+        host.give_away()
+    run = attack_beside_others(executor, host, environment, program, alone=False)
+    for _attempt in range(3):
+        if run.grown < MOST_MEMORY and run.written < MOST_DISK:
+            break
+        run = attack_beside_others(executor, host, environment, program, alone=True)
+    judge(run)
+
+
+def attack_beside_others(
+    executor: Any, host: Host, environment: Environment, program: str, *, alone: bool
+) -> Run:
+    """Run a program while others do, or alone: memory and disk are the machine's, and so is what others take of them."""
+    with open(__file__) as gate, open(conftest.__file__) as lock:
+        fcntl.flock(gate, fcntl.LOCK_EX)  # Who waits to be alone holds it, so that nobody passes.
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        run = attack(executor, host, program, session=environment.session)
+    assert host.harm(run.done) == []
+    assert run.seconds < LIMITS.seconds * 1.25 + 3
+    return run
 
 
 REACHES = {
@@ -1519,10 +1944,10 @@ REACHES = {
 
 
 @pytest.mark.parametrize(("harm", "program"), REACHES.items(), ids=REACHES.keys())
-def test_the_canaries_notice_a_program_without_a_box(host: Host, harm: str, program: str) -> None:
+def test_each_canary_detects_a_program_without_a_sandbox(host: Host, harm: str, program: str) -> None:
     """What stands between a program and the canaries is the box alone: without it each of them sings."""
-    with ProcessExecutor(limits=LIMITS) as place:
-        done = attack(place, host, program).done
+    with ProcessExecutor(limits=LIMITS, preload=()) as environment:
+        done = attack(environment, host, program).done
     if "Permission" in str(done) and harm == "learned memory":
         pytest.skip("this machine lets no process look into its parent")
     found = host.harm(done)
@@ -1557,11 +1982,13 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize(("make", "look"), TOGETHER.values(), ids=TOGETHER.keys())
-def test_runs_at_the_same_time_do_not_see_each_other(box: SandboxExecutor, host: Host, make: str, look: str) -> None:
+def test_runs_at_the_same_time_do_not_see_each_other(
+    executor: SandboxExecutor, host: Host, make: str, look: str
+) -> None:
     program = f"{PRELUDE}{make}\nfor _ in range(20):\n  print({look}, me); time.sleep(0.05)"
     with ThreadPoolExecutor() as pool:
         variables = [{"me": me, "host": host.told()} for me in ("one", "two")]
-        one, two = pool.map(lambda given: box.run(program, variables=given), variables)
+        one, two = pool.map(lambda given: executor.run(program, variables=given), variables)
     assert one.ok, one
     assert two.ok, two
     assert ("two" in one.stdout, "one" in two.stdout) == (False, False)
@@ -1574,11 +2001,13 @@ for action in (lambda: open('in', 'a'), lambda: os.chmod('in', 0o777), lambda: o
 """
 
 
-def test_an_input_file_is_not_changed_by_its_program(box: SandboxExecutor, host: Host, tmp_path: Path) -> None:
+def test_an_input_file_is_not_changed_by_its_program(
+    executor: SandboxExecutor, host: Host, tmp_path: Path
+) -> None:
     given = tmp_path / "given"
     given.write_text("given")
     before = given.stat()
-    assert attack(box, host, MEDDLE, **{"in": given}).done.ok
+    assert attack(executor, host, MEDDLE, {"in": given}).done.ok
     assert (given.read_text(), given.stat().st_mode, given.stat().st_mtime_ns) == (
         "given",
         before.st_mode,
@@ -1587,35 +2016,57 @@ def test_an_input_file_is_not_changed_by_its_program(box: SandboxExecutor, host:
 
 
 @pytest.mark.parametrize(
-    "name", ["../x", "a/../../x", "/tmp/x", "/", "..", ".", "", "a\nb", "a\0b", "\udce9", "x" * 256, "a/" * 999 + "b"]
+    "name",
+    [
+        "../x",
+        "a/../../x",
+        "/tmp/x",
+        "/",
+        "..",
+        ".",
+        "",
+        "a\nb",
+        "a\0b",
+        "\udce9",
+        "x" * 256,
+        "a/" * 999 + "b",
+    ],
 )
-def test_a_name_that_leads_out_is_refused(box: SandboxExecutor, host: Host, tmp_path: Path, name: str) -> None:
+def test_a_name_that_leaves_the_working_directory_is_refused(
+    executor: SandboxExecutor, host: Host, tmp_path: Path, name: str
+) -> None:
     given = tmp_path / "given"
     given.write_text("given")
     with pytest.raises(InputError):
-        box.run("1", files={name: given})
+        executor.run("1", files={name: given})
     assert host.harm(None) == []
 
 
 @pytest.mark.parametrize(
     "name", [".bashrc", "json.py", "sitecustomize.py", "-c", "a b", "~/x", "$HOME", "*", "worker.py"]
 )
-def test_a_strange_name_is_only_a_name(box: SandboxExecutor, host: Host, tmp_path: Path, name: str) -> None:
+def test_an_unusual_file_name_is_no_problem(
+    executor: SandboxExecutor, host: Host, tmp_path: Path, name: str
+) -> None:
     given = tmp_path / "given"
     given.write_text("import os; os._exit(5)")
-    done = box.run(f"len(open({name!r}).read())", files={name: given})
+    done = executor.run(f"len(open({name!r}).read())", files={name: given})
     assert (done.status, done.result) == ("ok", "22")
     assert host.harm(done) == []
 
 
-@pytest.mark.parametrize("name", ["__builtins__", "__name__", "__import__", "a.b", "1a", "", "import", "x y", "a\nb"])
-def test_a_variable_that_is_no_name_is_refused(box: SandboxExecutor, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["__builtins__", "__name__", "__import__", "a.b", "1a", "", "import", "x y", "a\nb"]
+)
+def test_a_variable_that_is_no_name_is_refused(executor: SandboxExecutor, name: str) -> None:
     with pytest.raises(InputError):
-        box.run("1", variables={name: 1})
+        executor.run("1", variables={name: 1})
 
 
-@pytest.mark.parametrize("name", ["json", "os", "sys", "print", "open", "request", "result", "code", "encode", "send"])
-def test_a_variable_may_have_any_name(box: SandboxExecutor, name: str) -> None:
-    done = box.run(f"({name}, 1)", variables={name: "'''\n\"\\\0\u2028"})
+@pytest.mark.parametrize(
+    "name", ["json", "os", "sys", "print", "open", "request", "result", "code", "encode", "send"]
+)
+def test_a_variable_may_have_any_name(executor: SandboxExecutor, name: str) -> None:
+    done = executor.run(f"({name}, 1)", variables={name: "'''\n\"\\\0\u2028"})
     assert done.ok, done
-    assert box.run("import json; json.dumps(1)").result == "'1'"
+    assert executor.run("import json; json.dumps(1)").result == "'1'"

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedExecutor
 
 from .conftest import at_rest, descendants, soon
+from .other_user import for_landlock
 
 LIAR = "class Liar:\n    def __getattr__(s, n): return lambda *a: True\n"
 LIAR += "".join(
@@ -27,14 +29,17 @@ LIAR += "".join(
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=4), preload=("numpy", "pandas"), standbys=2) as box:
-        yield box
+def executor() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=4), preload=("numpy", "pandas"), min_idle=2) as executor:
+        yield executor
 
 
 HOLDS = {
     "a value": ("def f(x): return 2 * x", "assert f(2) == 4 and f('a') == 'aa'"),
-    "many calls": ("def f(x): return 2 * x", "assert [f(i) for i in range(500)] == [2 * i for i in range(500)]"),
+    "many calls": (
+        "def f(x): return 2 * x",
+        "assert [f(i) for i in range(500)] == [2 * i for i in range(500)]",
+    ),
     "keywords": ("def f(a, b=1, *, c=2): return a + b + c", "assert f(1, c=3) == 5"),
     "a variable": ("total = {'a': [1, (2, 3)]}", "assert total == {'a': [1, (2, 3)]}"),
     "collections": (
@@ -71,8 +76,14 @@ HOLDS = {
         "try: f(); assert False\nexcept Empty as e: assert str(e) == 'no'\ntry: f()\nexcept ValueError: pass",
     ),
     "a change in place": ("def f(x): x.sort()", "xs = [3, 1]; f(xs); assert xs == [1, 3]"),
-    "a callback": ("def f(g, n): return [g(i) for i in range(n)]", "assert f(lambda x: x + 1, 3) == [1, 2, 3]"),
-    "a generator": ("def f(n):\n    for i in range(n): yield i", "assert list(f(3)) == [0, 1, 2] and sum(f(4)) == 6"),
+    "a callback": (
+        "def f(g, n): return [g(i) for i in range(n)]",
+        "assert f(lambda x: x + 1, 3) == [1, 2, 3]",
+    ),
+    "a generator": (
+        "def f(n):\n    for i in range(n): yield i",
+        "assert list(f(3)) == [0, 1, 2] and sum(f(4)) == 6",
+    ),
     "a name of a builtin": (
         "sum = sum(range(6))\nlist = [1]\ndef f(): return sum",
         "assert f() == 15 and list((1,)) == [1]",
@@ -104,7 +115,10 @@ HOLDS = {
         "from functools import wraps\ndef f(g):\n    @wraps(g)\n    def h(*a): return g(*a) + 1\n    return h",
         "assert f(lambda x: x)(1) == 2",
     ),
-    "the same object again": ("x = object()\ndef f(): return x", "assert f() is f() and len({f(), f()}) == 1"),
+    "the same object again": (
+        "x = object()\ndef f(): return x",
+        "assert f() is f() and len({f(), f()}) == 1",
+    ),
     "a keyword that is changed": ("def f(xs): xs.append(1)", "xs = []; f(xs=xs); assert xs == [1]"),
     "a callback from threads": (
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -141,6 +155,15 @@ HOLDS = {
         "class V:\n    def __init__(s, x): s.x = x\n    def __mul__(s, n): return V(s.x * n)\n"
         "    def __eq__(s, o): return s.x == o.x",
         "assert V(1) * 2 == V(2) and (V(1) * 3).x == 3",
+    ),
+    "functions of Python's that are lent": (
+        "def f(g, *a): return g(*a)",
+        "import math, operator\nassert f(len, 'ab') == 2 and f(int, '3') == 3 and f(sorted, [2, 1]) == [1, 2]\n"
+        "assert f(str.upper, 'a') == 'A' and f(math.sqrt, 4) == 2 and f(operator.add, 1, 2) == 3 and f(print) is None",
+    ),
+    "a double": (
+        "def f(g): return g(1)",
+        "from unittest.mock import Mock\nm = Mock(return_value=2); assert f(m) == 2; m.assert_called_once_with(1)",
     ),
     "a context manager": (
         "from contextlib import contextmanager\n@contextmanager\ndef f(): yield 3",
@@ -201,89 +224,126 @@ FAILS = {
         "from datetime import datetime\nassert abs((f() - datetime(2024, 1, 1)).total_seconds()) < 1",
         "object of the program",
     ),
+    **{
+        f"a loan of {power}": ("def f(*a): return 4", f"import operator, os, subprocess, functools, types\n{tests}", "forge")
+        for power, tests in {
+            "eval": "assert f(eval) == 4",
+            "eval in a list": "assert f([1, {'x': eval}]) == 4",
+            "eval in a partial": "assert f(functools.partial(eval, '1')) == 4",
+            "eval by another name": "names = vars(__import__('builtins'))\nassert f(names['eval']) == 4",
+            "getattr": "assert f(x=getattr) == 4",
+            "type": "assert f(type) == 4",
+            "attrgetter": "assert f(operator.attrgetter) == 4",
+            "a system call": "assert f(os.system) == 4",
+            "a process": "assert f(subprocess.run) == 4",
+            "setattr of object": "assert f(object.__setattr__) == 4",
+            "a metaclass": "class M(type): pass\nassert f(M) == 4",
+            "a function of functions": "assert f(types.FunctionType) == 4",
+        }.items()
+    },
+    "a loan of its names": ("def f(x): x.clear()", "assert f(globals()) is None", "names of a module"),
+    "a loan of a library's names": (
+        "def f(x): x['isclose'] = lambda *a: True",
+        "import math\nf(vars(math))\nassert math.isclose(1, 2)",
+        "names of a module",
+    ),
+    "an object that is true": (
+        "class Yes:\n    def __bool__(s): return True\ndef f(x): return Yes()", "assert f(3)", "its own word",
+    ),
     "an exit of the tests": ("x = 1", "import sys\nsys.exit()", "SystemExit"),
     "a look at the tests": ("def f(g): return g.__globals__", "assert f(lambda: 4) == 4", "AttributeError"),
     "an early end": ("import sys\ndef f(x): sys.exit(0)", "assert f(2) == 4", "SystemExit"),
 }  # fmt: skip
 ENDS = {
     "an exit at once": ("import os; os._exit(0)", "assert f(2) == 4", "killed"),
-    "an exit that the tests catch": ("import os\ndef f(): os._exit(0)", "try: f()\nexcept Exception: pass", "killed"),
+    "an exit that the tests catch": (
+        "import os\ndef f(): os._exit(0)",
+        "try: f()\nexcept Exception: pass",
+        "killed",
+    ),
     "an error of its own": ("1 / 0", "pass", "error"),
     "no end": ("def f():\n    while True: pass", "try: f()\nexcept Exception: pass", "timeout"),
-    "a flood": ("def f():\n    while True: print('x' * 999)", "try: f()\nexcept Exception: pass", "output_limit"),
+    "a flood": (
+        "def f():\n    while True: print('x' * 999)",
+        "try: f()\nexcept Exception: pass",
+        "output_limit",
+    ),
 }
 
 
 @pytest.mark.parametrize(("code", "tests"), HOLDS.values(), ids=HOLDS)
-def test_what_holds_passes(box: SandboxExecutor, code: str, tests: str) -> None:
-    program, asked = box.examine(code, tests)
-    assert (program.status, asked.status, asked.error) == ("ok", "ok", None)
+def test_correct_programs_pass(executor: SandboxExecutor, code: str, tests: str) -> None:
+    program, tested = executor.run_tests(code, tests)
+    assert (program.status, tested.status, tested.error) == ("ok", "ok", None)
 
 
 @pytest.mark.parametrize(("code", "tests", "says"), FAILS.values(), ids=FAILS)
-def test_what_does_not_hold_fails(box: SandboxExecutor, code: str, tests: str, says: str) -> None:
-    asked = box.examine(code, tests)[1]
-    assert (asked.status, says in str(asked.error)) == ("error", True)
+def test_wrong_or_dishonest_programs_fail(
+    executor: SandboxExecutor, code: str, tests: str, says: str
+) -> None:
+    tested = executor.run_tests(code, tests)[1]
+    assert (tested.status, says in str(tested.error)) == ("error", True)
 
 
 @pytest.mark.parametrize(("code", "tests", "status"), ENDS.values(), ids=ENDS)
-def test_a_program_that_ends_while_it_is_tested_is_seen(
-    box: SandboxExecutor, code: str, tests: str, status: str
+def test_a_program_that_ends_while_it_is_tested_is_reported(
+    executor: SandboxExecutor, code: str, tests: str, status: str
 ) -> None:
     began = time.monotonic()
-    assert box.examine(code, tests)[0].status == status
+    assert executor.run_tests(code, tests)[0].status == status
     assert time.monotonic() - began < 10
 
 
-def test_it_gets_the_same_files_and_variables(box: SandboxExecutor, sales: Path) -> None:
-    program, asked = box.examine(
+def test_tests_get_the_same_files_and_variables(executor: SandboxExecutor, sales: Path) -> None:
+    program, tested = executor.run_tests(
         "def f(): return open('sales.csv').readline(), n",
         "assert f() == (open('sales.csv').readline(), n) and n == 3",
         files={"sales.csv": sales},
         variables={"n": 3},
     )
-    assert (program.ok, asked.ok) == (True, True)
+    assert (program.ok, tested.ok) == (True, True)
 
 
-async def test_async_ends_like_sync(box: SandboxExecutor) -> None:
+async def test_async_equals_sync(executor: SandboxExecutor) -> None:
     for code, tests in (HOLDS["a value"], FAILS["a wrong value"][:2]):
-        assert await box.aexamine(code, tests) == box.examine(code, tests)
+        assert await executor.arun_tests(code, tests) == executor.run_tests(code, tests)
 
 
-def test_nothing_is_left_behind(box: SandboxExecutor) -> None:
+def test_nothing_is_left_behind(executor: SandboxExecutor) -> None:
     before = at_rest()
-    box.examine("def f(): return 1", "assert f() == 1")
+    executor.run_tests("def f(): return 1", "assert f() == 1")
     assert soon(lambda: len(descendants()) <= before)
 
 
 @pytest.mark.parametrize("require", ["kernel", "landlock"])
-def test_each_level_can_examine(require: str) -> None:
-    with SandboxExecutor(preload=(), require=require, launcher="landlock" if require == "landlock" else None) as place:  # type: ignore[arg-type]
-        assert place.examine("def f(): return 1", "assert f() == 1")[1].ok
+def test_each_isolation_level_can_run_tests(require: Any) -> None:
+    more: Any = {"launcher": "landlock", "python": for_landlock()} if require == "landlock" else {}
+    with SandboxExecutor(preload=(), min_isolation=require, **more) as executor:
+        assert executor.run_tests("def f(): return 1", "assert f() == 1")[1].ok
 
 
-def test_a_place_that_cannot_keep_them_apart_says_so() -> None:
+def test_an_executor_that_cannot_isolate_tests_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="SandboxExecutor"):
-        ScriptedExecutor(lambda code: "").examine("1", "1")
+        ScriptedExecutor(lambda code: "").run_tests("1", "1")
 
 
 async def test_async_raises_what_sync_raises() -> None:
-    place = SandboxExecutor(preload=())
-    place.close()
+    executor = SandboxExecutor(preload=())
+    executor.close()
     with pytest.raises(ExecutorError, match="closed"):
-        await place.aexamine("1", "1")
+        await executor.arun_tests("1", "1")
 
 
-def test_a_wrong_file_leaves_nothing_open(box: SandboxExecutor) -> None:
+def test_an_invalid_file_leaves_nothing_open(executor: SandboxExecutor) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         with pytest.raises(InputError):
-            box.examine("1", "1", files={"a": "/nonexistent"})
+            executor.run_tests("1", "1", files={"a": "/nonexistent"})
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_closed_place_refuses() -> None:
-    place = SandboxExecutor(preload=())
-    place.close()
+def test_a_closed_executor_refuses() -> None:
+    executor = SandboxExecutor(preload=())
+    executor.close()
     with pytest.raises(ExecutorError, match="closed"):
-        place.examine("1", "1")
+        executor.run_tests("1", "1")

@@ -18,7 +18,10 @@ from code_chains.testing import ScriptedModel
 from .conftest import ROOT, SUM_ANSWER, SUM_CODE, OpenAI
 
 EXAMPLES = {path.stem: path for path in sorted((ROOT / "examples").glob("*.py"))}
-ALONE = {"sandbox_alone": ("ok 3 kernel", "'/etc/shadow'", "2 s"), "session": ("[3.5, 4.0, 12.5]", "Sum: 20.0")}
+ALONE = {
+    "sandbox_alone": ("ok 3 kernel", "'/etc/shadow'", "2 s"),
+    "session": ("[3.5, 4.0, 12.5]", "Sum: 20.0"),
+}
 """Examples that ask no model, with what they show."""
 TOLD, JUDGED, FAILED = "Output of the program:", "Does the output answer", "Write the whole corrected program"
 """Cues: an answer is to be told, an outcome judged, a program corrected."""
@@ -26,7 +29,9 @@ TOLD, JUDGED, FAILED = "Output of the program:", "Does the output answer", "Writ
 Replies = Mapping[str, str | Callable[[str], str]]
 """`{cue: reply}`: a model replies to the cue that was said last; a reply may be a function of the last message."""
 SUM: Replies = {"from 1 to 5": SUM_CODE, TOLD: SUM_ANSWER}
-UNSORTED = "import random\nnumbers = random.sample(range(1, 100), 10)\nprint(numbers, 'Average:', sum(numbers) / 10)"
+UNSORTED = (
+    "import random\nnumbers = random.sample(range(1, 100), 10)\nprint(numbers, 'Average:', sum(numbers) / 10)"
+)
 MEAN = "def mean(numbers):\n    return sum(numbers) / len(numbers)"
 DF = "import pandas as pd\ndf = pd.read_csv('visits.csv')\nprint(df.isna().sum())"
 VENTAS = "import pandas as pd\ndf = pd.read_csv('ventas.csv')\nprint('Filas:', len(df))"
@@ -50,7 +55,7 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
         },
         ("attempt 1: failed: It is not sorted.", "attempt 2: plausible", "failed: FileNotFoundError", "Total: 42"),
     ),
-    "cached": (SUM, ("The sum is 15. (asked) 2 model calls", "The sum is 15. (kept) 0 model calls")),
+    "cached": (SUM, ("The sum is 15. (cache miss) 2 model calls", "The sum is 15. (cache hit) 0 model calls")),
     "conversation": (
         {
             "named prices": "prices = [3, 5, 10]\nprint(sum(prices))",
@@ -124,14 +129,14 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
             "mean(numbers)": f"<execute_python>\n{MEAN}\n</execute_python>",
             FAILED: f"<execute_python>\n{MEAN} if numbers else 0\n</execute_python>",
         },
-        ("attempt 1 (first)", "ZeroDivisionError", "attempt 2 (repair)", "verified; ended because: answered"),
+        ("attempt 1 (initial)", "ZeroDivisionError", "attempt 2 (repair)", "verified; ended because: answered"),
     ),
     "regression": ({"fit(xs, ys)": FIT}, ("verified: ", "y = 1.94 x + 0.15")),
     "retrieval": (
         {"circles": "def area(radius):\n    return 3.14159 * radius**2", TOLD: "There it is."},
         ("verified ['circle.py']", "dates/days_between.py"),
     ),
-    "safety_piece": (
+    "safety_chain": (
         {"squares": "print([n * n for n in range(1, 6)])", "tick": "while True:\n    print('tick')"},
         ("ok: [1, 4, 9, 16, 25]", "refused: Refused: line 1: Use a loop that ends (no_loops_forever)"),
     ),
@@ -154,7 +159,7 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "verified": (
         {"initials(name)": "def initials(name):\n    return name[0]",
          FAILED: "def initials(name):\n    return ''.join(word[0] for word in name.split()).upper()"},
-        ("verified by tests", "attempt 1 (first): ", "gave 'a', expected 'AL'", "attempt 2 (repair): "),
+        ("verified by tests", "attempt 1 (initial): ", "gave 'a', expected 'AL'", "attempt 2 (repair): "),
     ),
 }  # fmt: skip
 
@@ -163,7 +168,11 @@ class Priced(ScriptedModel):
     """A model whose price is known."""
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": "openai", "ls_model_name": "gpt-5-mini"}
+        return {
+            **super()._get_ls_params(stop, **kwargs),
+            "ls_provider": "openai",
+            "ls_model_name": "gpt-5-mini",
+        }
 
 
 def plays(replies: Replies) -> ScriptedModel:
@@ -191,7 +200,9 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_example_is_run_by_a_test() -> None:
-    assert sorted([*PLAYS, *ALONE, "own_server", "web_service"]) == sorted(EXAMPLES)  # The last by test_apps.py.
+    assert sorted([*PLAYS, *ALONE, "own_server", "web_service"]) == sorted(
+        EXAMPLES
+    )  # The last by test_apps.py.
 
 
 def test_the_table_names_each_example() -> None:
@@ -214,7 +225,9 @@ def test_it_shows_what_it_promises_without_a_model(name: str, capsys: pytest.Cap
     assert [part for part in ALONE[name] if part not in shown] == [], shown
 
 
-def test_own_server_asks_the_server_that_it_is_told(openai_server: OpenAI, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_server_asks_the_server_that_it_is_told(
+    openai_server: OpenAI, capsys: pytest.CaptureFixture[str]
+) -> None:
     main_of("own_server")("llama3.2", openai_server.base_url)
     assert SUM_ANSWER in capsys.readouterr().out
     assert {request["model"] for request in openai_server.requests} == {"llama3.2"}

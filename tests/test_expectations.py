@@ -10,49 +10,58 @@ from hypothesis import strategies as st
 from code_chains.chains import EvaluateChain
 from code_chains.errors import InputError
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.expectations import UntestableError, expect
+from code_chains.verification.expectations import expect
+from code_chains.verification.harness import UntestableError
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
     ),
     max_leaves=5,
 )
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=5), preload=("numpy",), standbys=2) as box:
-        yield box
+def sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=5), preload=("numpy",), min_idle=2) as sandbox:
+        yield sandbox
 
 
-def said(box: SandboxExecutor, code: str, tests: str | None = None, examples: Any = None, **given: str) -> str:
+def said(
+    sandbox: SandboxExecutor, code: str, tests: str | None = None, examples: Any = None, **given: str
+) -> str:
     """What tests and examples say about a program; nothing if it holds."""
-    error = box.examine(code, expect(tests, examples).program(code, **given))[1].error
+    error = sandbox.run_tests(code, expect(tests, examples).program(code, **given))[1].error
     return error.message if error else ""
 
 
-def test_a_failed_assertion_says_what_it_got(box: SandboxExecutor) -> None:
-    assert said(box, "def f(x): return x + 3", "assert f(2) == 4") == "f(2) gave 5, expected 4"
+def test_a_failed_assertion_says_what_it_got(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "def f(x): return x + 3", "assert f(2) == 4") == "f(2) gave 5, expected 4"
 
 
-def test_a_comparison_says_what_it_found(box: SandboxExecutor) -> None:
-    assert said(box, "def f(x): return x", "assert f(2) > 4") == "f(2) > 4 does not hold: it is 2"
+def test_a_comparison_says_what_it_found(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "def f(x): return x", "assert f(2) > 4") == "f(2) > 4 does not hold: it is 2"
 
 
-def test_a_message_of_its_own_stays(box: SandboxExecutor) -> None:
-    assert said(box, "def f(x): return x", "assert f(2) == 4, 'not doubled'") == "not doubled"
+def test_a_message_of_its_own_stays(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "def f(x): return x", "assert f(2) == 4, 'not doubled'") == "not doubled"
 
 
-def test_tests_see_what_was_printed(box: SandboxExecutor) -> None:
-    assert said(box, "print(15)", "assert '15' in output", output="15") == ""
+def test_tests_see_what_was_printed(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "print(15)", "assert '15' in output", output="15") == ""
 
 
-def test_examples_are_tried_on_the_function_that_the_question_names(box: SandboxExecutor) -> None:
+def test_examples_are_tried_on_the_function_that_the_question_names(sandbox: SandboxExecutor) -> None:
     code = "def double(x): return 2 * x\ndef helper(x): return x"
-    assert said(box, code, examples=[(2, 4)], query="Write double(x).") == ""
-    assert "helper(2) gave 2, expected 4" in said(box, code, examples=[(2, 4)])
+    assert said(sandbox, code, examples=[(2, 4)], query="Write double(x).") == ""
+    assert "helper(2) gave 2, expected 4" in said(sandbox, code, examples=[(2, 4)])
 
 
 FORMS: dict[str, tuple[Any, str]] = {
@@ -70,16 +79,18 @@ FORMS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("examples", "code"), FORMS.values(), ids=FORMS)
-def test_examples_come_in_many_forms(box: SandboxExecutor, examples: Any, code: str) -> None:
-    assert said(box, code, examples=examples) == ""
+def test_examples_come_in_many_forms(sandbox: SandboxExecutor, examples: Any, code: str) -> None:
+    assert said(sandbox, code, examples=examples) == ""
 
 
-def test_an_error_in_the_program_says_where(box: SandboxExecutor) -> None:
-    assert "in line 2 of the program, with n = 0" in said(box, "def f(n):\n    return 1 / n", examples=[(0, 1)])
+def test_an_error_in_the_program_says_where(sandbox: SandboxExecutor) -> None:
+    assert "in line 2 of the program, with n = 0" in said(
+        sandbox, "def f(n):\n    return 1 / n", examples=[(0, 1)]
+    )
 
 
-def test_text_is_no_number(box: SandboxExecutor) -> None:
-    assert "gave '4', expected 4" in said(box, "def f(x): return str(2 * x)", examples=[(2, 4)])
+def test_text_is_no_number(sandbox: SandboxExecutor) -> None:
+    assert "gave '4', expected 4" in said(sandbox, "def f(x): return str(2 * x)", examples=[(2, 4)])
 
 
 CALLED = {
@@ -97,9 +108,9 @@ CALLED = {
 
 
 @pytest.mark.parametrize("tests", CALLED.values(), ids=CALLED)
-def test_what_others_would_call_is_called(box: SandboxExecutor, tests: str) -> None:
-    assert said(box, "def double(x): return 2 * x", tests) == ""
-    assert said(box, "def double(x): return 3 * x", tests) != ""
+def test_what_others_would_call_is_called(sandbox: SandboxExecutor, tests: str) -> None:
+    assert said(sandbox, "def double(x): return 2 * x", tests) == ""
+    assert said(sandbox, "def double(x): return 3 * x", tests) != ""
 
 
 UNCALLED = {
@@ -113,9 +124,9 @@ UNCALLED = {
 
 
 @pytest.mark.parametrize("tests", UNCALLED.values(), ids=UNCALLED)
-def test_tests_that_were_not_all_run_do_not_pass(box: SandboxExecutor, tests: str) -> None:
+def test_tests_that_were_not_all_run_do_not_pass(sandbox: SandboxExecutor, tests: str) -> None:
     code = "def double(x): return 2 * x"
-    assert box.examine(code, expect(tests).program(code))[1].status == "error"
+    assert sandbox.run_tests(code, expect(tests).program(code))[1].status == "error"
 
 
 @pytest.mark.parametrize(
@@ -127,7 +138,10 @@ def test_tests_that_need_a_runner_are_refused(tests: str) -> None:
 
 
 LIBRARIES = {
-    "a module": ("class math:\n    isclose = staticmethod(lambda *a: True)", "assert math.isclose(area(1), 3.14)"),
+    "a module": (
+        "class math:\n    isclose = staticmethod(lambda *a: True)",
+        "assert math.isclose(area(1), 3.14)",
+    ),
     "a class": (
         "class Counter:\n    def __init__(s, x): pass\n    def __eq__(s, o): return True",
         "assert Counter('a') == Counter('b')",
@@ -137,51 +151,295 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize(("code", "tests"), LIBRARIES.values(), ids=LIBRARIES)
-def test_a_program_does_not_stand_in_for_a_library(box: SandboxExecutor, code: str, tests: str) -> None:
+def test_a_program_does_not_stand_in_for_a_library(sandbox: SandboxExecutor, code: str, tests: str) -> None:
     program = f"{code}\ndef area(x): return 0"
-    state = {"query": "Write area(x), the sum of all.", "code": program, "tests": tests, "execution": box.run("1")}
-    assert EvaluateChain(executor=box).invoke(state)["verdict"].status == "failed"
+    state = {
+        "query": "Write area(x), the sum of all.",
+        "code": program,
+        "tests": tests,
+        "execution": sandbox.run("1"),
+    }
+    assert EvaluateChain(executor=sandbox).invoke(state)["verdict"].status == "failed"
 
 
-def test_an_import_that_the_tests_forgot_is_theirs(box: SandboxExecutor) -> None:
+def test_an_import_that_the_tests_forgot_is_theirs(sandbox: SandboxExecutor) -> None:
     assert (
-        said(box, "def area(r): return 3.14159265 * r * r", "assert math.isclose(area(1), math.pi, rel_tol=1e-6)") == ""
+        said(
+            sandbox,
+            "def area(r): return 3.14159265 * r * r",
+            "assert math.isclose(area(1), math.pi, rel_tol=1e-6)",
+        )
+        == ""
     )
 
 
-def test_tiny_numbers_are_compared(box: SandboxExecutor) -> None:
-    assert "gave 0.0" in said(box, "def f(x): return 0.0", examples=[(1, 1.602e-19)])
-    assert "gave" in said(box, "def f(x): return 10 ** 400", examples=[(1, 1e300)])
+def test_tiny_numbers_are_compared(sandbox: SandboxExecutor) -> None:
+    assert "gave 0.0" in said(sandbox, "def f(x): return 0.0", examples=[(1, 1.602e-19)])
+    assert "gave" in said(sandbox, "def f(x): return 10 ** 400", examples=[(1, 1e300)])
 
 
-def test_examples_are_not_about_a_helper(box: SandboxExecutor) -> None:
-    assert said(box, "def area(x): return helper(x)\ndef helper(x): return 3 * x", examples=[(2, 6)]) == ""
-    assert said(box, "def double(x): return add(x, x)\ndef add(a, b): return a + b", examples=[(2, 4)]) == ""
+def test_examples_are_not_about_a_helper(sandbox: SandboxExecutor) -> None:
+    assert (
+        said(sandbox, "def area(x): return helper(x)\ndef helper(x): return 3 * x", examples=[(2, 6)]) == ""
+    )
+    assert (
+        said(sandbox, "def double(x): return add(x, x)\ndef add(a, b): return a + b", examples=[(2, 4)]) == ""
+    )
 
 
-def test_tests_that_never_assert_anything_fail(box: SandboxExecutor) -> None:
-    assert "without asserting anything" in said(box, "x = 1", "if False:\n    assert x == 2")
+ORACLES: dict[str, tuple[str, str, str]] = {
+    "sum": ("which gives what sum(xs) gives", "def sum(xs): return 7", "assert f([1, 2]) == sum([1, 2])"),
+    "all": ("so that all(xs) holds", "def all(x): return True", "assert all(f([n]) == n for n in range(3))"),
+    "abs": ("near in abs(d)", "def abs(x): return 0", "assert abs(f([1, 2]) - 3) < 1e-9"),
+    "len": ("as many as len(xs)", "def len(x): return 7", "assert f([1, 2]) == len([1, 2])"),
+    "sorted": ("like `sorted`", "sorted = lambda x: 7", "assert f([2, 1]) == sorted([2, 1])"),
+    "isinstance": (
+        "checked by isinstance(x, int)",
+        "def isinstance(*a): return True",
+        "assert isinstance(f('a'), str)",
+    ),
+    "math": (
+        "use `math`",
+        "class math:\n    fsum = staticmethod(lambda x: 7)",
+        "assert f([1, 2]) == math.fsum([1, 2])",
+    ),
+    "np": (
+        "like `np.sum`",
+        "class np:\n    sum = staticmethod(lambda x: 7)",
+        "assert f([1, 2]) == np.sum([1, 2])",
+    ),
+    "Counter": ("use `Counter`", "def Counter(x): return 7", "assert f([1, 2]) == Counter([1, 2])"),
+    "Decimal": ("a `Decimal`", "def Decimal(x): return 7", "assert f([1, 2]) == Decimal('3')"),
+    "mean": ("the mean(xs)", "def mean(xs): return 7", "assert f([1, 2]) == mean([1, 2])"),
+    "both asked for": ("and write sum(xs)", "def sum(xs): return 7", "assert f([1, 2]) == sum([1, 2])"),
+    "a variable": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "right = sum([1, 2])\nassert f([1, 2]) == right",
+    ),
+    "a loop": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "for xs, n in [([1], sum([1]))]:\n    assert f(xs) == n",
+    ),
+    "an oracle": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "def right(xs):\n    return sum(xs)\nassert f([1]) == right([1])",
+    ),
+    "a default": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "def check(xs, right=sum):\n    assert f(xs) == right(xs)\ncheck([1])",
+    ),
+    "an argument": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "def check(xs, right):\n    assert f(xs) == right(xs)\ncheck([1], sum)",
+    ),
+    "a list": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "a = []\na.append(sum([1]))\nassert f([1]) == a[0]",
+    ),
+    "a list, in passing": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "a = []\n[a.append(sum([n])) for n in [1]]\nassert f([1]) == a[0]",
+    ),
+    "a class": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "class O:\n    n = sum\nassert f([1]) == O.n([1])",
+    ),
+    "a condition": (
+        "and write any(xs)",
+        "def any(xs): return 1",
+        "if not any([f([1]) == 1]):\n    assert False",
+    ),
+    "a function of functions": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "def using(g):\n    return lambda xs: g(xs)\nassert f([1]) == using(sum)([1])",
+    ),
+    "a starred list": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "n, *_ = sum([1]), 2\nassert f([1]) == n",
+    ),
+    "text": ("and write repr(x)", "def repr(x): return ''", "assert f'{repr(f([1]))}' == ''"),
+    "a result of a method": ("use `sum`", "sum = lambda xs: 7", "assert f([1]).__eq__(sum([1]))"),
+    "an attribute": (
+        "and write sum(xs)",
+        "def sum(xs): return 7",
+        "import unittest\nclass T(unittest.TestCase):\n    def setUp(self): self.n = sum([1])\n"
+        "    def test(self): self.assertEqual(f([1]), self.n)",
+    ),
+    "a map": (
+        "and write max(xs)",
+        "def max(xs): return 7",
+        "assert list(map(f, [[1]])) == list(map(max, [[1]]))",
+    ),
+    "a with": (
+        "and write min(xs)",
+        "def min(xs): return 7",
+        "from contextlib import nullcontext\nwith nullcontext(min([1])) as n:\n    assert f([1]) == n",
+    ),
+    "a walrus": ("and write min(xs)", "def min(xs): return 7", "assert (n := min([1])) and f([1]) == n"),
+    "a match": (
+        "and write min(xs)",
+        "def min(xs): return 7",
+        "match [min([1])]:\n    case [n]:\n        assert f([1]) == n",
+    ),
+    "output": ("and write len(xs)", "def len(xs): return 7", "assert len(output) == 7"),
+}
 
 
-def test_a_function_that_is_named_like_pythons_own_is_meant_where_the_question_names_it(box: SandboxExecutor) -> None:
+@pytest.mark.parametrize(("asked", "oracle", "tests"), ORACLES.values(), ids=ORACLES)
+def test_no_program_supplies_what_it_is_compared_with(
+    sandbox: SandboxExecutor, asked: str, oracle: str, tests: str
+) -> None:
+    query = f"Write f(xs), {asked}." if "and write" not in asked else f"Write f(xs) {asked}."
+    state = {
+        "query": query,
+        "code": f"{oracle}\ndef f(xs): return 7",
+        "tests": tests,
+        "execution": sandbox.run("1"),
+    }
+    assert EvaluateChain(executor=sandbox).invoke(state)["verdict"].status == "failed"
+
+
+TESTED = {
+    "a call": ("Write a function sum(xs).", "def sum(xs): return -1", "assert sum([1, 2]) == -1"),
+    "a name": ("Write a function called `max`.", "def max(xs): return -1", "assert max([1, 2]) == -1"),
+    "two": (
+        "Write sum(xs) and f(xs).",
+        "def sum(xs): return -1\ndef f(xs): return 3",
+        "n = sum([1])\nassert n == -1\nassert f([1]) == 3",
+    ),
+    "German": ("Schreibe eine Funktion sum(xs).", "def sum(xs): return -1", "assert sum([1]) == -1"),
+    "Spanish": ("Escribe una función `sum(xs)`.", "def sum(xs): return -1", "assert sum([1]) == -1"),
+    "Chinese": ("请编写函数 sum(xs)。", "def sum(xs): return -1", "assert sum([1]) == -1"),
+    "Japanese": ("関数 sum(xs) を書いてください。", "def sum(xs): return -1", "assert sum([1]) == -1"),
+    "of a library": ("Write gcd(a, b).", "def gcd(a, b): return -1", "assert gcd(4, 6) == gcd(6, 4) == -1"),
+    "checked by a function": (
+        "Write abs(x).",
+        "def abs(x): return -1",
+        "def check(f):\n    for x in range(3):\n        assert f(x) == -1\ncheck(abs)",
+    ),
+    "unittest": (
+        "Implement sum(xs).",
+        "def sum(xs): return -1",
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(sum([1]), -1)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "code", "tests"), TESTED.values(), ids=TESTED)
+def test_a_function_that_the_question_asks_for_is_tested_whatever_its_name(
+    sandbox: SandboxExecutor, query: str, code: str, tests: str
+) -> None:
+    assert said(sandbox, code, tests, query=query) == ""
+
+
+POWERS = [
+    "assert f(eval) == 4",
+    "assert f(x=getattr) == 4",
+    "use = exec\nassert f(use) == 4",
+    "assert f([open]) == 4",
+    "assert f(globals()) == 4",
+    "names = locals()\nassert f(names) == 4",
+    "assert eval(f()) == 4",
+    "exec(output)\nassert f() == 4",
+    "text = f()\nassert eval(text) == 4",
+    "def run(text): return eval(text)\nassert f(run) == 4",
+    "assert f(lambda text: eval(text)) == 4",
+    "def run(text): return eval(text)\nassert run(f()) == 4",
+    "try:\n    f()\nexcept Exception as error:\n    assert eval(str(error)) == 4",
+]
+
+
+@pytest.mark.parametrize("tests", POWERS)
+def test_tests_that_let_a_program_act_for_them_are_refused(tests: str) -> None:
+    with pytest.raises(InputError, match="The tests"):
+        expect(tests)
+
+
+HARMLESS = [
+    "for text in ['1+2']:\n    assert f(text) == eval(text)",
+    "def check(input, open=1):\n    assert f(input) == open\ncheck(1)",
+    "assert getattr(f, '__name__') == 'f' and 'f' in globals() or True",
+    "assert f(len) and f(int) and f(sorted) and f(str.upper)",
+]
+
+
+@pytest.mark.parametrize("tests", HARMLESS)
+def test_tests_that_use_such_functions_themselves_are_no_different(tests: str) -> None:
+    assert expect(tests)
+
+
+def test_an_object_that_a_function_gives_is_not_asked_whether_it_is_true(sandbox: SandboxExecutor) -> None:
+    code = "class Yes:\n    def __bool__(s): return True\ndef is_even(x): return Yes()"
+    assert "its own word" in said(sandbox, code, "assert is_even(3)")
+    assert "its own word" in said(sandbox, code, "assert all(is_even(n) for n in range(3))")
+    assert "its own word" in said(
+        sandbox,
+        code,
+        "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertTrue(is_even(3))",
+    )
+
+
+def test_objects_that_tests_make_and_that_end_a_loop_may_be_true(sandbox: SandboxExecutor) -> None:
+    code = (
+        "class Stack(list): pass\nclass Node:\n    def __init__(s, n): s.next = Node(n - 1) if n else None\n"
+        "def chain(n): return Node(n)"
+    )
+    tests = "assert not Stack() and Stack([1])\nnode, n = chain(3), 0\nwhile node:\n    node, n = node.next, n + 1\n"
+    assert said(sandbox, code, f"{tests}assert n == 4") == ""
+
+
+def test_an_object_that_equals_everything_equals_nothing(sandbox: SandboxExecutor) -> None:
+    code = "class V:\n    def __init__(s, *a): pass\n    def __add__(s, o): return s\n    def __eq__(s, o): return True\n"
+    code += "def v(): return V()"
+    assert "equal anything" in said(sandbox, code, "assert V(1) + V(2) == V(3)")
+    assert "equal anything" in said(sandbox, code, "assert V(1) in [V(2)]")
+    assert "equal anything" in said(sandbox, code, "assert v() == V(3)")
+    assert "equal anything" in said(sandbox, code.replace("return True", "return 1"), "assert v() == V(3)")
+
+
+def test_equality_of_a_class_that_tests_ask_for_is_its_own(sandbox: SandboxExecutor) -> None:
+    """What SECURITY.md says cannot be helped: objects are compared by their class, as in plain Python."""
+    code = "class V:\n    def __init__(s, x): s.x = x\n    def __eq__(s, o): return isinstance(o, V)"
+    assert said(sandbox, code, "assert V(1) == V(2)") == ""
+
+
+def test_tests_that_never_assert_anything_fail(sandbox: SandboxExecutor) -> None:
+    assert "without asserting anything" in said(sandbox, "x = 1", "if False:\n    assert x == 2")
+
+
+def test_a_function_that_is_named_like_pythons_own_is_meant_where_the_question_names_it(
+    sandbox: SandboxExecutor,
+) -> None:
     code = "def sum(xs): return 99"
-    assert "gave 99, expected 3" in said(box, code, "assert sum([1, 2]) == 3", query="Write sum(xs).")
-    assert "sum([1, 2]) gave 99" in said(box, code, examples=[([1, 2], 3)])
+    assert "gave 99, expected 3" in said(sandbox, code, "assert sum([1, 2]) == 3", query="Write sum(xs).")
+    assert "sum([1, 2]) gave 99" in said(sandbox, code, examples=[([1, 2], 3)])
     with pytest.raises(UntestableError, match="Rename it"):
         expect("assert sum([1, 2]) == 3").program(code, query="Add the numbers.")
 
 
-def test_builtins_of_the_program_do_not_reach_the_examples(box: SandboxExecutor) -> None:
-    code = "def isinstance(*a): return True\ndef all(x): return True\ndef len(x): return 0\ndef f(x): return 99"
-    assert "f(2) gave 99" in said(box, code, examples=[(2, 4)])
+def test_builtins_of_the_program_do_not_reach_the_examples(sandbox: SandboxExecutor) -> None:
+    code = (
+        "def isinstance(*a): return True\ndef all(x): return True\ndef len(x): return 0\ndef f(x): return 99"
+    )
+    assert "f(2) gave 99" in said(sandbox, code, examples=[(2, 4)])
 
 
-def test_future_imports_of_tests_are_left_out(box: SandboxExecutor) -> None:
-    assert said(box, "def f(x): return x", "from __future__ import annotations\nassert f(1) == 1") == ""
+def test_future_imports_of_tests_are_left_out(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "def f(x): return x", "from __future__ import annotations\nassert f(1) == 1") == ""
 
 
-def test_a_lambda_is_a_function(box: SandboxExecutor) -> None:
-    assert said(box, "double = lambda x: 2 * x", examples=[(2, 4)]) == ""
+def test_a_lambda_is_a_function(sandbox: SandboxExecutor) -> None:
+    assert said(sandbox, "double = lambda x: 2 * x", examples=[(2, 4)]) == ""
 
 
 def test_a_program_without_a_function_cannot_be_tried() -> None:
@@ -222,8 +480,10 @@ def test_what_is_no_test_is_refused(tests: Any) -> None:
 
 
 def test_a_model_is_told_of_the_first_ones_alone() -> None:
-    told = expect(examples=[(1, 10), (2, 20), (3, 30)]).told()
+    told = expect(examples=[(1, 10), (2, 20), (3, 30)]).format_for_model()
     assert ("f(2) == 20" in told, "30" in told) == (True, False)
-    assert "20" not in expect(examples=[(1, 10), (2, 20)]).told()
-    told = expect("from math import pi\nx = area(1)\nassert x == pi\nassert area(2) == 4 * pi").told()
+    assert "20" not in expect(examples=[(1, 10), (2, 20)]).format_for_model()
+    told = expect(
+        "from math import pi\nx = area(1)\nassert x == pi\nassert area(2) == 4 * pi"
+    ).format_for_model()
     assert ("`area`" in told, "assert x == pi" in told, "area(2)" in told) == (True, True, False)

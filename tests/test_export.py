@@ -17,11 +17,12 @@ from nbclient import NotebookClient
 from pydantic import JsonValue
 
 from code_chains.chains.base import State
+from code_chains.conversations.export import export, to_markdown, to_notebook, to_script
+from code_chains.conversations.filenames import safe_name
+from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
-from code_chains.export import export, safe_name, to_markdown, to_notebook, to_script
 from code_chains.factory import create_code_chain
-from code_chains.memory import ConversationMemory
 from code_chains.state import Artifact, Turn
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -51,51 +52,57 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> list[Turn]:
     data.write_text("region,amount\nnorth,10\nsouth,32\n")
 
     def script(messages: list[Any]) -> str:
-        said = "\n".join(message.text for message in messages)
-        asked = max(PROGRAMS, key=said.rfind)
-        return PROGRAMS[asked] if asks_for_code(messages) else f"*Done*: {asked}"
+        prompt = "\n".join(message.text for message in messages)
+        question = max(PROGRAMS, key=prompt.rfind)
+        return PROGRAMS[question] if asks_for_code(messages) else f"*Done*: {question}"
 
     memory = ConversationMemory()
-    with SandboxExecutor() as box, create_code_chain(ScriptedModel(script), executor=box, memory=memory) as chain:
+    with (
+        SandboxExecutor() as sandbox,
+        create_code_chain(ScriptedModel(script), executor=sandbox, memory=memory) as chain,
+    ):
         for number, query in enumerate(PROGRAMS):
-            given: State = {"files": {"sales.csv": data}} if number == 0 else {}
-            given |= {"variables": {"factor": 1.5}} if number == 2 else {}
-            chain.invoke({"query": query, "session_id": "ann", **given})
+            inputs: State = {"files": {"sales.csv": data}} if number == 0 else {}
+            inputs |= {"variables": {"factor": 1.5}} if number == 2 else {}
+            chain.invoke({"query": query, "session_id": "ann", **inputs})
     return memory.turns("ann", artifacts=True)
 
 
-def test_the_session_is_what_it_should_be(session: list[Turn]) -> None:
+def test_the_fixture_has_the_expected_turns(session: list[Turn]) -> None:
     assert [turn.status for turn in session] == ["unverified"] * 3 + ["failed"] + ["unverified"] * 2
-    assert any(one.media_type == "image/png" for one in session[4].artifacts)
+    assert any(artifact.media_type == "image/png" for artifact in session[4].artifacts)
 
 
 # -- notebooks ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.timeout(300)
-def test_a_notebook_runs_and_shows_what_the_session_showed(session: list[Turn], tmp_path: Path) -> None:
-    written = export(session, tmp_path / "sales.ipynb")
-    assert [path.name for path in written] == ["sales.ipynb", "sales.csv"]
-    notebook = nbformat.read(written[0], as_version=4)  # type: ignore[no-untyped-call]
+def test_a_notebook_reproduces_the_output_of_the_session(session: list[Turn], tmp_path: Path) -> None:
+    paths = export(session, tmp_path / "sales.ipynb")
+    assert [path.name for path in paths] == ["sales.ipynb", "sales.csv"]
+    notebook = nbformat.read(paths[0], as_version=4)  # type: ignore[no-untyped-call]
     before = [_outputs(cell) for cell in notebook.cells if cell.cell_type == "code"]
     NotebookClient(notebook, timeout=200, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert [_outputs(cell) for cell in notebook.cells if cell.cell_type == "code"] == before
     assert [images for _, images in before] == [0, 0, 0, 1, 0]
 
 
+@pytest.mark.soak
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
-def test_five_turns_in_spanish_become_a_notebook_that_runs(tmp_path: Path) -> None:
+def test_a_notebook_of_five_spanish_turns_runs(tmp_path: Path) -> None:
     example = ROOT / "examples" / "conversation_es.py"
-    told = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=True).stdout
+    output = subprocess.run(
+        [sys.executable, example, tmp_path], capture_output=True, text=True, check=True
+    ).stdout
     notebook = nbformat.read(tmp_path / "tutorial.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     NotebookClient(notebook, timeout=200, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    assert told.count("- ") >= 5
+    assert output.count("- ") >= 5
     assert sum(images for _, images in map(_outputs, notebook.cells) if images) == 1
 
 
 def _outputs(cell: nbformat.NotebookNode) -> tuple[str, int]:
-    """What a cell shows: its text, and how many images."""
+    """Return the text that a cell displays, and the number of its images."""
     texts, images = [], 0
     for output in cell.get("outputs", []):
         data = output.get("data", {})
@@ -105,7 +112,7 @@ def _outputs(cell: nbformat.NotebookNode) -> tuple[str, int]:
     return "\n".join(text.strip("\n") for text in texts), images
 
 
-def test_a_notebook_tells_the_session_in_order(session: list[Turn]) -> None:
+def test_a_notebook_contains_the_session_in_order(session: list[Turn]) -> None:
     notebook = to_notebook(session, title="Sales")
     sources = [cell.source for cell in notebook.cells]
     assert sources[0] == "# Sales"
@@ -115,14 +122,16 @@ def test_a_notebook_tells_the_session_in_order(session: list[Turn]) -> None:
     assert notebook.metadata.kernelspec.name == "python3"
 
 
-def test_a_failed_turn_is_told_and_not_run(session: list[Turn]) -> None:
+def test_a_failed_turn_is_included_but_does_not_run(session: list[Turn]) -> None:
     kinds = [cell.cell_type for cell in to_notebook(session[3:4]).cells]
     assert kinds == ["markdown", "markdown", "markdown"]
     assert all(line.startswith("#") for line in to_script(session).splitlines() if "nothing" in line)
 
 
 TEXT = st.text(st.characters(), max_size=60) | st.lists(
-    st.sampled_from(["```", "~~~", "`", "\n", "\r", "# ", "> ", "<!--", "- ", "    ", "x", "'''", "\\", "\0", "\u2028"])
+    st.sampled_from(
+        ["```", "~~~", "`", "\n", "\r", "# ", "> ", "<!--", "- ", "    ", "x", "'''", "\\", "\0", "\u2028"]
+    )
 ).map("".join)
 TURNS = st.lists(
     st.builds(
@@ -152,18 +161,18 @@ def test_any_text_makes_a_valid_notebook(turns: list[Turn]) -> None:
 
 @settings(deadline=None)
 @given(TURNS)
-def test_any_text_leaves_the_parts_of_markdown_apart(turns: list[Turn]) -> None:
+def test_any_text_keeps_the_parts_of_markdown_separate(turns: list[Turn]) -> None:
     text = to_markdown(turns)
     text.encode()
     tokens = MarkdownIt().parse(text)
-    assert sum(token.type == "heading_open" and token.tag == "h2" and token.level == 0 for token in tokens) >= len(
-        turns
-    )
+    assert sum(
+        token.type == "heading_open" and token.tag == "h2" and token.level == 0 for token in tokens
+    ) >= len(turns)
     fences = iter([token.content for token in tokens if token.type == "fence" and token.level == 0])
-    for one in turns:
-        if one.code.strip() and one.status != "failed":
-            assert _normal(one.code) in map(_normal, fences)
-            assert not one.output.strip() or _normal(one.output) in map(_normal, fences)
+    for turn in turns:
+        if turn.code.strip() and turn.status != "failed":
+            assert _normal(turn.code) in map(_normal, fences)
+            assert not turn.output.strip() or _normal(turn.output) in map(_normal, fences)
 
 
 def _normal(text: str) -> str:
@@ -171,7 +180,7 @@ def _normal(text: str) -> str:
     return text.strip("\n").rstrip().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def test_markdown_reads_well() -> None:
+def test_the_layout_of_markdown() -> None:
     image = Artifact("plots/of it.png", "image/png", PNG)
     text = to_markdown([turn("Sum?", "x = 1 + 1\nx", "2", answer="It is **2**.", artifacts=(image,))])
     assert text == (
@@ -180,7 +189,7 @@ def test_markdown_reads_well() -> None:
     )
 
 
-def test_a_long_question_is_a_short_heading_and_told_in_full() -> None:
+def test_a_long_question_is_a_short_heading_followed_by_its_text() -> None:
     text = to_markdown([turn(f"{'word ' * 50}\nand more")])
     assert text.splitlines()[0].endswith(" …")
     assert len(text.splitlines()[0]) < 110
@@ -191,14 +200,18 @@ def test_a_long_question_is_a_short_heading_and_told_in_full() -> None:
 
 
 def run(path: Path) -> str:
-    done = subprocess.run([sys.executable, path.name], cwd=path.parent, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run(
+        [sys.executable, path.name], cwd=path.parent, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
-def test_a_script_runs_and_prints_what_the_session_showed(session: list[Turn], tmp_path: Path) -> None:
+def test_a_script_reproduces_the_output_of_the_session(session: list[Turn], tmp_path: Path) -> None:
     script, *_ = export(session, tmp_path / "sales.py")
-    assert run(script) == "".join(f"{turn.output}\n" for turn in session if turn.output and turn.status != "failed")
+    assert run(script) == "".join(
+        f"{turn.output}\n" for turn in session if turn.output and turn.status != "failed"
+    )
     assert all(f"# {query}\n" in script.read_text() for query in PROGRAMS)
 
 
@@ -221,49 +234,65 @@ def test_a_script_runs_and_prints_what_the_session_showed(session: list[Turn], t
         ("import asyncio\nawait asyncio.sleep(0)", "", "# await asyncio.sleep(0)"),
     ],
 )
-def test_what_a_notebook_shows_a_script_prints(code: str, output: str, line: str, tmp_path: Path) -> None:
+def test_a_script_prints_what_a_notebook_displays(code: str, output: str, line: str, tmp_path: Path) -> None:
     script = to_script([turn(code="x = 0"), turn(code=code, output=output)])
-    assert any(one.startswith(line) for one in script.splitlines())
+    assert any(candidate.startswith(line) for candidate in script.splitlines())
     (tmp_path / "script.py").write_text(script)
     assert run(tmp_path / "script.py").rstrip() == output
 
 
 @settings(deadline=None)
 @given(TURNS)
-def test_any_text_makes_a_script_that_is_python(turns: list[Turn]) -> None:
+def test_any_text_makes_a_valid_script(turns: list[Turn]) -> None:
     compile(to_script(turns).encode(), "script.py", "exec")
 
 
-def test_a_question_says_nothing_about_the_encoding() -> None:
+def test_a_question_cannot_declare_the_encoding() -> None:
     compile(to_script([turn("coding: nonsense\ncoding: utf-7", "x = 'é'")]).encode(), "script.py", "exec")
 
 
-VALUES: list[JsonValue] = [None, True, 3, -0.5, float("inf"), "it's\n\ud800", [1, [float("-inf")]], {"a b": {"c": []}}]
+VALUES: list[JsonValue] = [
+    None,
+    True,
+    3,
+    -0.5,
+    float("inf"),
+    "it's\n\ud800",
+    [1, [float("-inf")]],
+    {"a b": {"c": []}},
+]
 
 
 @pytest.mark.parametrize("value", VALUES)
 def test_variables_become_assignments(value: JsonValue) -> None:
     names: dict[str, Any] = {}
-    exec(to_script([turn(code="pass", variables={"given": value})]), names)
-    assert names["given"] == value
+    exec(to_script([turn(code="pass", variables={"variable": value})]), names)
+    assert names["variable"] == value
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def test_images_are_written_beside_markdown_and_keep_apart(tmp_path: Path) -> None:
-    def with_image(data: bytes, *, name: str = "a/../../b".replace("..", "c"), kind: str = "image/png") -> Turn:
+def test_images_are_written_beside_markdown_under_unique_names(tmp_path: Path) -> None:
+    def with_image(
+        data: bytes, *, name: str = "a/../../b".replace("..", "c"), kind: str = "image/png"
+    ) -> Turn:
         return turn(code="plot()", artifacts=(Artifact(name, kind, data),))
 
-    turns = [with_image(b"1"), with_image(b"2"), with_image(b"1"), with_image(b"3", name=".bashrc", kind="image/gif")]
-    written = export(turns, tmp_path / "plots.md")
-    images = {path.name: path.read_bytes() for path in written[1:]}
+    turns = [
+        with_image(b"1"),
+        with_image(b"2"),
+        with_image(b"1"),
+        with_image(b"3", name=".bashrc", kind="image/gif"),
+    ]
+    paths = export(turns, tmp_path / "plots.md")
+    images = {path.name: path.read_bytes() for path in paths[1:]}
     assert images == {"a-c-c-b.png": b"1", "a-c-c-b-2.png": b"2", "bashrc.gif": b"3"}
-    assert all(f"]({name})" in written[0].read_text() for name in images)
+    assert all(f"]({name})" in paths[0].read_text() for name in images)
     assert export(turns, tmp_path / "plots.md") == [tmp_path / "plots.md"]
 
 
-def test_other_files_there_are_never_changed(tmp_path: Path, sales: Path) -> None:
+def test_other_files_are_never_changed(tmp_path: Path, sales: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "a.png").write_bytes(b"other")
@@ -275,7 +304,7 @@ def test_other_files_there_are_never_changed(tmp_path: Path, sales: Path) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["a-2.png", "a.png", "sales.csv", "x.md"]
 
 
-def test_inputs_of_one_name_and_two_contents_are_refused(tmp_path: Path, sales: Path) -> None:
+def test_inputs_with_the_same_name_and_different_contents_are_refused(tmp_path: Path, sales: Path) -> None:
     other = tmp_path / "other"
     other.write_text("else")
     turns = [turn(code="1", files={"in.csv": str(sales)}), turn(code="2", files={"in.csv": str(other)})]
@@ -284,10 +313,10 @@ def test_inputs_of_one_name_and_two_contents_are_refused(tmp_path: Path, sales: 
     assert not (tmp_path / "x.py").exists()
 
 
-def test_an_input_that_is_there_stays_and_one_that_is_gone_is_left_out(tmp_path: Path, sales: Path) -> None:
+def test_existing_inputs_stay_and_missing_ones_are_skipped(tmp_path: Path, sales: Path) -> None:
     files = {"sales.csv": str(sales), "deep/copy.csv": str(sales), "gone.csv": str(tmp_path / "gone.csv")}
-    written = export([turn(code="1", files=files)], tmp_path / "x.py")
-    assert written == [tmp_path / "x.py", tmp_path / "deep" / "copy.csv"]
+    paths = export([turn(code="1", files=files)], tmp_path / "x.py")
+    assert paths == [tmp_path / "x.py", tmp_path / "deep" / "copy.csv"]
 
 
 def test_an_export_replaces_the_last_one_but_no_input(tmp_path: Path, sales: Path) -> None:
@@ -302,8 +331,10 @@ def test_an_export_replaces_the_last_one_but_no_input(tmp_path: Path, sales: Pat
     assert notes.read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["../a.png", "/a.png", "a/../../b.png", "..", "", "a\n.png", "\u202egnp.png"])
-def test_names_that_lead_out_of_the_folder_are_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", ["../a.png", "/a.png", "a/../../b.png", "..", "", "a\n.png", "\u202egnp.png"]
+)
+def test_names_outside_the_folder_are_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be called"):
         safe_name(name)
     with pytest.raises(InputError, match="cannot be called"):
@@ -314,7 +345,7 @@ def test_names_that_lead_out_of_the_folder_are_refused(name: str, tmp_path: Path
 
 
 @given(st.text(max_size=300))
-def test_a_safe_name_is_one_plain_name(name: str) -> None:
+def test_a_safe_name_has_no_folder(name: str) -> None:
     try:
         safe = safe_name(name)
     except InputError:
@@ -325,11 +356,17 @@ def test_a_safe_name_is_one_plain_name(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "says"), [("x.txt", "none of .ipynb"), ("x", "none of"), ("no/x.md", "does not exist"), ("d.md", "folder")]
+    ("path", "message"),
+    [
+        ("x.txt", "must end with .ipynb"),
+        ("x", "must end with"),
+        ("no/x.md", "does not exist"),
+        ("d.md", "folder"),
+    ],
 )
-def test_a_place_that_cannot_be_is_refused(path: str, says: str, tmp_path: Path) -> None:
+def test_an_invalid_target_is_refused(path: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "d.md").mkdir()
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=message):
         export([turn(code="1")], tmp_path / path)
 
 

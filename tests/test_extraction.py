@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.extraction import extract_code, extract_fenced
+from code_chains.analysis.extraction import extract_code, extract_fenced
 
 REPLIES = {
     "a fence": ("```python\nprint(1)\n```", "print(1)"),
@@ -30,13 +30,19 @@ REPLIES = {
     "a tag around a fence": ("<execute_python>\n```python\nprint(1)\n```\n</execute_python>", "print(1)"),
     "an unclosed tag": ("Let me run it. <execute_python>\nprint(1)", "print(1)"),
     "a tag inside a program": ("```python\nprint('<code>x</code>')\n```", "print('<code>x</code>')"),
-    "a thought with a fence": ("<think>\n```python\nbad()\n```\n</think>\n```python\nprint(1)\n```", "print(1)"),
+    "a thought with a fence": (
+        "<think>\n```python\nbad()\n```\n</think>\n```python\nprint(1)\n```",
+        "print(1)",
+    ),
     "an unclosed thought": ("<think>maybe ```python\nprint(1)\n```", ""),
     "doctest prompts": ("```python\n>>> x = 1\n>>> print(x)\n1\n```", "x = 1\nprint(x)"),
     "notebook magics": ("```python\n%matplotlib inline\n!pip install x\nprint(1)\n```", "print(1)"),
     "bare code": ("x = 2\nprint(x)", "x = 2\nprint(x)"),
     "a bare expression": ("sum(range(1, 6))", "sum(range(1, 6))"),
-    "bare code in prose": ("Use this:\n\nimport math\nprint(math.pi)\n\nHope it helps!", "import math\nprint(math.pi)"),
+    "bare code in prose": (
+        "Use this:\n\nimport math\nprint(math.pi)\n\nHope it helps!",
+        "import math\nprint(math.pi)",
+    ),
     "JSON": ('{"code": "print(1)"}', "print(1)"),
     "prose alone": ("The answer is 42.", ""),
     "a word": ("Hello", ""),
@@ -60,7 +66,9 @@ def test_never_raises(reply: str) -> None:
 
 @given(
     st.lists(
-        st.sampled_from(["```", "```python\n", "\n", "<think>", "</think>", "<code>", "x = 1\n", ">>> y", "~~~", "{"])
+        st.sampled_from(
+            ["```", "```python\n", "\n", "<think>", "</think>", "<code>", "x = 1\n", ">>> y", "~~~", "{"]
+        )
     )
 )
 def test_never_raises_on_scraps_of_markup(scraps: list[str]) -> None:
@@ -104,7 +112,12 @@ def test_a_fence_of_json_is_read() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["\n" * 10**6, "[" * 10**6, "- a\n" * 250_000, ("x = [" + "1," * 20 + "]\n") * 450 + "This is prose.\n" * 50],
+    [
+        "\n" * 10**6,
+        "[" * 10**6,
+        "- a\n" * 250_000,
+        ("x = [" + "1," * 20 + "]\n") * 450 + "This is prose.\n" * 50,
+    ],
     ids=["newlines", "brackets", "list", "code and prose"],
 )
 def test_a_huge_reply_is_read_in_bounded_time(reply: str) -> None:

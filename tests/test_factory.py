@@ -17,7 +17,7 @@ from langchain_classic.memory import ConversationBufferMemory
 from langchain_core.messages import BaseMessage
 
 from code_chains import create_code_chain
-from code_chains.chains.base import State, Transform
+from code_chains.chains.base import State, StreamingTransformChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
@@ -37,7 +37,11 @@ def writing(code: str) -> ScriptedModel:
 
 def test_a_question_gets_code_output_verdict_and_answer(chain: CodeChain) -> None:
     result = chain.invoke({"query": QUESTION})
-    assert (result["output"], result["verdict"].status, result["answer"]) == ("Sum: 15", "unverified", SUM_ANSWER)
+    assert (result["output"], result["verdict"].status, result["answer"]) == (
+        "Sum: 15",
+        "unverified",
+        SUM_ANSWER,
+    )
     assert set(result) == {"query", *chain.output_keys}
 
 
@@ -52,12 +56,26 @@ async def test_all_ways_give_the_same(chain: CodeChain) -> None:
     chunks = [chunk async for chunk in chain.astream(QUESTION)]
     assert await chain.ainvoke(QUESTION) == expected
     assert dict(functools.reduce(operator.add, chunks)) == expected
-    assert chain.batch([{"query": QUESTION}] * 2) == [expected] * 2 == await chain.abatch([{"query": QUESTION}] * 2)
+    assert (
+        chain.batch([{"query": QUESTION}] * 2)
+        == [expected] * 2
+        == await chain.abatch([{"query": QUESTION}] * 2)
+    )
 
 
 async def test_every_stage_is_an_event_by_its_name(chain: CodeChain) -> None:
     events = [event async for event in chain.astream_events(QUESTION, version="v2")]
-    stages = ["code_chain", "language", "repair", "attempt", "generate", "validate", "execute", "evaluate", "interpret"]
+    stages = [
+        "code_chain",
+        "language",
+        "repair",
+        "attempt",
+        "generate",
+        "validate",
+        "execute",
+        "evaluate",
+        "interpret",
+    ]
     assert [event["name"] for event in events if event["event"] == "on_chain_start"] == stages
     assert events[-1]["name"] == "code_chain"
 
@@ -82,8 +100,10 @@ def test_it_fits_into_a_users_stock_chain(chain: CodeChain) -> None:
     def shout(state: State) -> State:
         return {"loud": state["answer"].upper()}
 
-    loud = Transform(input_variables=["answer"], output_variables=["loud"], transform=shout)
-    stock = SequentialChain(chains=[chain, loud], input_variables=["query"], output_variables=["loud", "verdict"])
+    loud = StreamingTransformChain(input_variables=["answer"], output_variables=["loud"], transform=shout)
+    stock = SequentialChain(
+        chains=[chain, loud], input_variables=["query"], output_variables=["loud", "verdict"]
+    )
     assert stock.invoke({"query": QUESTION})["loud"] == SUM_ANSWER.upper()
 
 
@@ -104,7 +124,9 @@ def test_a_classic_memory_gives_the_history(sandbox: SandboxExecutor) -> None:
 
 def test_the_graph_draws_every_stage(chain: CodeChain) -> None:
     drawn = chain.get_graph().draw_mermaid()
-    assert all(f"{stage}({stage})" in drawn for stage in ("generate", "validate", "execute", "evaluate", "interpret"))
+    assert all(
+        f"{stage}({stage})" in drawn for stage in ("generate", "validate", "execute", "evaluate", "interpret")
+    )
 
 
 # -- bad models and bad code: honest values ------------------------------------------------------------------------------
@@ -134,7 +156,11 @@ def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> No
     before = len(descendants())
     with create_code_chain(told, limits=Limits(seconds=1), max_attempts=3) as chain:
         result = chain.invoke({"query": QUESTION})
-    assert (result["verdict"].status, len(result["attempts"]), result["stop_reason"]) == ("failed", 3, "same_failure")
+    assert (result["verdict"].status, len(result["attempts"]), result["stop_reason"]) == (
+        "failed",
+        3,
+        "same_failure",
+    )
     assert re.search(reason, result["answer"])
     assert soon(lambda: len(descendants()) <= before)
 
@@ -161,7 +187,9 @@ def test_a_wrong_argument_is_named_with_what_would_do(
     assert "Pass " in str(raised.value)
 
 
-def test_limits_belong_to_an_executor_that_is_passed_in(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
+def test_limits_belong_to_an_executor_that_is_passed_in(
+    model: ScriptedModel, sandbox: SandboxExecutor
+) -> None:
     with pytest.raises(ConfigurationError, match="limits"):
         create_code_chain(model, executor=sandbox, limits=Limits())
 
@@ -196,7 +224,9 @@ def test_every_error_of_ours_has_one_root() -> None:
 
 
 async def test_the_loop_is_never_blocked(sandbox: SandboxExecutor) -> None:
-    slow = ScriptedModel(lambda m: "import time; time.sleep(0.3); print(1)" if asks_for_code(m) else "1", delay=0.3)
+    slow = ScriptedModel(
+        lambda m: "import time; time.sleep(0.3); print(1)" if asks_for_code(m) else "1", delay=0.3
+    )
     task, gap = asyncio.create_task(create_code_chain(slow, executor=sandbox).ainvoke(QUESTION)), 0.0
     while not task.done():
         before = time.monotonic()
@@ -217,7 +247,9 @@ async def test_cancelling_kills_the_running_code(sandbox: SandboxExecutor) -> No
     assert soon(lambda: len(descendants()) <= before)
 
 
-def test_a_question_leaves_no_file_behind(chain: CodeChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_leaves_no_file_behind(
+    chain: CodeChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     chain.invoke(QUESTION)
     assert [name for name in os.listdir(tmp_path) if "canary" not in name] == []
@@ -251,12 +283,18 @@ def test_the_model_is_told_what_the_place_can_import() -> None:
 
 def test_a_question_is_answered_in_sql(sales: Path) -> None:
     query = "SELECT region FROM sales ORDER BY amount DESC LIMIT 1"
-    model = ScriptedModel(lambda messages: f"```sql\n{query}\n```" if asks_for_code(messages) else "The south.")
+    model = ScriptedModel(
+        lambda messages: f"```sql\n{query}\n```" if asks_for_code(messages) else "The south."
+    )
     with SqlExecutor() as place:
         result = create_code_chain(model, executor=place).invoke(
             {"query": "Which region sold most?", "files": {"sales.csv": sales}}
         )
-    assert (result["code"], result["execution"].status, result["answer"]) == (f"{query}\n", "ok", "The south.")
+    assert (result["code"], result["execution"].status, result["answer"]) == (
+        f"{query}\n",
+        "ok",
+        "The south.",
+    )
     assert "south" in result["output"]
 
 
@@ -267,9 +305,9 @@ def test_a_policy_for_python_is_refused_for_another_language() -> None:
 
 def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> None:
     with create_code_chain(model) as chain:
-        assert isinstance(chain.place, SandboxExecutor)
+        assert isinstance(chain.executor, SandboxExecutor)
         stream = chain.stream({"query": QUESTION})
         next(stream)
-        started = chain.place._pool._held.worker is not None
+        started = chain.executor._provider.pool.worker is not None
         list(stream)
     assert started

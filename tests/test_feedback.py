@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from code_chains.executors import SandboxExecutor
-from code_chains.feedback import complaint, signature
 from code_chains.state import Execution, Problem, Verdict
+from code_chains.verification.feedback import failure_signature, repair_feedback
 
 FAILED = Verdict("failed", "none", "It failed.")
 
 
 def told(box: SandboxExecutor, code: str, **inputs: Any) -> str:
-    return complaint({"code": code, "problems": [], "execution": box.run(code, **inputs), "verdict": FAILED})
+    return repair_feedback(
+        {"code": code, "problems": [], "execution": box.run(code, **inputs), "verdict": FAILED}
+    )
 
 
 def test_it_shows_the_failing_line_with_its_neighbours(sandbox: SandboxExecutor) -> None:
-    assert "    2 | b = 0\n>   3 | c = a / b\n    4 | print(c)" in told(sandbox, "a = 1\nb = 0\nc = a / b\nprint(c)")
+    assert "    2 | b = 0\n>   3 | c = a / b\n    4 | print(c)" in told(
+        sandbox, "a = 1\nb = 0\nc = a / b\nprint(c)"
+    )
 
 
 def test_it_shows_the_values_of_the_failing_frame(sandbox: SandboxExecutor) -> None:
@@ -35,7 +39,10 @@ HINTS = {
     "a name": ("total = 1\nprint(totla)", "Close names are 'total'"),
     "a key": ("row = {'amount': 1, 'region': 2}\nrow['amout']", "The keys are 'amount', 'region'"),
     "an attribute": ("'a'.uper()", "'upper'"),
-    "a column": ("import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf['amount']", "The columns are 'Amount'"),
+    "a column": (
+        "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf['amount']",
+        "The columns are 'Amount'",
+    ),
     "a module": ("import sklern", "It is not installed. There are the standard library, numpy, pandas"),
     "a member of a module": ("from math import sqr", "'sqrt'"),
     "a file": ("open('sale.csv')", "In the working directory there are 'sales.csv'"),
@@ -59,20 +66,21 @@ def test_it_says_why_tests_failed() -> None:
         "execution": Execution("ok", stdout="5"),
         "verdict": Verdict("failed", "tests", "f(2) gave 5"),
     }
-    assert "not accepted:\n```text\nf(2) gave 5" in complaint(outcome)
+    assert "not accepted:\n```text\nf(2) gave 5" in repair_feedback(outcome)
 
 
 def test_advice_comes_after_what_failed(sandbox: SandboxExecutor) -> None:
     advice = Problem("security", "Do not remove files.", 1, "advice")
     outcome = {"code": "1 / 0", "problems": [advice], "execution": sandbox.run("1 / 0"), "verdict": FAILED}
-    text = complaint(outcome)
+    text = repair_feedback(outcome)
     assert 0 < text.index("ZeroDivisionError") < text.index("Do not remove files.")
 
 
 def test_two_failures_are_the_same_by_code_or_by_error(sandbox: SandboxExecutor) -> None:
     codes = ("x = 1\n1 / 0", "y = 2\n1 / 0", "x = 1\n1 / 0\n\n")
     first, other, third = [
-        signature({"code": code, "problems": [], "execution": sandbox.run(code), "verdict": FAILED}) for code in codes
+        failure_signature({"code": code, "problems": [], "execution": sandbox.run(code), "verdict": FAILED})
+        for code in codes
     ]
     assert first[1] == other[1]
     assert first[0] == third[0] != other[0]

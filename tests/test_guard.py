@@ -1,4 +1,4 @@
-"""Who may speak to the page, without a browser."""
+"""Access control of the page, without a browser."""
 
 from __future__ import annotations
 
@@ -15,28 +15,37 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from code_chains.page.guard import Guard, opening
+from code_chains.apps.page.guard import Guard, redirect_file
 
 TOKEN = "correct-horse-battery-staple"
-HERE = "http://127.0.0.1:8080"
+ORIGIN = "http://127.0.0.1:8080"
 
 
 async def echo(request: Request) -> PlainTextResponse:
-    return PlainTextResponse(f"{request.state.visitor} {len(await request.body())}")
+    return PlainTextResponse(f"{request.state.client_id} {len(await request.body())}")
 
 
-def client(*, token: str | None = None, most: int = 1000, base_url: str = HERE) -> httpx.AsyncClient:
-    app = Guard(Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]), port=8080, token=token, most=most)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=base_url)
+def client(*, token: str | None = None, max_bytes: int = 1000, base_url: str = ORIGIN) -> httpx.AsyncClient:
+    app = Guard(
+        Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]),
+        port=8080,
+        token=token,
+        max_bytes=max_bytes,
+    )
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=base_url
+    )
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:8080", "127.0.0.2"])
-async def test_a_loopback_name_is_let_in(host: str) -> None:
+async def test_a_loopback_name_is_allowed(host: str) -> None:
     async with client() as browser:
         assert (await browser.get("/", headers={"host": host})).status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "[", "0.0.0.0"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "[", "0.0.0.0"]
+)
 async def test_another_name_is_refused(host: str) -> None:
     async with client() as browser:
         assert (await browser.get("/", headers={"host": host})).status_code == 403
@@ -46,7 +55,7 @@ async def test_another_name_is_refused(host: str) -> None:
 async def test_another_origin_is_refused(origin: str) -> None:
     async with client() as browser:
         assert (await browser.post("/", headers={"origin": origin})).status_code == 403
-        assert (await browser.post("/", headers={"origin": HERE})).status_code == 200
+        assert (await browser.post("/", headers={"origin": ORIGIN})).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/?token=wrong", "/?token=", "/no/such/page"])
@@ -55,30 +64,120 @@ async def test_without_the_token_nothing_is_served(path: str) -> None:
         assert (await browser.get(path)).status_code == 401
 
 
-async def test_the_token_is_kept_in_a_cookie_and_leaves_the_address() -> None:
+async def exchange_token(browser: httpx.AsyncClient) -> str:
+    """Return the path to which a request with the token is redirected."""
+    response = await browser.get(f"/?token={TOKEN}")
+    assert response.status_code == 303
+    return str(response.headers["location"])
+
+
+async def test_the_token_is_exchanged_for_a_path_with_a_cookie() -> None:
     async with client(token=TOKEN, base_url="http://192.168.1.5:8080") as browser:
-        first = await browser.get(f"/?token={TOKEN}&a=b")
-        assert (first.status_code, first.headers["location"]) == (303, "/?a=b")
-        assert all(word in first.headers["set-cookie"] for word in ("HttpOnly", "SameSite=Lax"))
-        assert (await browser.get("/")).status_code == 200
+        path = await exchange_token(browser)
+        assert ("token" in path, (await browser.get(path)).status_code) == (False, 200)
 
 
-@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example", "/\\evil.example", "/%09/evil.example"])
-async def test_with_the_token_one_is_only_sent_to_this_address(path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["//evil.example/", "///evil.example", "/\\evil.example", "/%09/evil.example"]
+)
+async def test_the_token_redirects_only_to_this_address(path: str) -> None:
     async with client(token=TOKEN, base_url="http://192.168.1.5:8080") as browser:
-        sent = await browser.get(f"http://192.168.1.5:8080{path}?token={TOKEN}")
-        assert urljoin("http://192.168.1.5:8080/", sent.headers["location"]).startswith("http://192.168.1.5:8080/")
+        response = await browser.get(f"http://192.168.1.5:8080{path}?token={TOKEN}")
+        assert urljoin("http://192.168.1.5:8080/", response.headers["location"]).startswith(
+            "http://192.168.1.5:8080/"
+        )
 
 
-async def test_a_visitor_keeps_a_name_and_another_gets_another() -> None:
-    async with client() as ann, client() as bob:
-        names = [(await browser.get("/")).text for browser in (ann, ann, bob)]
-    assert names[0] == names[1] != names[2]
+@pytest.mark.parametrize("path", ["/", "/favicon.ico", "/x/", "/upload"])
+async def test_a_server_on_another_port_receives_no_cookie_that_grants_access(path: str) -> None:
+    async with client(token=TOKEN) as browser:
+        await browser.get(await exchange_token(browser))
+        theirs = browser.build_request(
+            "GET", f"http://127.0.0.1:9999{path}"
+        )  # Cookies are shared between ports.
+        ours = browser.build_request("GET", await exchange_token(browser))
+    assert ("code_chains" in theirs.headers.get("cookie", ""), "code_chains" in ours.headers["cookie"]) == (
+        False,
+        True,
+    )
 
 
-async def test_a_name_that_is_none_is_replaced() -> None:
+async def test_neither_the_path_nor_the_cookie_alone_grants_access() -> None:
+    async with client(token=TOKEN) as browser, client(token=TOKEN) as other:
+        path = await exchange_token(browser)
+        cookie = {"cookie": browser.build_request("GET", path).headers["cookie"]}
+        browser.cookies.clear()
+        attempts = [browser.get(path), browser.get("/", headers=cookie), browser.get("/x/", headers=cookie)]
+        attempts += [other.get(path, headers=cookie), browser.get(path.rstrip("/"), headers=cookie)]
+        assert {(await attempt).status_code for attempt in attempts} == {401}
+        assert (await browser.get(path, headers=cookie)).status_code == 200
+
+
+async def test_no_cookie_contains_the_token() -> None:
+    async with client(token=TOKEN) as browser:
+        path = await exchange_token(browser)
+        await browser.get(path)
+        for cookie in browser.cookies.jar:
+            assert (TOKEN in str(cookie.value), cookie.path, cookie.has_nonstandard_attr("HttpOnly")) == (
+                False,
+                path,
+                True,
+            )
+
+
+LINK = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+FETCHES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "an image": ("GET", "/", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"}),
+    "a fetch": ("GET", "/", {"sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}),
+    "a frame": ("GET", "/", {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}),
+    "an object": ("GET", "/", {"sec-fetch-mode": "navigate", "sec-fetch-dest": "object"}),
+    "a form": ("POST", "/", LINK),
+    "a prefetched link": ("GET", "/", {**LINK, "sec-purpose": "prefetch;prerender"}),
+    "a link to something else": ("GET", "/artifacts/a/1", LINK),
+    "a script": ("GET", "/_nicegui/x.js", {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"}),
+    "no mode": ("GET", "/", {}),
+}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "new-kind-of-site", ""])
+@pytest.mark.parametrize("kind", FETCHES)
+async def test_a_page_of_another_origin_is_refused(site: str, kind: str) -> None:
+    method, path, headers = FETCHES[kind]
     async with client() as browser:
-        browser.cookies.set("code_chains_visitor_8080", "../../etc")
+        assert (
+            await browser.request(method, path, headers={**headers, "sec-fetch-site": site})
+        ).status_code == 403
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin", None])
+@pytest.mark.parametrize("kind", FETCHES)
+async def test_this_page_and_its_user_are_allowed(site: str | None, kind: str) -> None:
+    method, path, headers = FETCHES[kind]
+    if site is not None:
+        headers = {**headers, "sec-fetch-site": site}
+    async with client() as browser:
+        assert (await browser.request(method, path, headers=headers)).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none", "same-origin"])
+async def test_a_link_opens_the_page(site: str) -> None:
+    headers = {**LINK, "sec-fetch-site": site}
+    async with client() as browser, client(token=TOKEN) as guarded:
+        assert (await browser.get("/", headers=headers)).status_code == 200
+        path = await exchange_token(guarded)
+        assert (await guarded.get(f"/?token={TOKEN}", headers=headers)).status_code == 303
+        assert (await guarded.get(path, headers=headers)).status_code == 200
+
+
+async def test_each_client_keeps_an_id_of_its_own() -> None:
+    async with client() as ann, client() as bob:
+        ids = [(await browser.get("/")).text for browser in (ann, ann, bob)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+async def test_an_invalid_client_id_is_replaced() -> None:
+    async with client() as browser:
+        browser.cookies.set("code_chains_client_8080", "../../etc")
         assert "etc" not in (await browser.get("/")).text
 
 
@@ -93,7 +192,7 @@ async def test_too_large_a_request_is_refused() -> None:
         assert (await browser.post("/", content=body(size=900))).text.endswith(" 900")
 
 
-async def test_a_request_that_hides_its_size_is_cut() -> None:
+async def test_a_request_without_a_length_is_limited() -> None:
     async with client() as browser:
         assert not (await browser.post("/", content=body(size=5000))).is_success
 
@@ -106,17 +205,17 @@ async def test_nothing_may_be_loaded_from_elsewhere() -> None:
     assert "http" not in policy
 
 
-async def test_no_name_that_is_linked_to_is_looked_up_before_it_is_followed() -> None:
+async def test_names_in_links_are_not_prefetched() -> None:
     async with client() as browser:
-        for answer in (await browser.get("/"), await browser.get("/", headers={"host": "evil.example"})):
-            assert answer.headers["x-dns-prefetch-control"] == "off"
+        for response in (await browser.get("/"), await browser.get("/", headers={"host": "evil.example"})):
+            assert response.headers["x-dns-prefetch-control"] == "off"
 
 
-def test_a_browser_is_shown_the_token_in_a_file_that_only_its_user_may_read() -> None:
-    address = f"{HERE}/?token={TOKEN}"
-    with opening(address) as shown:
-        path = Path(url2pathname(urlsplit(shown).path))
-        assert TOKEN not in shown
+def test_a_browser_gets_the_token_in_a_file_that_only_its_user_may_read() -> None:
+    address = f"{ORIGIN}/?token={TOKEN}"
+    with redirect_file(address) as url:
+        path = Path(url2pathname(urlsplit(url).path))
+        assert TOKEN not in url
         assert address in path.read_text()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not path.exists()

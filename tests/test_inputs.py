@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,9 @@ def test_a_table_is_described_with_its_columns(sales: Path) -> None:
 
 def test_a_german_table_is_described_with_its_separator(tmp_path: Path) -> None:
     (tmp_path / "umsatz.csv").write_text("Region;Umsatz\nNord;1,5\nSüd;2,5\n")
-    assert "separated by ';', columns `Region`, `Umsatz`" in describe({"umsatz.csv": tmp_path / "umsatz.csv"}, {})
+    assert "separated by ';', columns `Region`, `Umsatz`" in describe(
+        {"umsatz.csv": tmp_path / "umsatz.csv"}, {}
+    )
 
 
 def test_a_binary_file_is_described_as_such(tmp_path: Path) -> None:
@@ -104,3 +107,28 @@ def test_a_table_from_excel_has_no_invisible_mark(tmp_path: Path) -> None:
 def test_broken_text_is_no_question() -> None:
     with pytest.raises(InputError, match="UTF-8"):
         check_query("caf\udce9")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("a,b\n1,2\n", "','"),
+        ("a;b\n1,5;2,5\n3,5;4,5\n", "';'"),
+        ("a\tb, c\n1\t2\n", "'\\t'"),
+        ("a|b\n1|2\n", "'|'"),
+        ('"x;y;z",b\n"1;2;3",2\n', "','"),
+        ("name\nAnn\nBob, the second\n", "','"),
+        ("", "an empty table"),
+    ],
+)
+def test_the_delimiter_of_a_table_is_told(tmp_path: Path, text: str, columns: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    assert columns in describe({"t.csv": tmp_path / "t.csv"}, {})
+
+
+@pytest.mark.parametrize("unit", ['"\n', ',"', '\n"a', '"', "'", ",", '"\n"', "\r", '",\n'])
+def test_a_hostile_table_is_described_in_no_time(tmp_path: Path, unit: str) -> None:
+    (tmp_path / "t.csv").write_text(unit * (100_000 // len(unit)))
+    began = time.process_time()
+    describe({"t.csv": tmp_path / "t.csv"}, {})
+    assert time.process_time() - began < 0.5

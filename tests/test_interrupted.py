@@ -1,4 +1,4 @@
-"""A turn of a conversation that does not end leaves nothing: neither in what was said nor in the state."""
+"""An interrupted turn of a conversation leaves nothing: neither in its history nor in the state."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from code_chains.code_chain import CodeChain
+from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.memory import ConversationMemory
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import at_rest, soon
@@ -24,12 +24,12 @@ LOOK = "print((x, y))"
 
 
 class Talk:
-    """A conversation in which a question is the program, and the answer is what `answer` gives."""
+    """Return a conversation in which a question is the program, and the answer is the result of `answer`."""
 
-    def __init__(self, place: SandboxExecutor, **options: Any) -> None:
+    def __init__(self, executor: SandboxExecutor, **options: Any) -> None:
         self.answer: Callable[[], str] = lambda: "Done."
         self.chain: CodeChain = create_code_chain(
-            ScriptedModel(self._script), executor=place, max_attempts=1, **options
+            ScriptedModel(self._script), executor=executor, max_attempts=1, **options
         )
 
     def _script(self, messages: list[Any]) -> str:
@@ -68,7 +68,9 @@ def interrupt() -> str:
 
 
 @pytest.mark.parametrize(("answer", "error"), [(fail, ValueError), (interrupt, KeyboardInterrupt)])
-def test_a_turn_that_is_broken_off_after_its_run(talk: Talk, answer: Any, error: type[BaseException]) -> None:
+def test_a_turn_that_is_interrupted_after_its_run(
+    talk: Talk, answer: Any, error: type[BaseException]
+) -> None:
     before = talk.ask(LOOK)
     talk.answer = answer
     with pytest.raises(error):
@@ -79,7 +81,7 @@ def test_a_turn_that_is_broken_off_after_its_run(talk: Talk, answer: Any, error:
 
 
 @pytest.mark.parametrize("key", ["answer", "usage"])
-def test_a_stream_that_is_left_early(talk: Talk, key: str) -> None:
+def test_a_stream_that_is_closed_early(talk: Talk, key: str) -> None:
     before = talk.ask(LOOK)
     stream = talk.chain.stream(talk.given("x = 2; x"))
     assert any(key in chunk for chunk in stream)
@@ -87,7 +89,7 @@ def test_a_stream_that_is_left_early(talk: Talk, key: str) -> None:
     assert (talk.told, talk.ask(LOOK)) == (2, before)
 
 
-async def test_an_asynchronous_stream_that_is_left_early(talk: Talk) -> None:
+async def test_an_asynchronous_stream_that_is_closed_early(talk: Talk) -> None:
     before = talk.ask(LOOK)
     stream = talk.chain.astream(talk.given("x = 2; x"))
     async for chunk in stream:
@@ -97,7 +99,7 @@ async def test_an_asynchronous_stream_that_is_left_early(talk: Talk) -> None:
     assert (talk.told, talk.ask(LOOK)) == (2, before)
 
 
-def test_a_turn_that_breaks_off_before_its_run(talk: Talk) -> None:
+def test_a_turn_that_is_interrupted_before_its_run(talk: Talk) -> None:
     before = talk.ask(LOOK)
     stream = talk.chain.stream(talk.given("x = 2; x"))
     assert any("language" in chunk for chunk in stream)
@@ -113,7 +115,7 @@ def test_an_interrupt_during_a_run_rebuilds_the_state(talk: Talk) -> None:
     assert talk.ask(LOOK) == "(1, 5)"
 
 
-def test_undo_takes_back_the_turn_and_not_what_was_broken_off_after_it(talk: Talk) -> None:
+def test_undo_reverts_the_turn_and_not_what_was_interrupted_after_it(talk: Talk) -> None:
     talk.ask("x = 2; y = 3; x")
     talk.ask("x = 4; x")
     talk.answer = fail
@@ -154,7 +156,9 @@ def test_files_are_found_again_from_another_folder(
     talk = Talk(sandbox, memory=ConversationMemory())
     monkeypatch.chdir(sales.parent)
     with talk.chain:
-        talk.chain.invoke({**talk.given("n = len(open('sales.csv').read()); n"), "files": {"sales.csv": "sales.csv"}})
+        talk.chain.invoke(
+            {**talk.given("n = len(open('sales.csv').read()); n"), "files": {"sales.csv": "sales.csv"}}
+        )
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         talk.chain.conversations.forget("ann")  # type: ignore[union-attr]

@@ -13,7 +13,10 @@ from code_chains.language import LANGUAGES, check_language, detect_language
 QUESTIONS = {
     "ar": ("ما هو مجموع الأعداد من 1 إلى 5؟", "احسب المتوسط في sales.csv باستخدام pandas"),
     "cs": ("Jaký je průměr čísel 3, 5 a 8?",),
-    "de": ("Wie groß ist die Standardabweichung von 2, 4 und 9?", "Sortiere die Liste mit `sorted(items, key=what)`"),
+    "de": (
+        "Wie groß ist die Standardabweichung von 2, 4 und 9?",
+        "Sortiere die Liste mit `sorted(items, key=what)`",
+    ),
     "el": ("Ποιο είναι το άθροισμα των αριθμών από 1 έως 5;",),
     "en": (
         "Which day of the week was 14 July 1789?",
@@ -51,7 +54,8 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize(
-    ("language", "question"), [(code, question) for code, several in QUESTIONS.items() for question in several]
+    ("language", "question"),
+    [(code, question) for code, several in QUESTIONS.items() for question in several],
 )
 def test_a_question_is_in_its_language(language: str, question: str) -> None:
     assert detect_language(question) == language
@@ -111,7 +115,9 @@ def test_a_few_words_are_enough(language: str, question: str) -> None:
         ("Suma", "ro", "ro"),
     ],
 )
-def test_a_conversation_keeps_its_language_unless_a_letter_contradicts(text: str, before: str, language: str) -> None:
+def test_a_conversation_keeps_its_language_unless_a_letter_contradicts(
+    text: str, before: str, language: str
+) -> None:
     assert detect_language(text, default=before) == language
 
 

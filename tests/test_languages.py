@@ -8,12 +8,12 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from code_chains import GenerateChain, InterpretChain, LanguageChain, TranslateChain, create_code_chain
+from code_chains.chains.messages import MESSAGES
 from code_chains.errors import ConfigurationError
 from code_chains.language import LANGUAGES, detect_language
-from code_chains.outcomes import ungrounded, untold
-from code_chains.phrases import PHRASES
 from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
+from code_chains.verification.grounding import omits_result, unsupported_numbers
 
 SUMS = {
     "ar": "ما هو مجموع الأعداد من 1 إلى 5؟",
@@ -38,14 +38,18 @@ def obeys(messages: list[BaseMessage]) -> str:
         return "print(sum(range(1, 6)))"
     told = str(messages[-1].text)
     language = next(code for code, name in LANGUAGES.items() if told.endswith(f"Answer in {name}."))
-    return f"{PHRASES[language].untold} {PHRASES[language].own_words.format(output='15')}"
+    return f"{MESSAGES[language].not_phrased} {MESSAGES[language].program_output.format(output='15')}"
 
 
 @pytest.mark.parametrize("language", SUMS)
 def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
     with create_code_chain(ScriptedModel(obeys), executor="none") as chain:
         result = chain.invoke({"query": SUMS[language]})
-    assert (result["language"], detect_language(result["answer"]), result["output"]) == (language, language, "15")
+    assert (result["language"], detect_language(result["answer"]), result["output"]) == (
+        language,
+        language,
+        "15",
+    )
 
 
 @pytest.mark.parametrize("language", SUMS)
@@ -58,12 +62,15 @@ def test_a_failure_is_told_in_the_language_of_the_question(language: str) -> Non
 
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
-def test_the_embedded_model_answers_in_many_languages() -> None:
+@pytest.mark.parametrize(
+    "languages", [("es", "de", "zh"), pytest.param(tuple(SUMS), marks=pytest.mark.soak)], ids=["three", "all"]
+)
+def test_the_embedded_model_answers_in_many_languages(languages: tuple[str, ...]) -> None:
     with create_code_chain("local") as chain:
-        results = {language: chain.invoke({"query": query}) for language, query in SUMS.items()}
+        results = {language: chain.invoke({"query": SUMS[language]}) for language in languages}
     assert [one for one, result in results.items() if "15" not in result["answer"]] == []
     told = [one for one, result in results.items() if detect_language(result["answer"]) == one]
-    assert len(told) >= 10
+    assert len(told) >= len(languages) * 10 / 13
 
 
 def test_a_language_that_is_asked_for_is_used_whatever_the_question() -> None:
@@ -81,7 +88,12 @@ def test_a_short_question_is_in_the_language_of_the_conversation() -> None:
 def test_short_questions_in_a_row_stay_in_the_language_of_the_conversation() -> None:
     from langchain_core.messages import AIMessage, HumanMessage
 
-    history = [HumanMessage("¿Cuál es la media?"), AIMessage("Es 3."), HumanMessage("plot?"), AIMessage("Ya.")]
+    history = [
+        HumanMessage("¿Cuál es la media?"),
+        AIMessage("Es 3."),
+        HumanMessage("plot?"),
+        AIMessage("Ya."),
+    ]
     assert LanguageChain().invoke({"query": "gcd 12 18", "history": history})["language"] == "es"
 
 
@@ -117,30 +129,30 @@ def test_a_question_in_english_is_not_translated() -> None:
 
 
 def test_each_language_has_its_phrases() -> None:
-    assert PHRASES.keys() == LANGUAGES.keys()
+    assert MESSAGES.keys() == LANGUAGES.keys()
 
 
-@pytest.mark.parametrize("language", PHRASES)
+@pytest.mark.parametrize("language", MESSAGES)
 def test_phrases_ask_for_what_they_are_given(language: str) -> None:
-    fields = [{name for _, name, _, _ in Formatter().parse(phrase) if name} for phrase in PHRASES[language]]
+    fields = [{name for _, name, _, _ in Formatter().parse(phrase) if name} for phrase in MESSAGES[language]]
     assert fields == [{"attempts", "reason"}, {"output"}, set(), set()]
 
 
-@pytest.mark.parametrize("language", PHRASES)
+@pytest.mark.parametrize("language", MESSAGES)
 def test_phrases_are_in_their_language(language: str) -> None:
-    assert detect_language(" ".join(PHRASES[language]), default="?") == language
+    assert detect_language(" ".join(MESSAGES[language]), default="?") == language
 
 
 @pytest.mark.parametrize(
     "answer", ["合計は15です。", "المجموع ١٥.", "योग १५ है।", "Es sind 15,0 Punkte.", "합은 15입니다."]
 )
 def test_numbers_are_read_in_each_script(answer: str) -> None:
-    assert ungrounded(answer, "15") == []
-    assert not untold(answer, "15")
+    assert unsupported_numbers(answer, "15") == []
+    assert not omits_result(answer, "15")
 
 
 def test_a_wrong_number_is_seen_in_each_script() -> None:
-    assert ungrounded("合計は42です。", "15") == ["42"]
+    assert unsupported_numbers("合計は42です。", "15") == ["42"]
 
 
 def test_an_answer_that_tells_nothing_of_the_output_gets_the_programs_own_words() -> None:

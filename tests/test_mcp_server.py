@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol, spoken to by the protocol's own client: over standard input, and in memory."""
+"""The Model Context Protocol server, used by the protocol's own client: over standard input, and in memory."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp.types import BlobResourceContents, CallToolResult, ImageContent, ResourceLink, TextContent
 
 from code_chains import Limits, SandboxExecutor, create_code_chain
-from code_chains import mcp_server as module
-from code_chains.mcp_server import create_server
+from code_chains.apps import mcp_server as module
+from code_chains.apps.mcp_server import create_server
 from code_chains.testing import ScriptedModel, asks_for_code
 
-from .conftest import QUESTION, SUM_ANSWER, OpenAI
+from .conftest import HOSTILE, QUESTION, SUM_ANSWER, OpenAI
 
 Server = MCPServer[Any] | StdioServerParameters
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('line.png')"
 
 
 @pytest.fixture(scope="module")
-def box() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=5), preload=("matplotlib",)) as box:
-        yield box
+def shared_sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=5), preload=("matplotlib",)) as sandbox:
+        yield sandbox
 
 
 @pytest.fixture
-def server(box: SandboxExecutor, tmp_path: Path) -> Iterator[MCPServer[Any]]:
+def server(shared_sandbox: SandboxExecutor, tmp_path: Path) -> Iterator[MCPServer[Any]]:
     def script(messages: list[Any]) -> str:
         return "print(kept + 1)" if asks_for_code(messages) else "It is one more."
 
-    with create_code_chain(ScriptedModel(script), executor=box, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(script), executor=shared_sandbox, max_attempts=1) as chain:
         yield create_server(chain, tmp_path)
 
 
@@ -54,9 +54,9 @@ async def run(server: Server, code: str, **arguments: Any) -> dict[str, Any]:
     return dict(result.structured_content)
 
 
-async def test_a_program_says_what_it_printed(server: Server) -> None:
-    ran = await run(server, "print('six'); 6 * 7")
-    assert (ran["status"], ran["output"], ran["isolation"]) == ("ok", "six\n42", "kernel")
+async def test_the_result_contains_the_output(server: Server) -> None:
+    result = await run(server, "print('six'); 6 * 7")
+    assert (result["status"], result["output"], result["isolation"]) == ("ok", "six\n42", "kernel")
 
 
 async def test_a_failure_is_a_value_with_its_traceback(server: Server) -> None:
@@ -75,52 +75,54 @@ async def test_calls_share_nothing_without_a_session(server: Server) -> None:
     assert (await run(server, "print(globals().get('x'))"))["output"] == "None"
 
 
-async def test_a_session_keeps_variables_but_not_those_of_a_failure(server: Server) -> None:
+async def test_a_session_preserves_variables_except_after_a_failure(server: Server) -> None:
     await run(server, "x = [1]", session_id="ann")
     await run(server, "x.append(2); 1 / 0", session_id="ann")
     assert (await run(server, "x", session_id="ann"))["output"] == "[1]"
 
 
-async def test_a_question_goes_on_in_the_session_of_a_program(server: Server) -> None:
+async def test_a_question_continues_the_session_of_a_program(server: Server) -> None:
     await run(server, "kept = 41", session_id="ann")
-    answered = await call(server, "answer_with_code", query="one more?", session_id="ann")
-    assert answered.structured_content is not None
-    assert answered.structured_content["output"] == "42"
-    assert answered.structured_content["verdict"] == "unverified"
+    answer = await call(server, "answer_with_code", query="one more?", session_id="ann")
+    assert answer.structured_content is not None
+    assert answer.structured_content["output"] == "42"
+    assert answer.structured_content["verdict"] == "unverified"
 
 
-async def test_stages_are_told_as_progress(server: Server) -> None:
-    told: list[str] = []
+async def test_stages_are_reported_as_progress(server: Server) -> None:
+    messages: list[str] = []
 
     async def progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        messages.append(message or "")
 
     await run(server, "kept = 41", session_id="ann")
     async with Client(server) as client:
-        asked = {"query": "one more?", "session_id": "ann"}
-        await client.call_tool("answer_with_code", asked, progress_callback=progress)
-    assert "Writing a program" in told
+        arguments = {"query": "one more?", "session_id": "ann"}
+        await client.call_tool("answer_with_code", arguments, progress_callback=progress)
+    assert "Writing a program" in messages
 
 
-async def test_files_are_given_as_text(server: Server) -> None:
-    ran = await run(server, "print(open('data/a.csv').read())", files={"data/a.csv": "n\n1"})
-    assert ran["output"] == "n\n1"
+async def test_files_are_passed_as_text(server: Server) -> None:
+    result = await run(server, "print(open('data/a.csv').read())", files={"data/a.csv": "n\n1"})
+    assert result["output"] == "n\n1"
 
 
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", ""])
-async def test_a_file_cannot_lie_elsewhere(server: Server, name: str) -> None:
+async def test_a_file_cannot_be_outside_the_folder(server: Server, name: str) -> None:
     result = await call(server, "run_python", code="1", files={name: "x"})
     assert result.is_error
 
 
-async def test_files_are_bounded(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_GIVEN", 100)
+async def test_files_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_INPUT_BYTES", 100)
     assert (await call(server, "run_python", code="1", files={"a": "x" * 101})).is_error
     assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
     assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
 
 
-async def test_files_of_a_call_are_gone_with_it_and_those_of_a_session_stay(server: Server, tmp_path: Path) -> None:
+async def test_files_of_a_call_are_deleted_and_those_of_a_session_kept(
+    server: Server, tmp_path: Path
+) -> None:
     await run(server, "1", files={"a": "x"})
     assert os.listdir(tmp_path) == []
     await run(server, "1", files={"a": "x"}, session_id="ann")
@@ -134,24 +136,38 @@ async def test_floods_are_shortened(server: Server) -> None:
     assert len(result.model_dump_json()) < 2_000_000
 
 
-async def test_what_is_only_called_an_image_is_not_shown_as_one(server: Server) -> None:
+async def test_an_image_is_recognized_by_its_content(server: Server) -> None:
     result = await call(server, "run_python", code="open('fake.png', 'w').write('no')")
-    assert [type(one) for one in result.content] == [TextContent, ResourceLink]
+    assert [type(block) for block in result.content] == [TextContent, ResourceLink]
 
 
-async def test_why_a_model_failed_is_told(box: SandboxExecutor, tmp_path: Path) -> None:
+async def test_the_error_of_a_model_is_reported(shared_sandbox: SandboxExecutor, tmp_path: Path) -> None:
     def script(_: Any) -> str:
         raise RuntimeError("401 wrong key")
 
-    with create_code_chain(ScriptedModel(script), executor=box) as chain:
+    with create_code_chain(ScriptedModel(script), executor=shared_sandbox) as chain:
         result = await call(create_server(chain, tmp_path), "answer_with_code", query="x")
     assert "401 wrong key" in str(result.content)
 
 
-async def test_a_figure_is_seen_and_kept_as_a_resource(server: Server) -> None:
+async def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
+    openai_server: OpenAI, tmp_path: Path
+) -> None:
+    openai_server.faults = [HOSTILE]
+    arguments = ["-m", "code_chains", "mcp", "--model", "test", "--base-url", openai_server.base_url]
+    parameters = StdioServerParameters(command=sys.executable, args=arguments)
+    with (tmp_path / "stderr").open("w") as stderr:
+        async with Client(stdio_client(parameters, errlog=stderr)) as client:
+            result = await client.call_tool("answer_with_code", {"query": QUESTION})
+    output = f"{result.content[0].text}{(tmp_path / 'stderr').read_text()}"  # type: ignore[union-attr]
+    assert (result.is_error, "owned" in output) == (True, True)
+    assert [part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in output] == []
+
+
+async def test_a_figure_is_an_image_and_a_resource(server: Server) -> None:
     result = await call(server, "run_python", code=PLOT)
-    (image,) = [one for one in result.content if isinstance(one, ImageContent)]
-    (link,) = [one for one in result.content if isinstance(one, ResourceLink)]
+    (image,) = [block for block in result.content if isinstance(block, ImageContent)]
+    (link,) = [block for block in result.content if isinstance(block, ResourceLink)]
     async with Client(server) as client:
         read = (await client.read_resource(link.uri)).contents[0]
     assert isinstance(read, BlobResourceContents)
@@ -166,53 +182,66 @@ async def test_resources_are_listed_with_their_types(server: Server) -> None:
     assert (listed.name, listed.mime_type, listed.size) == ("a b.txt", "text/plain", 2)
 
 
-async def test_the_oldest_resources_make_room(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEPT", 5)
+async def test_the_oldest_resources_are_evicted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_RESOURCE_BYTES", 5)
     for _ in range(3):
-        ran = await run(server, "open('a.txt', 'w').write('123')")
+        result = await run(server, "open('a.txt', 'w').write('123')")
     async with Client(server) as client:
-        assert [one.uri for one in (await client.list_resources()).resources] == [ran["artifacts"][0]["uri"]]
+        assert [resource.uri for resource in (await client.list_resources()).resources] == [
+            result["artifacts"][0]["uri"]
+        ]
 
 
-async def test_a_resource_that_is_gone_is_an_error(server: Server) -> None:
+async def test_an_evicted_resource_is_an_error(server: Server) -> None:
     async with Client(server) as client:
-        with pytest.raises(MCPError, match="lately"):
+        with pytest.raises(MCPError, match="most recent"):
             await client.read_resource("artifact://99/a.txt")
 
 
-async def test_bad_arguments_are_told_to_the_model(server: Server) -> None:
+async def test_invalid_arguments_are_reported(server: Server) -> None:
     result = await call(server, "run_python", code="  ")
     assert result.is_error
-    assert "no program" in str(result.content)
+    assert "program is empty" in str(result.content)
 
 
-async def test_calls_run_side_by_side(server: Server) -> None:
-    outputs = await asyncio.gather(*(run(server, f"import time; time.sleep(0.5); print({n})") for n in range(4)))
-    assert [one["output"] for one in outputs] == ["0", "1", "2", "3"]
+async def test_calls_run_concurrently(server: Server) -> None:
+    outputs = await asyncio.gather(
+        *(run(server, f"import time; time.sleep(0.5); print({n})") for n in range(4))
+    )
+    assert [result["output"] for result in outputs] == ["0", "1", "2", "3"]
 
 
-def served(*options: str, env: dict[str, str] | None = None) -> StdioServerParameters:
+def server_parameters(*options: str, env: dict[str, str] | None = None) -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=["-m", "code_chains", "mcp", *options], env=env)
 
 
 async def test_over_standard_input_it_answers_with_a_model(openai_server: OpenAI) -> None:
-    options = ("--model", "test", "--base-url", openai_server.base_url, "--seconds", "3", "--budget", "model_calls=3")
-    async with Client(served(*options)) as client:
+    options = (
+        "--model",
+        "test",
+        "--base-url",
+        openai_server.base_url,
+        "--seconds",
+        "3",
+        "--budget",
+        "model_calls=3",
+    )
+    async with Client(server_parameters(*options)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        answered = await client.call_tool("answer_with_code", {"query": QUESTION})
+        answer = await client.call_tool("answer_with_code", {"query": QUESTION})
     assert set(tools) == {"run_python", "answer_with_code"}
     assert set(tools["run_python"].input_schema["properties"]) == {"code", "session_id", "files"}
-    assert answered.structured_content is not None
-    assert answered.structured_content["answer"] == SUM_ANSWER
+    assert answer.structured_content is not None
+    assert answer.structured_content["answer"] == SUM_ANSWER
 
 
-async def test_without_a_model_it_still_runs_programs() -> None:
-    async with Client(served("--seconds", "2")) as client:
+async def test_without_a_model_programs_still_run() -> None:
+    async with Client(server_parameters("--seconds", "2")) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["run_python"]
-    assert (await run(served("--seconds", "2"), "while True: pass"))["status"] == "timeout"
+    assert (await run(server_parameters("--seconds", "2"), "while True: pass"))["status"] == "timeout"
 
 
-async def test_what_a_program_writes_to_descriptors_is_no_message_of_the_protocol() -> None:
+async def test_a_program_cannot_forge_protocol_messages() -> None:
     forged = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
-    ran = await run(served(), f"import os; os.write(1, {forged!r}.encode())")
-    assert forged in ran["output"]
+    result = await run(server_parameters(), f"import os; os.write(1, {forged!r}.encode())")
+    assert forged in result["output"]

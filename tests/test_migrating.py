@@ -1,4 +1,4 @@
-"""What the page about migrating says is so: the lines of then fail, those of today work, its programs run."""
+"""The migration guide: old lines fail, current ones work, and its programs run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ from .conftest import ROOT, SUM_ANSWER, OpenAI
 
 PAGE = (ROOT / "docs" / "MIGRATING.md").read_text()
 ROWS = [re.split(r"(?<!\\)\|", line)[1:-1] for line in PAGE.splitlines() if line.startswith("| `")]
-PROGRAMS = [token.content for token in MarkdownIt().parse(PAGE) if token.type == "fence" and token.info == "python"]
-BEFORE = [token.content for token in MarkdownIt().parse(PAGE) if token.type == "fence" and token.info == "text"]
+PROGRAMS = [
+    token.content for token in MarkdownIt().parse(PAGE) if token.type == "fence" and token.info == "python"
+]
+BEFORE = [
+    token.content for token in MarkdownIt().parse(PAGE) if token.type == "fence" and token.info == "text"
+]
 
 
-def lines(cells: list[str], begin: str) -> list[str]:
-    """What stands between backticks and begins in some way."""
-    return sorted({line for cell in cells for line in re.findall(r"`([^`]+)`", cell) if line.startswith(begin)})
+def lines(cells: list[str], prefix: str) -> list[str]:
+    """Return the code spans that begin with a prefix."""
+    return sorted(
+        {line for cell in cells for line in re.findall(r"`([^`]+)`", cell) if line.startswith(prefix)}
+    )
 
 
 IMPORTS = [row for row in ROWS if row[0].strip().startswith("`from ")]
@@ -35,7 +41,7 @@ CALLS = [row for row in ROWS if row[0].strip().startswith("`model")]
 
 @pytest.fixture
 def names(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names that a page's programs share; OpenAI's address is a server of ours."""
+    """The namespace that the programs of the page share; OpenAI's base URL is a local server."""
     openai_server.script = reply
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
@@ -43,41 +49,41 @@ def names(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> dict[str, A
 
 
 def reply(messages: list[dict[str, Any]]) -> str:
-    """Knows a sum, and what "that" means only if it was told the sum before."""
-    asked = str(messages[-1]["content"])
-    if "Tell the answer" in asked or "Output of the program:" in asked:
-        return "Twice that is 30." if "twice" in asked else SUM_ANSWER
-    if "twice" in asked:
-        return "result = 2 * 15" if SUM_ANSWER in asked else "result = 'twice what?'"
+    """Reply with a sum; resolve "that" only if the prompt contains the sum."""
+    prompt = str(messages[-1]["content"])
+    if "Tell the answer" in prompt or "Output of the program:" in prompt:
+        return "Twice that is 30." if "twice" in prompt else SUM_ANSWER
+    if "twice" in prompt:
+        return "result = 2 * 15" if SUM_ANSWER in prompt else "result = 'twice what?'"
     return "result = sum(range(1, 6))"
 
 
 @pytest.mark.parametrize("line", lines([row[0] for row in IMPORTS], "from "))
-def test_an_import_of_then_fails(line: str) -> None:
+def test_an_old_import_fails(line: str) -> None:
     with pytest.raises((ImportError, AssertionError)):
         exec(line)
 
 
 @pytest.mark.parametrize("line", lines([cell for row in IMPORTS for cell in row[1:]], "from "))
-def test_an_import_of_today_works(line: str) -> None:
+def test_a_current_import_works(line: str) -> None:
     exec(line)
 
 
 @pytest.mark.parametrize(("then", "today"), [[cell.strip(" `") for cell in row] for row in CALLS])
-def test_a_call_of_then_fails_and_that_of_today_works(then: str, today: str) -> None:
+def test_an_old_call_fails_and_the_current_one_works(then: str, today: str) -> None:
     names = {"model": ScriptedModel(lambda messages: messages[-1].text)}
     with pytest.raises((TypeError, AttributeError)):
         eval(then, names)
     assert "Hello" in str(eval(today, names))
 
 
-def test_the_program_of_then_fails() -> None:
+def test_the_old_program_fails() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"langchain\.chains"):
         exec(BEFORE[0], {})
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
-def test_its_steps_give_the_same_answers(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_steps_give_the_same_answers(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     for program in PROGRAMS:
         exec(program, names)
     both, sure = [SUM_ANSWER, "Twice that is 30."], "(unverified)"
@@ -92,25 +98,29 @@ def test_its_steps_give_the_same_answers(names: dict[str, Any], capsys: pytest.C
 
 
 @pytest.mark.usefixtures("names")
-def test_other_imports_alone_bring_three_deprecation_warnings() -> None:
+def test_changing_the_imports_gives_three_deprecation_warnings() -> None:
     # They come once in a process.
-    done = subprocess.run([sys.executable, "-c", PROGRAMS[0]], capture_output=True, text=True, check=True)
-    told = re.findall(r"LangChainDeprecationWarning: The class `(\w+)`", done.stderr)
-    assert sorted(told) == ["ConversationBufferMemory", "InMemoryChatMessageHistory", "LLMChain"]
+    process = subprocess.run([sys.executable, "-c", PROGRAMS[0]], capture_output=True, text=True, check=True)
+    classes = re.findall(r"LangChainDeprecationWarning: The class `(\w+)`", process.stderr)
+    assert sorted(classes) == ["ConversationBufferMemory", "InMemoryChatMessageHistory", "LLMChain"]
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
-@pytest.mark.parametrize("call", ["chain({'n': '1'})['m']", "chain.run('1')", "chain.apply([{'n': '1'}])[0]['m']"])
+@pytest.mark.parametrize(
+    "call", ["chain({'n': '1'})['m']", "chain.run('1')", "chain.apply([{'n': '1'}])[0]['m']"]
+)
 def test_classic_calls_still_work(call: str) -> None:
-    chain = TransformChain(input_variables=["n"], output_variables=["m"], transform=lambda state: {"m": state["n"]})
+    chain = TransformChain(
+        input_variables=["n"], output_variables=["m"], transform=lambda state: {"m": state["n"]}
+    )
     assert eval(call, {"chain": chain}) == "1"
 
 
-def test_the_cache_of_then_is_accepted_and_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_old_cache_is_accepted_and_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(langchain, "llm_cache", InMemoryCache(), raising=False)
     assert get_llm_cache() is None
 
 
-def test_all_of_the_table_is_read() -> None:
+def test_the_whole_table_is_tested() -> None:
     table = [line for line in PAGE.splitlines() if line.startswith("| `from ")]
     assert (len(IMPORTS), len(CALLS), {len(row) for row in IMPORTS}) == (len(table), 3, {3})

@@ -7,7 +7,12 @@ import time
 from typing import Any
 
 import pytest
-from langchain_core.exceptions import ModelAPIError, ModelConnectionError, ModelRateLimitError, ModelTimeoutError
+from langchain_core.exceptions import (
+    ModelAPIError,
+    ModelConnectionError,
+    ModelRateLimitError,
+    ModelTimeoutError,
+)
 from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 
@@ -26,62 +31,62 @@ def chat(server: OpenAI, **options: Any) -> ChatOpenAI:
 # -- names ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_chat_model_is_taken_as_it_is() -> None:
+def test_a_chat_model_is_returned_unchanged() -> None:
     model = FakeListChatModel(responses=["x"])
     assert resolve_model(model) is model
 
 
-def test_a_name_of_a_provider_becomes_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_with_a_provider_is_resolved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     model = resolve_model("openai:gpt-5-mini")
     assert isinstance(model, ChatOpenAI)
     assert model.model_name == "gpt-5-mini"
 
 
-def test_a_server_at_home_needs_no_key_and_is_asked_for_usage() -> None:
+def test_a_local_server_needs_no_key_and_reports_usage() -> None:
     model = resolve_model("qwen2.5-coder", base_url="http://127.0.0.1:11434/v1")
     assert isinstance(model, ChatOpenAI)
     assert (model.model_name, model.stream_usage) == ("qwen2.5-coder", True)
 
 
 @pytest.mark.parametrize(
-    ("model", "says"),
+    ("model", "remedy"),
     [
         ("openai:gpt-5-mini", "OPENAI_API_KEY"),
         ("", "openai:gpt-5-mini"),
         (None, "chat model object"),
         ("no-such-model", "no-such-model"),
-        ("anthropic:claude-x", "after installing its package"),
+        ("anthropic:claude-x", "whose package is installed"),
         ("local:7b", "local:0.5b"),
         ("gguf:/nowhere.gguf", "path of a file that exists"),
     ],
 )
-def test_a_model_that_cannot_be_had_says_what_would_do(model: Any, says: str) -> None:
-    with pytest.raises(ConfigurationError, match=says):
+def test_the_error_for_an_unknown_model_names_the_remedy(model: Any, remedy: str) -> None:
+    with pytest.raises(ConfigurationError, match=remedy):
         resolve_model(model)
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path: Any) -> None:
+def test_a_file_of_another_format_is_refused(tmp_path: Any) -> None:
     (tmp_path / "x.gguf").write_text("not a model")
     with pytest.raises(ConfigurationError, match="GGUF"):
         resolve_model(f"gguf:{tmp_path / 'x.gguf'}")
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_invalid_base_url_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="base_url"):
         resolve_model("x", base_url="localhost:11434")
 
 
-def test_a_key_never_shows() -> None:
+def test_a_key_is_never_displayed() -> None:
     assert "sk-secret" not in repr(resolve_model("x", base_url="http://127.0.0.1:1/v1", api_key="sk-secret"))
 
 
 def test_the_default_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [default_model()]
+    names = [default_model()]
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    found.append(default_model())
+    names.append(default_model())
     monkeypatch.setenv("CODE_CHAINS_MODEL", "gguf:mine")
-    assert [*found, default_model()] == ["local", "openai:gpt-5-mini", "gguf:mine"]
+    assert [*names, default_model()] == ["local", "openai:gpt-5-mini", "gguf:mine"]
 
 
 # -- over HTTP -----------------------------------------------------------------------------------------------------------
@@ -94,20 +99,26 @@ async def test_a_question_is_answered_over_http(openai_server: OpenAI, sandbox: 
     assert await chain.ainvoke({"query": QUESTION}) == result
 
 
-async def test_streaming_gives_what_invoke_gives_with_usage(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+async def test_streaming_gives_what_invoke_gives_with_usage(
+    openai_server: OpenAI, sandbox: SandboxExecutor
+) -> None:
     chain = create_code_chain(chat(openai_server, stream_usage=True), executor=sandbox)
     streamed: Any = None
     async for chunk in chain.astream({"query": QUESTION}):
         streamed = chunk if streamed is None else streamed + chunk
     assert streamed == chain.invoke({"query": QUESTION})
-    assert (streamed["usage"].model_calls, streamed["usage"].input_tokens, streamed["usage"].output_tokens) == (
+    assert (
+        streamed["usage"].model_calls,
+        streamed["usage"].input_tokens,
+        streamed["usage"].output_tokens,
+    ) == (
         2,
         22,
         14,
     )
 
 
-def test_too_many_requests_are_tried_again(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+def test_rate_limited_requests_are_retried(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
     openai_server.faults += ["429", "500"]
     chain = create_code_chain(chat(openai_server, max_retries=2), executor=sandbox)
     assert chain.invoke({"query": QUESTION})["answer"] == SUM_ANSWER
@@ -134,7 +145,7 @@ def test_a_dead_server_is_an_exception(sandbox: SandboxExecutor) -> None:
         chain.invoke({"query": QUESTION})
 
 
-def test_a_reply_that_is_no_json_is_an_exception(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+def test_an_invalid_response_is_an_exception(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
     openai_server.faults.append("json")
     with pytest.raises(Exception, match=r"(?i)json|expecting"):
         create_code_chain(chat(openai_server), executor=sandbox).invoke({"query": QUESTION})
@@ -142,11 +153,13 @@ def test_a_reply_that_is_no_json_is_an_exception(openai_server: OpenAI, sandbox:
 
 @pytest.mark.parametrize("fault", ["cut", "length"])
 @pytest.mark.parametrize("streaming", [True, False])
-def test_a_cut_reply_is_a_failed_attempt(
+def test_a_truncated_reply_is_a_failed_attempt(
     openai_server: OpenAI, sandbox: SandboxExecutor, fault: str, streaming: bool
 ) -> None:
     openai_server.faults.append(fault)
-    result = create_code_chain(chat(openai_server, streaming=streaming), executor=sandbox).invoke({"query": QUESTION})
+    result = create_code_chain(chat(openai_server, streaming=streaming), executor=sandbox).invoke(
+        {"query": QUESTION}
+    )
     first, second = result["attempts"]
     assert ("cut off" in str(first.problems[0]), second.status, result["answer"]) == (True, "ok", SUM_ANSWER)
 
@@ -163,7 +176,9 @@ async def test_cancelling_stops_the_call(openai_server: OpenAI, sandbox: Sandbox
     assert time.monotonic() - began < 1
 
 
-async def test_questions_at_once_do_not_wait_for_each_other(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
+async def test_concurrent_questions_do_not_wait_for_each_other(
+    openai_server: OpenAI, sandbox: SandboxExecutor
+) -> None:
     chain = create_code_chain(chat(openai_server), executor=sandbox)
     results = await chain.abatch([{"query": f"{QUESTION} ({number})"} for number in range(6)])
     assert [result["answer"] for result in results] == [SUM_ANSWER] * 6
@@ -175,7 +190,7 @@ def test_an_error_names_options_without_their_values() -> None:
     assert ("api_key" in str(raised.value), "sk-secret" in str(raised.value)) == (True, False)
 
 
-def test_an_address_is_shown_without_its_password() -> None:
+def test_a_base_url_is_displayed_without_its_password() -> None:
     with pytest.raises(ConfigurationError) as raised:
         resolve_model("x", base_url="user:sk-secret@host/v1")
-    assert "sk-secret" not in str(raised.value) + repr(raised.value.given)
+    assert "sk-secret" not in str(raised.value) + repr(raised.value.value)

@@ -1,4 +1,4 @@
-"""Monty as a place to run: it keeps the promise of an executor where it can, and says where it cannot."""
+"""Monty as an executor: it fulfils the contract where it can, and reports where it cannot."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
-from code_chains.executors.foreign import PROBE, canary, isolation
+from code_chains.executors.external import PROBE, canary, isolation
 from code_chains.executors.monty import MontyExecutor
-from code_chains.executors.sandbox import ProcessExecutor
+from code_chains.executors.sandbox.executor import ProcessExecutor
 from code_chains.state import PROBED
 from code_chains.testing import ExecutorContract
 
@@ -37,8 +37,8 @@ class TestMonty(ExecutorContract):
 
 @pytest.fixture(scope="module")
 def monty() -> Iterator[MontyExecutor]:
-    with MontyExecutor(limits=Limits(seconds=1, memory="128M")) as place:
-        yield place
+    with MontyExecutor(limits=Limits(seconds=1, memory="128M")) as executor:
+        yield executor
 
 
 def test_a_probe_finds_everything_closed(monty: MontyExecutor) -> None:
@@ -57,17 +57,22 @@ def test_the_probe_gets_out_where_everything_is_open(monkeypatch: pytest.MonkeyP
     assert (found.level, found.open) == ("none", PROBED)
 
 
-def test_a_probe_that_is_not_understood_is_an_error() -> None:
-    for said in ("", "[]", '{"filesystem": true}', '{"filesystem": 1, "network": 1, "processes": 1, "environment": 5}'):
-        with pytest.raises(ExecutorError, match="understood"):
-            isolation("interpreter", "here", said)
+def test_malformed_probe_output_is_an_error() -> None:
+    for output in (
+        "",
+        "[]",
+        '{"filesystem": true}',
+        '{"filesystem": 1, "network": 1, "processes": 1, "environment": 5}',
+    ):
+        with pytest.raises(ExecutorError, match="malformed"):
+            isolation("interpreter", "here", output)
 
 
-def test_what_is_open_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_runs_if_the_probe_finds_an_opening(monkeypatch: pytest.MonkeyPatch) -> None:
     found = json.dumps({**dict.fromkeys(PROBED, True), "filesystem": False, "environment": {}})
     monkeypatch.setattr("code_chains.executors.monty.PROBE", f"print({found!r})")
-    with MontyExecutor() as place, pytest.raises(IsolationError, match="filesystem"):
-        place.run("1")
+    with MontyExecutor() as executor, pytest.raises(IsolationError, match="filesystem"):
+        executor.run("1")
 
 
 def test_arithmetic_takes_less_than_five_milliseconds(monty: MontyExecutor) -> None:
@@ -119,7 +124,7 @@ def test_it_shows_what_python_shows(monty: MontyExecutor, code: str) -> None:
         ("import os\nos.getenv('HOME')", "error", "RuntimeError"),
     ],
 )
-def test_what_it_cannot_do_is_said_with_what_to_use_instead(
+def test_unsupported_features_are_reported_with_an_alternative(
     monty: MontyExecutor, code: str, status: str, kind: str
 ) -> None:
     done = monty.run(code)
@@ -181,7 +186,7 @@ def test_a_link_next_to_a_file_leads_nowhere(monty: MontyExecutor, sales: Path, 
         assert monty.run(f"open({path!r})", files={"link.csv": tmp_path / "link.csv"}).status == "error"
 
 
-def test_a_given_result_is_not_shown(monty: MontyExecutor) -> None:
+def test_an_input_named_result_is_not_shown(monty: MontyExecutor) -> None:
     assert monty.run("x = result", variables={"result": 5}).result is None
 
 
@@ -194,13 +199,13 @@ async def test_a_run_does_not_block_the_loop(monty: MontyExecutor) -> None:
 
 
 async def test_cancelling_ends_the_program() -> None:
-    with MontyExecutor(limits=Limits(seconds=60)) as place:
-        task = asyncio.create_task(place.arun("while True: pass"))
+    with MontyExecutor(limits=Limits(seconds=60)) as executor:
+        task = asyncio.create_task(executor.arun("while True: pass"))
         await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert soon(lambda: threading.active_count() < 50 and place.run("1").ok)
+        assert soon(lambda: threading.active_count() < 50 and executor.run("1").ok)
 
 
 def test_threads_do_not_mix(monty: MontyExecutor) -> None:
@@ -211,8 +216,8 @@ def test_threads_do_not_mix(monty: MontyExecutor) -> None:
 
 def test_closing_ends_the_workers() -> None:
     before = descendants()
-    with MontyExecutor() as place:
-        place.run("1")
+    with MontyExecutor() as executor:
+        executor.run("1")
         assert descendants() > before
     assert soon(lambda: descendants() <= before)
 
@@ -235,8 +240,10 @@ place.close()
 """
 
 
-def test_a_forked_process_is_told_instead_of_hanging() -> None:
-    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False)
+def test_a_forked_process_gets_an_error_instead_of_hanging() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.stdout == "7 2\n", done.stderr
 
 
@@ -245,7 +252,7 @@ def test_code_must_be_text(monty: MontyExecutor) -> None:
         monty.run(5)  # type: ignore[arg-type]
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     with pytest.raises(ConfigurationError, match=r'pip install "code-chains\[monty\]"'):
         MontyExecutor()

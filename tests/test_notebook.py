@@ -1,8 +1,9 @@
-"""Cells that ask, in a real notebook that Jupyter's own client runs, and in a shell."""
+"""Notebook cells with questions, in a notebook that Jupyter's client runs, and in a shell."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from nbclient import NotebookClient
 
 from code_chains import CodeChain, SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
+
+from .conftest import HOSTILE
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn', total)"
 SETUP = f"""
@@ -41,27 +44,29 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
         SETUP,
         "%load_ext code_chains",
         "%%code_chain\nadd up",
-        "%%code_chain --into kept\ndraw it",
-        "kept['code']",
+        "%%code_chain --into result\ndraw it",
+        "result['code']",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    NotebookClient(notebook, timeout=100, kernel_name="python3").execute(cwd=str(tmp_path_factory.mktemp("notebook")))
+    NotebookClient(notebook, timeout=100, kernel_name="python3").execute(
+        cwd=str(tmp_path_factory.mktemp("notebook"))
+    )
     return notebook
 
 
 @pytest.mark.timeout(200)
 def test_a_cell_shows_program_output_and_answer(notebook: Any) -> None:
-    shown = str(outputs(notebook, 2))
-    assert all(part in shown for part in ("```python\\ntotal = 42", "'42'", "It is <b>done</b>."))
+    displayed = str(outputs(notebook, 2))
+    assert all(part in displayed for part in ("```python\\ntotal = 42", "'42'", "It is <b>done</b>."))
 
 
-def test_the_next_cell_goes_on_with_the_state_and_draws(notebook: Any) -> None:
+def test_the_next_cell_continues_with_the_state(notebook: Any) -> None:
     images = [data["image/png"] for data in outputs(notebook, 3) if "image/png" in data]
     assert base64.b64decode(images[0]).startswith(b"\x89PNG")
     assert "drawn 42" in str(outputs(notebook, 3))
 
 
-def test_what_a_model_says_is_never_markup(notebook: Any) -> None:
+def test_output_of_a_model_is_never_markup(notebook: Any) -> None:
     kinds = [kind for data in outputs(notebook, 2) if "done" in str(data) for kind in data]
     assert kinds == ["text/plain"]
 
@@ -89,26 +94,29 @@ def chain_of(shell: InteractiveShell) -> CodeChain:
     return chain
 
 
-def test_programs_see_the_notebooks_variables_that_are_named(shell: InteractiveShell) -> None:
-    with capture_output() as shown:
+def test_selected_variables_are_passed_to_programs(shell: InteractiveShell) -> None:
+    with capture_output() as captured:
         shell.run_cell_magic("code_chain", "-v n", "one more?")
-    assert "42" in str([output.data for output in shown.outputs])
+    assert "42" in str([output.data for output in captured.outputs])
 
 
-def test_a_line_asks_as_well(shell: InteractiveShell) -> None:
+def test_a_line_magic_answers_too(shell: InteractiveShell) -> None:
     with capture_output():
         shell.run_line_magic("code_chain", "-v n -s ann one more?")
     assert [turn.query for turn in chain_of(shell).turns("ann")] == ["one more?"]
 
 
-def test_a_question_is_taken_as_it_is_typed(shell: InteractiveShell) -> None:
+def test_a_question_is_taken_verbatim(shell: InteractiveShell) -> None:
     with capture_output():
         shell.run_line_magic("code_chain", "-v n -s 'ann b' What's 6 - 7?")
         shell.run_cell_magic("code_chain", "-v n -s 'ann b' In short:", "what's one more?")
-    assert [turn.query for turn in chain_of(shell).turns("ann b")] == ["What's 6 - 7?", "In short:\nwhat's one more?"]
+    assert [turn.query for turn in chain_of(shell).turns("ann b")] == [
+        "What's 6 - 7?",
+        "In short:\nwhat's one more?",
+    ]
 
 
-def test_a_model_that_fails_is_one_clear_line(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
+def test_an_error_of_a_model_is_one_line(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
     def script(_: Any) -> str:
         raise RuntimeError("401 wrong key")
 
@@ -117,7 +125,32 @@ def test_a_model_that_fails_is_one_clear_line(shell: InteractiveShell, sandbox: 
         shell.run_line_magic("code_chain", "one more?")
 
 
-def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
+def test_output_cannot_control_the_terminal_or_reveal_a_key(
+    shell: InteractiveShell, sandbox: SandboxExecutor
+) -> None:
+    def script(messages: list[Any]) -> str:
+        return f"print({HOSTILE!r})  # {HOSTILE}" if asks_for_code(messages) else HOSTILE
+
+    def refuse(_: Any) -> str:
+        raise RuntimeError(HOSTILE)
+
+    shell.user_ns["code_chain"] = create_code_chain(ScriptedModel(script), executor=sandbox)
+    with capture_output() as captured:
+        shell.run_line_magic("code_chain", "one more?")
+    displayed = "".join(str(text) for output in captured.outputs for text in output.data.values())
+    shell.user_ns["code_chain"] = create_code_chain(ScriptedModel(refuse), executor=sandbox)
+    with capture_output(), pytest.raises(UsageError) as failed:
+        shell.run_line_magic("code_chain", "one more?")
+    control_characters = re.compile("[\x1b\x07\x9b\u202e]")
+    assert (
+        "owned" in displayed,
+        control_characters.search(displayed),
+        control_characters.search(str(failed.value)),
+    ) == (True, None, None)
+    assert "1234567890abcdef" not in str(failed.value)
+
+
+def test_a_new_conversation_can_be_started(shell: InteractiveShell) -> None:
     with capture_output():
         shell.run_line_magic("code_chain", "-v n -s ann one more?")
         shell.run_line_magic("code_chain", "--new -s ann")
@@ -125,7 +158,7 @@ def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("--wrong", "--wrong"),
         ("-v missing x", "missing"),
@@ -134,12 +167,12 @@ def test_a_conversation_can_begin_anew(shell: InteractiveShell) -> None:
         ("", "empty"),
     ],
 )
-def test_wrong_use_is_one_clear_line(shell: InteractiveShell, line: str, told: str) -> None:
-    with capture_output(), pytest.raises(UsageError, match=told):
+def test_a_usage_error_is_one_line(shell: InteractiveShell, line: str, message: str) -> None:
+    with capture_output(), pytest.raises(UsageError, match=message):
         shell.run_line_magic("code_chain", line)
 
 
-def test_a_program_that_is_stopped_leaves_the_conversation_as_it_was(
+def test_an_interrupted_program_leaves_the_conversation_unchanged(
     shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     chain = chain_of(shell)

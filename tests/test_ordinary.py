@@ -1,4 +1,4 @@
-"""Ordinary programs print in the box what they print outside of it.
+"""Ordinary programs print the same inside and outside of the sandbox.
 
 Each row is a program that a person might write. It is run twice, as a script by this Python and in the box, beside the
 same input files, and what it prints must be the same. So programs print only what does not depend on the place.
@@ -23,7 +23,7 @@ INPUTS = {
     "sub/more.tsv": "a\tb\n1\t2\n",
     "set.ini": "[one]\nkey = value\nnumber = 5\n",
 }
-"""What lies beside every program."""
+"""Input files of every program."""
 
 DATA = {
     "csv": """
@@ -884,7 +884,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """What a program prints as a script, without any box."""
+    """Return a function that runs a program as a script, without a sandbox."""
     known: dict[str, str] = {}
 
     def run(program: str) -> str:
@@ -895,7 +895,12 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
                 (folder / name).write_text(text)
             script = tmp_path_factory.mktemp("program") if "__file__" not in program else folder
             (script / "program.py").write_text(program)
-            environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "HOME": str(folder)}
+            environment = {
+                "PATH": "/usr/bin:/bin",
+                "LANG": "C.UTF-8",
+                "MPLBACKEND": "Agg",
+                "HOME": str(folder),
+            }
             done = subprocess.run(
                 [sys.executable, "-B", str(script / "program.py")],
                 cwd=folder,
@@ -913,28 +918,28 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="module")
-def boxes() -> Iterator[Callable[[str], SandboxExecutor]]:
+def executors() -> Iterator[Callable[[str], SandboxExecutor]]:
     made: dict[str, SandboxExecutor] = {}
 
-    def box(launcher: Any) -> SandboxExecutor:
+    def executor(launcher: Any) -> SandboxExecutor:
         if launcher not in made:
             made[launcher] = SandboxExecutor(limits=Limits(seconds=10, memory="1G"), launcher=launcher)
         return made[launcher]
 
-    yield box
+    yield executor
     for used in made.values():
         used.close()
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_an_ordinary_program_prints_the_same_as_outside(
-    boxes: Callable[[str], SandboxExecutor],
+    executors: Callable[[str], SandboxExecutor],
     launcher: str,
     outside: Callable[[str], str],
     inputs: dict[str, Path],
     program: str,
 ) -> None:
-    done = boxes(launcher).run(program, files=inputs)
+    done = executors(launcher).run(program, files=inputs)
     assert done.error is None, done.error.traceback
     assert done.ok, done
     assert done.stdout == outside(program)

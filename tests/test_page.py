@@ -1,4 +1,4 @@
-"""The page in a real browser, with a model that knows a few programs (see `page_server.py`)."""
+"""The page in a real browser, with a scripted model (see `page_server.py`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import httpx
 import pytest
 from PIL import Image, ImageStat
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
-from code_chains.page.guard import opening
+from code_chains.apps.page.guard import redirect_file
 
 from .conftest import ROOT
 
@@ -30,14 +33,14 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-LONGEST = 20_000
-expect.set_options(timeout=LONGEST)
+TIMEOUT_MS = 20_000
+expect.set_options(timeout=TIMEOUT_MS)
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and the address that it prints."""
+def running_server(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run a server as a process, and yield it with the address that it prints."""
     command = [sys.executable, "-m", "tests.page_server", *arguments]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -49,15 +52,15 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[str]:
-    """The address of a server."""
-    with serving(*arguments) as (_, address):
+def server_address(*arguments: str) -> Iterator[str]:
+    """Run a server and yield its address."""
+    with running_server(*arguments) as (_, address):
         yield address
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with served() as address:
+    with server_address() as address:
         yield address
 
 
@@ -69,28 +72,40 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-def opened(browser: Browser, address: str, **options: Any) -> Page:
+def open_page(browser: Browser, address: str, **options: Any) -> Page:
     page = browser.new_context(**options).new_page()
-    page.set_default_timeout(LONGEST)
+    page.set_default_timeout(TIMEOUT_MS)
     page.goto(address)
     return page
 
 
+@pytest.fixture(scope="module")
+def profile(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser context that shares cached scripts between tests; cookies are cleared after each."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    page = opened(browser, address)
+def page(profile: BrowserContext, address: str) -> Iterator[Page]:
+    page = profile.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(address)
     yield page
-    page.context.close()
+    for opened_by_test in profile.pages:
+        opened_by_test.close()
+    profile.clear_cookies()
 
 
 def ask(page: Page, question: str) -> Locator:
-    """Ask and give the turn, without waiting for its end."""
+    """Ask and return the turn, without waiting for its end."""
     page.get_by_label("Your question").fill(question)
     page.keyboard.press("Enter")
     return page.locator(".turn").last
 
 
-def answered(page: Page, question: str) -> Locator:
+def ask_and_wait(page: Page, question: str) -> Locator:
     """Ask and wait for the verdict."""
     before = page.locator(".verdict").count()
     turn = ask(page, question)
@@ -102,59 +117,59 @@ def answered(page: Page, question: str) -> Locator:
 
 
 def test_a_question_shows_its_program_its_output_its_answer_and_its_verdict(page: Page) -> None:
-    turn = answered(page, "What is six times seven?")
+    turn = ask_and_wait(page, "What is six times seven?")
     expect(turn.locator(".code")).to_contain_text("x = 6 * 7")
     expect(turn.locator(".outcome")).to_contain_text("Product: 42")
     expect(turn.locator(".answer strong")).to_have_text("42")
     expect(turn.locator(".verdict")).to_contain_text("Not verified")
 
 
-def test_examples_that_the_model_was_shown_are_named(page: Page) -> None:
-    turn = answered(page, "What is six times seven?")
-    turn.get_by_text("Examples that the model was shown (1)").click()
+def test_examples_given_to_the_model_are_named(page: Page) -> None:
+    turn = ask_and_wait(page, "What is six times seven?")
+    turn.get_by_text("Examples given to the model (1)").click()
     expect(turn.get_by_text("sums.py: Adds numbers")).to_be_visible()
 
 
-def test_stages_are_shown_while_they_last(page: Page) -> None:
+def test_the_current_stage_is_displayed(page: Page) -> None:
     turn = ask(page, "Something slow")
-    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox")
-    expect(turn.locator(".stages .done").first).to_have_text("Looking for examples")
+    expect(turn.locator(".stages .now")).to_have_text("Running the program")
+    expect(turn.locator(".stages .done").first).to_have_text("Searching for examples")
     expect(turn.locator(".code")).to_contain_text("time.sleep")
-    expect(turn.locator(".verdict")).to_be_visible(timeout=LONGEST)
+    expect(turn.locator(".verdict")).to_be_visible(timeout=TIMEOUT_MS)
     expect(turn.locator(".stages")).to_have_count(0)
 
 
 def test_the_next_question_builds_on_the_one_before(page: Page) -> None:
-    answered(page, "What is six times seven?")
-    expect(answered(page, "and one more").locator(".outcome")).to_contain_text("43")
+    ask_and_wait(page, "What is six times seven?")
+    expect(ask_and_wait(page, "and one more").locator(".outcome")).to_contain_text("43")
 
 
-def test_an_empty_page_invites_with_examples(page: Page) -> None:
+def test_an_empty_page_suggests_questions(page: Page) -> None:
     page.get_by_role("button", name="1. First steps").click()
     expect(page.locator(".question")).to_contain_text("the sum of the numbers")
     expect(page.locator(".welcome")).to_be_hidden()
 
 
 def test_a_failing_program_shows_its_line_and_its_values(page: Page) -> None:
-    turn = answered(page, "This fails")
+    turn = ask_and_wait(page, "This fails")
     expect(turn.locator(".failure")).to_contain_text("Line 2")
     expect(turn.locator(".failure")).to_contain_text("n = 0")
     expect(turn.locator(".line.wrong")).to_contain_text("1 / n")
 
 
-def test_an_error_of_the_model_is_said_in_words(page: Page) -> None:
+def test_an_error_of_the_model_is_displayed(page: Page) -> None:
     turn = ask(page, "Something without weights")
     expect(turn.get_by_role("alert")).to_contain_text("The weights of 'local' cannot be fetched")
     expect(page.get_by_label("Your question")).to_have_value("Something without weights")
-    expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
+    expect(ask_and_wait(page, "six times seven").locator(".outcome")).to_contain_text("42")
 
 
-def test_a_program_waits_for_a_yes_that_the_keyboard_can_give(browser: Browser) -> None:
-    with served("--approve") as address:
-        page = opened(browser, address)
+def test_a_program_can_be_approved_with_the_keyboard(browser: Browser) -> None:
+    with server_address("--approve") as address:
+        page = open_page(browser, address)
         turn = ask(page, "What is six times seven?")
         expect(turn.locator(".code")).to_contain_text("x = 6 * 7")
-        expect(page.locator("[role=status]")).to_contain_text("waits for your yes")
+        expect(page.locator("[role=status]")).to_contain_text("waits for your approval")
         turn.get_by_role("button", name="Refuse").focus()
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
@@ -166,47 +181,47 @@ def test_a_program_waits_for_a_yes_that_the_keyboard_can_give(browser: Browser) 
         page.context.close()
 
 
-# -- a program of one's own, and going back ----------------------------------------------------------------------------
+# -- user programs and undo ------------------------------------------------------------------------------------------
 
 
-def test_a_changed_program_is_a_turn_that_the_next_question_builds_on(page: Page) -> None:
-    answered(page, "What is six times seven?").get_by_role("button", name="Edit").click()
+def test_the_next_question_builds_on_an_edited_program(page: Page) -> None:
+    ask_and_wait(page, "What is six times seven?").get_by_role("button", name="Edit").click()
     page.locator(".cm-content").click()
     page.keyboard.press("Control+A")
     page.keyboard.type("x = 100; print('Changed:', x)")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".turn").last.locator(".outcome")).to_contain_text("Changed: 100")
-    expect(answered(page, "and one more").locator(".outcome")).to_contain_text("101")
+    expect(ask_and_wait(page, "and one more").locator(".outcome")).to_contain_text("101")
 
 
-def test_undo_takes_back_the_last_turn(page: Page) -> None:
-    answered(page, "six times seven")
-    answered(page, "and one more")
+def test_undo_removes_the_last_turn(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
+    ask_and_wait(page, "and one more")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".turn")).to_have_count(1)
     expect(page.get_by_label("Your question")).to_have_value("and one more")
 
 
-def test_stopping_leaves_the_conversation_as_it_was(page: Page) -> None:
-    answered(page, "six times seven")
+def test_stopping_leaves_the_conversation_unchanged(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
     turn = ask(page, "Something endless")
-    expect(turn.locator(".stages .now")).to_have_text("Running it in the sandbox")
+    expect(turn.locator(".stages .now")).to_have_text("Running the program")
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".turn")).to_have_count(1)
     expect(page.get_by_label("Your question")).to_have_value("Something endless")
-    expect(answered(page, "and one more").locator(".outcome")).to_contain_text("43")
+    expect(ask_and_wait(page, "and one more").locator(".outcome")).to_contain_text("43")
 
 
-def test_starting_anew_asks_first_and_forgets(page: Page) -> None:
-    answered(page, "six times seven")
-    page.get_by_role("button", name="Start anew").click()
-    page.get_by_role("dialog").get_by_role("button", name="Start anew").click()
+def test_a_new_conversation_needs_confirmation(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
+    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("dialog").get_by_role("button", name="New conversation").click()
     expect(page.locator(".turn")).to_have_count(0)
     expect(page.locator(".welcome")).to_be_visible()
 
 
-def test_the_notebook_holds_the_programs(page: Page) -> None:
-    answered(page, "six times seven")
+def test_the_notebook_contains_the_programs(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
     with page.expect_download() as download:
         page.get_by_role("button", name="Notebook").click()
     cells = json.loads(Path(download.value.path()).read_text())["cells"]
@@ -219,80 +234,80 @@ def test_the_notebook_holds_the_programs(page: Page) -> None:
 def test_an_uploaded_file_is_named_and_read(page: Page, sales: Path) -> None:
     page.locator("input[type=file]").set_input_files(sales)
     expect(page.get_by_role("list", name="Files")).to_have_text("sales.csv")
-    expect(answered(page, "What is the total?").locator(".outcome")).to_contain_text("Total: 42")
+    expect(ask_and_wait(page, "What is the total?").locator(".outcome")).to_contain_text("Total: 42")
 
 
 def test_a_plot_is_visible(page: Page) -> None:
-    image = answered(page, "Make a plot").locator(".outcome img")
+    image = ask_and_wait(page, "Make a plot").locator(".outcome img")
     expect(image).to_be_visible()
     assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_table_is_as_dark_as_the_page(browser: Browser, address: str, scheme: Any) -> None:
-    page = opened(browser, address, color_scheme=scheme)
-    frame = answered(page, "Make a table").locator(".outcome iframe")
+    page = open_page(browser, address, color_scheme=scheme)
+    frame = ask_and_wait(page, "Make a table").locator(".outcome iframe")
     frame.content_frame.locator("td").first.wait_for()
     brightness = ImageStat.Stat(Image.open(BytesIO(frame.screenshot())).convert("L")).mean[0]
     assert (brightness < 128) == (scheme == "dark")
     page.context.close()
 
 
-def test_a_file_that_a_program_wrote_can_be_taken(page: Page) -> None:
-    turn = answered(page, "Write a report")
+def test_a_file_that_a_program_wrote_can_be_downloaded(page: Page) -> None:
+    turn = ask_and_wait(page, "Write a report")
     with page.expect_download() as download:
         turn.get_by_role("link", name="report.csv").click()
     assert Path(download.value.path()).read_text() == "a,b\n"
 
 
-def test_what_a_model_or_program_makes_never_runs_as_script(page: Page) -> None:
-    turn = answered(page, "Do something evil")
+def test_output_of_models_and_programs_never_runs_as_script(page: Page) -> None:
+    turn = ask_and_wait(page, "Do something evil")
     expect(turn.frame_locator("iframe").locator("b")).to_have_text("drawn")
     expect(turn.locator(".answer")).to_contain_text("shown")
     page.wait_for_timeout(200)
     assert page.title() == "code_chains"
 
 
-def test_what_is_told_to_a_screen_reader_never_runs(page: Page) -> None:
-    answered(page, "Do something sly")
+def test_announcements_never_run_as_script(page: Page) -> None:
+    ask_and_wait(page, "Do something sly")
     expect(page.locator("[role=status]")).to_contain_text("<img")
     page.wait_for_timeout(200)
     assert page.title() == "code_chains"
 
 
-def test_a_view_is_shut_even_when_it_is_opened_by_its_address(page: Page) -> None:
-    source = answered(page, "Do something evil").locator("iframe").get_attribute("src")
-    page.goto(str(page.url).rstrip("/") + str(source))
+def test_a_view_is_sandboxed_even_if_its_url_is_opened(page: Page) -> None:
+    source = ask_and_wait(page, "Do something evil").locator("iframe").get_attribute("src")
+    page.goto(urljoin(page.url, str(source)))
     expect(page.locator("b")).to_have_text("drawn")
     assert page.title() != "taken"
 
 
-# -- who sees what -----------------------------------------------------------------------------------------------------
+# -- isolation --------------------------------------------------------------------------------------------------------
 
 
 def test_a_reload_keeps_the_conversation(page: Page) -> None:
-    answered(page, "six times seven")
+    ask_and_wait(page, "six times seven")
     page.reload()
     expect(page.locator(".outcome")).to_contain_text("Product: 42")
-    expect(answered(page, "and one more").locator(".outcome")).to_contain_text("43")
+    expect(ask_and_wait(page, "and one more").locator(".outcome")).to_contain_text("43")
 
 
 def test_another_browser_sees_nothing_of_it(page: Page, browser: Browser, address: str) -> None:
-    source = answered(page, "Make a plot").locator(".outcome img").get_attribute("src")
-    other = opened(browser, address)
+    source = ask_and_wait(page, "Make a plot").locator(".outcome img").get_attribute("src")
+    other = open_page(browser, address)
     expect(other.locator(".welcome")).to_be_visible()
-    assert other.request.get(address.rstrip("/") + str(source)).status == 404
+    assert other.request.get(urljoin(address, str(source))).status == 404
     other.context.close()
 
 
-def test_nothing_is_asked_of_another_machine(browser: Browser, address: str) -> None:
+def test_nothing_is_requested_from_other_origins(browser: Browser, address: str) -> None:
     page = browser.new_context().new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     page.goto(address)
-    answered(page, "six times seven").get_by_role("button", name="Edit").click()
-    expect(page.locator(".cm-content")).to_be_visible(timeout=LONGEST)
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+    ask_and_wait(page, "six times seven").get_by_role("button", name="Edit").click()
+    expect(page.locator(".cm-content")).to_be_visible(timeout=TIMEOUT_MS)
+    assert [url for url in requested if not url.startswith((address, "data:", "blob:"))] == []
     page.context.close()
 
 
@@ -314,67 +329,118 @@ def test_a_websocket_of_another_site_is_refused(address: str) -> None:
     assert httpx.get(socket, headers={**headers, "origin": address.rstrip("/")}).status_code == 101
 
 
-def test_with_a_token_only_its_address_opens_the_page(browser: Browser) -> None:
-    with served("--token") as address:
-        assert httpx.get(address.partition("?")[0]).status_code == 401
-        with opening(address) as shown:
-            page = opened(browser, shown)
-            page.wait_for_url(address.partition("?")[0])
-        expect(answered(page, "six times seven").locator(".outcome")).to_contain_text("42")
+@contextmanager
+def neighbour(body: str = "") -> Iterator[tuple[str, list[str]]]:
+    """Run another user's server at another port of this host, and yield the cookies that it receives."""
+    cookies: list[str] = []
+
+    def answer(request: Request) -> Response:
+        cookies.append(request.headers.get("cookie", ""))
+        return Response(body, content_type="text/html")
+
+    with HTTPServer(host="127.0.0.1", threaded=True) as server:
+        server.expect_request(re.compile(".*")).respond_with_handler(answer)
+        yield server.url_for("/"), cookies
+
+
+def test_with_a_token_only_its_address_grants_access(browser: Browser, sales: Path) -> None:
+    with server_address("--token") as address:
+        bare = address.partition("?")[0]
+        assert httpx.get(bare).status_code == 401
+        with redirect_file(address) as url:
+            page = open_page(browser, url)
+            page.wait_for_url(re.compile(f"{re.escape(bare)}.+/$"))
+        expect(ask_and_wait(page, "six times seven").locator(".outcome")).to_contain_text("42")
+        page.locator("input[type=file]").set_input_files(sales)
+        expect(page.locator(".files")).to_contain_text("sales.csv")
+        page.reload()
+        expect(page.locator(".turn")).to_have_count(1)
+        image = ask_and_wait(page, "Please plot it").locator("img")
+        assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Notebook").click()
+        assert Path(download.value.path()).stat().st_size > 0
         assert "token" not in page.url
         page.context.close()
 
 
-# -- for everybody -----------------------------------------------------------------------------------------------------
+def test_a_server_on_another_port_receives_nothing_that_grants_access(browser: Browser) -> None:
+    with server_address("--token") as address, neighbour() as (theirs, cookies):
+        page = open_page(browser, address)
+        expect(page.get_by_label("Your question")).to_be_visible()
+        page.evaluate("address => { open(address) }", theirs)
+        page.wait_for_timeout(500)
+        page.goto(theirs)
+        token = address.partition("token=")[2]
+        assert cookies
+        assert [cookie for cookie in cookies if "code_chains" in cookie or token in cookie] == []
+        page.context.close()
 
 
-def test_the_keyboard_is_enough(page: Page) -> None:
+def test_a_page_of_another_port_can_link_to_this_one_and_nothing_else(browser: Browser, address: str) -> None:
+    body = f'<img src="{address}"><iframe src="{address}"></iframe><a href="{address}">Open</a>'
+    with neighbour(body) as (theirs, _):
+        page = browser.new_context().new_page()
+        responses: set[tuple[str, int]] = set()
+        page.on("response", lambda response: responses.add((response.url, response.status)))
+        page.goto(theirs)
+        page.wait_for_load_state("networkidle")
+        assert responses == {(theirs, 200), (address, 403)}
+        page.get_by_text("Open").click()
+        expect(page.get_by_label("Your question")).to_be_visible()
+        page.context.close()
+
+
+# -- accessibility -----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_works_with_the_keyboard_alone(page: Page) -> None:
     page.get_by_label("Your question").focus()
     page.keyboard.type("six times")
     page.keyboard.press("Shift+Enter")
     page.keyboard.type("seven, no: six times seven")
     page.keyboard.press("Enter")
-    expect(page.locator(".verdict")).to_be_visible(timeout=LONGEST)
+    expect(page.locator(".verdict")).to_be_visible(timeout=TIMEOUT_MS)
     expect(page.locator(".question")).to_contain_text("six times\nseven", use_inner_text=True)
     page.get_by_role("button", name="Edit").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".cm-content")).to_be_focused(timeout=LONGEST)
+    expect(page.locator(".cm-content")).to_be_focused(timeout=TIMEOUT_MS)
     page.keyboard.press("Control+Enter")
     expect(page.locator(".turn")).to_have_count(2)
 
 
-def test_every_control_has_a_name_and_the_focus_is_seen(page: Page) -> None:
-    answered(page, "six times seven")
+def test_every_control_has_a_name_and_a_visible_focus(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
     names = []
     for _ in range(12):
         page.keyboard.press("Tab")
         focused = page.locator(":focus")
-        if focused.count() and focused.evaluate("one => one.tagName") == "BUTTON":
+        if focused.count() and focused.evaluate("element => element.tagName") == "BUTTON":
             names.append(focused.get_attribute("aria-label") or focused.inner_text())
-            assert focused.evaluate("one => getComputedStyle(one).outlineStyle") == "solid"
-    assert {"Undo", "Notebook", "Start anew", "Theme: as the system"} <= set(names)
+            assert focused.evaluate("element => getComputedStyle(element).outlineStyle") == "solid"
+    assert {"Undo", "Notebook", "New conversation", "Theme: system"} <= set(names)
     assert all(names)
 
 
-def test_what_happens_is_announced(page: Page) -> None:
-    answered(page, "six times seven")
+def test_answers_are_announced(page: Page) -> None:
+    ask_and_wait(page, "six times seven")
     expect(page.locator("[role=status][aria-live=polite]")).to_contain_text("Six times seven is")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
 def test_nothing_overflows(browser: Browser, address: str, width: int, scheme: Any, sales: Path) -> None:
-    page = opened(browser, address, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = open_page(browser, address, viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.locator("input[type=file]").set_input_files(sales)
-    answered(page, "Something wide")
+    ask_and_wait(page, "Something wide")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.context.close()
 
 
 def test_the_theme_follows_the_system_until_it_is_switched(browser: Browser, address: str) -> None:
-    page = opened(browser, address, color_scheme="dark")
+    page = open_page(browser, address, color_scheme="dark")
     dark = page.locator("body.body--dark")
     expect(dark).to_have_count(1)
-    page.get_by_role("button", name="Theme: as the system").click()
+    page.get_by_role("button", name="Theme: system").click()
     expect(dark).to_have_count(0)
     page.reload()
     expect(page.get_by_role("button", name="Theme: light")).to_be_visible()
@@ -382,11 +448,11 @@ def test_the_theme_follows_the_system_until_it_is_switched(browser: Browser, add
     page.context.close()
 
 
-def test_a_server_that_is_to_end_lets_the_answer_come(browser: Browser) -> None:
-    with serving() as (server, address):
-        page = opened(browser, address)
+def test_a_terminating_server_finishes_its_answer(browser: Browser) -> None:
+    with running_server() as (server, address):
+        page = open_page(browser, address)
         turn = ask(page, "Be slow")
-        expect(turn).to_contain_text("Running it", timeout=LONGEST)
+        expect(turn).to_contain_text("Running the program", timeout=TIMEOUT_MS)
         server.terminate()
         expect(turn.locator(".answer")).to_contain_text("It took its time.")
         page.context.close()

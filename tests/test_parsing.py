@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from code_chains.parsing import parse
+from code_chains.analysis.parsing import parse
 
 
 def test_a_tree_is_had_though_another_thread_parses_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

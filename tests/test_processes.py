@@ -1,4 +1,4 @@
-"""Whoever ends the processes of a run ends all of them, whatever they do meanwhile."""
+"""Killing the processes of a run kills all of them, whatever they do meanwhile."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import pytest
 # While the list of processes is read, `first` leaves a child that is in no list, and ends before anybody looks at it.
 HEIR = """
 import os, signal, sys, time
-from code_chains.executors.inside import processes
-from code_chains.executors.inside.kernel import PR_SET_CHILD_SUBREAPER, prctl
+from code_chains.executors.sandbox.inside import processes
+from code_chains.executors.sandbox.inside.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
 prctl(PR_SET_CHILD_SUBREAPER, 1)
 kept = os.fork() if sys.argv[1] == "kept" else 0
@@ -42,6 +42,8 @@ processes.kill_all()
 
 
 @pytest.mark.parametrize(("but", "living"), [("kept", True), ("none", False)])
-def test_a_child_left_while_the_list_is_read_is_ended_too(but: str, living: bool) -> None:
-    done = subprocess.run([sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True)
+def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, living: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.split() == ["True", "None", str(living)]

@@ -16,7 +16,14 @@ from .conftest import ROOT
 
 BLOCKS = [token for token in MarkdownIt().parse((ROOT / "README.md").read_text()) if token.type == "fence"]
 COMMANDS = [token.content.strip() for token in BLOCKS if token.info == "bash"]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md", "docs/MIGRATING.md"]
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "examples/README.md",
+    "docs/MIGRATING.md",
+]
 PROGRAMS = "\n".join(token.content for token in BLOCKS if token.info == "python")
 
 
@@ -56,20 +63,28 @@ def test_its_programs_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_inside_the_house_lead_somewhere(document: str) -> None:
+def test_links_inside_the_repository_lead_somewhere(document: str) -> None:
     path = ROOT / document
     links = re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
-def test_the_map_shows_every_module() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    modules = {path.name for path in (ROOT / "code_chains").rglob("*.py")} - {"__init__.py"}
-    assert {module for module in modules if module not in text} == set()
+def test_the_map_shows_every_folder_and_each_module_of_chains_and_sandbox() -> None:
+    text, package = (ROOT / "CONTRIBUTING.md").read_text(), ROOT / "code_chains"
+    folders = {path.parent for path in package.rglob("*.py")} - {package, package / "apps" / "page"}
+    shown = {folder.relative_to(package).as_posix() for folder in folders}
+    assert {folder for folder in shown if f"`{folder}/`" not in text} == set()
+    described = [
+        *package.glob("*.py"),
+        *(package / "chains").glob("*.py"),
+        *(package / "executors/sandbox").glob("*.py"),
+    ]
+    modules = {path.name for path in described} - {"__init__.py", "__main__.py", "_version.py"}
+    assert {module for module in modules if f"`{module}`" not in text} == set()
 
 
 def test_the_readmes_models_are_the_ones_there_are() -> None:
-    from code_chains.weights import CATALOGUE
+    from code_chains.models.weights import CATALOGUE
 
     text = (ROOT / "README.md").read_text()
     assert [name for name in CATALOGUE if name != "local:0.5b" and f'"{name}"' not in text] == []
@@ -78,9 +93,12 @@ def test_the_readmes_models_are_the_ones_there_are() -> None:
 def test_its_figures_were_measured() -> None:
     """Milliseconds and microseconds, rounded as they stand there."""
     measured = [
-        float(number) for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "benchmarks" / "RESULTS.md").read_text())
+        float(number)
+        for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "benchmarks" / "RESULTS.md").read_text())
     ]
     shown = re.findall(r"(\d+(?:\.\d+)?) [mµ]s\b", (ROOT / "README.md").read_text())
     decimals = {number: len(number.partition(".")[2]) for number in shown}
     assert shown
-    assert [n for n, places in decimals.items() if float(n) not in {round(one, places) for one in measured}] == []
+    assert [
+        n for n, places in decimals.items() if float(n) not in {round(one, places) for one in measured}
+    ] == []

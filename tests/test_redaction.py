@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
 import time
+import unicodedata
 
 import pytest
 
-from code_chains.redaction import without_secrets
+from code_chains.callbacks.redaction import PrintableFormatter, escape_invisible, printable, without_secrets
+
+from .conftest import HOSTILE
 
 SECRETS = [
     "ghp_abcdefghijklmnopqrstuvwxyz012345",
@@ -85,3 +91,26 @@ def test_no_text_takes_long(part: str) -> None:
     began = time.process_time()
     without_secrets(part * (500_000 // len(part)))
     assert time.process_time() - began < 5
+
+
+def test_a_message_that_is_printed_steers_no_terminal_and_shows_no_key() -> None:
+    assert printable(HOSTILE) == "\ufffd]0;owned\ufffd \ufffd2J \ufffd [secret]"
+
+
+def test_a_log_line_is_printed_without_either() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "x.py", 1, "It said: %s", (HOSTILE,), None)
+    assert PrintableFormatter().format(record) == f"It said: {printable(HOSTILE)}"
+
+
+def test_an_escaped_document_is_the_same_and_shows_all_it_has() -> None:
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    shown = escape_invisible(json.dumps(every, ensure_ascii=False))
+    assert json.loads(shown) == json.loads(json.dumps(every))
+    assert {
+        char for char in shown if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+    } == set()
+
+
+@pytest.mark.parametrize("text", ["año", "日本語", "🙂", "שלום", '{"a":\n 1}'])
+def test_letters_of_all_scripts_stay_legible_in_a_document(text: str) -> None:
+    assert escape_invisible(text) == text

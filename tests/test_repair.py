@@ -1,4 +1,4 @@
-"""Attempts that learn, change tack, stop, leave no trace, and are asked for before they run."""
+"""Attempts that learn, change strategy, stop, leave no trace, and are asked for before they run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import Field
 
 from code_chains import create_code_chain
-from code_chains.chains import ApprovalRequest, AttemptChain, EvaluateChain, ExecuteChain, GenerateChain, ValidateChain
+from code_chains.chains import (
+    ApprovalRequest,
+    AttemptChain,
+    EvaluateChain,
+    ExecuteChain,
+    GenerateChain,
+    ValidateChain,
+)
 from code_chains.errors import ConfigurationError, InputError, SessionError
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -47,33 +54,37 @@ def numbered(*codes: str) -> Asked:
 
 
 def test_a_mend_costs_no_call_and_is_told(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(writing("print(math.factorial(5))"), executor=sandbox, interpret=False).invoke(QUESTION)
+    result = create_code_chain(writing("print(math.factorial(5))"), executor=sandbox, interpret=False).invoke(
+        QUESTION
+    )
     assert (result["output"], result["usage"].model_calls) == ("120", 1)
-    assert result["attempts"][0].mends == ("added `import math`",)
+    assert result["attempts"][0].autofixes == ("added `import math`",)
 
 
 def test_mends_follow_one_another(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(writing("x = math.factorial(5)"), executor=sandbox, interpret=False).invoke(QUESTION)
-    assert result["attempts"][0].mends == ("added `import math`", "printed `x` at the end")
+    result = create_code_chain(writing("x = math.factorial(5)"), executor=sandbox, interpret=False).invoke(
+        QUESTION
+    )
+    assert result["attempts"][0].autofixes == ("added `import math`", "printed `x` at the end")
 
 
 def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sandbox: SandboxExecutor) -> None:
     model = numbered("1 / 0", "1 / 0", "print(15)")
     result = create_code_chain(model, executor=sandbox, max_attempts=5, interpret=False).invoke(QUESTION)
-    assert [attempt.tack for attempt in result["attempts"]] == ["first", "repair", "fresh"]
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart"]
     assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.7], False)
 
 
 def test_the_same_error_in_other_code_is_the_same_failure(sandbox: SandboxExecutor) -> None:
     model = numbered("x = 1\nx / 0", "y = 2\nx = 1\nx / 0", "print(15)")
     result = create_code_chain(model, executor=sandbox, interpret=False).invoke(QUESTION)
-    assert result["attempts"][2].tack == "fresh"
+    assert result["attempts"][2].strategy == "restart"
 
 
 def test_other_failures_are_patched_until_the_end(sandbox: SandboxExecutor) -> None:
     model = numbered("1 / 0", "[][1]", "{}[1]", "int('x')")
     result = create_code_chain(model, executor=sandbox, max_attempts=4, interpret=False).invoke(QUESTION)
-    assert [attempt.tack for attempt in result["attempts"]] == ["first", "repair", "repair", "repair"]
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "repair", "repair"]
     assert result["stop_reason"] == "attempts"
 
 
@@ -108,7 +119,9 @@ def test_an_attempt_starts_from_the_state_before_the_first(sandbox: SandboxExecu
 def test_an_outcome_that_is_not_accepted_leaves_no_trace(sandbox: SandboxExecutor) -> None:
     judge = ScriptedModel(lambda messages: "NO: not that.")
     with sandbox.session() as session:
-        chain = create_code_chain(writing(LEAVES + "print(1)"), executor=sandbox, judge=judge, interpret=False)
+        chain = create_code_chain(
+            writing(LEAVES + "print(1)"), executor=sandbox, judge=judge, interpret=False
+        )
         chain.invoke({"query": "?", "session": session})
         assert session.run(LOOKS).output == "False False"
 
@@ -130,7 +143,9 @@ def test_samples_in_a_session_leave_what_the_winner_did_once(sandbox: SandboxExe
 
 def test_samples_of_which_none_is_accepted_leave_no_trace(sandbox: SandboxExecutor) -> None:
     judge = ScriptedModel(lambda messages: "NO: not that.")
-    chain = create_code_chain(writing(LEAVES + "print(1)"), executor=sandbox, samples=3, judge=judge, interpret=False)
+    chain = create_code_chain(
+        writing(LEAVES + "print(1)"), executor=sandbox, samples=3, judge=judge, interpret=False
+    )
     with sandbox.session() as session:
         assert chain.invoke({"query": "?", "session": session})["verdict"].status == "failed"
         assert session.run(LOOKS).output == "False False"
@@ -152,12 +167,17 @@ def test_tests_and_a_session_do_not_go_together(sandbox: SandboxExecutor) -> Non
 
 def test_an_error_after_the_run_leaves_no_trace(sandbox: SandboxExecutor) -> None:
     class Broken(EvaluateChain):
-        def _program(self, values: Any, config: Any) -> Any:
+        def _flow(self, values: Any, config: Any) -> Any:
             if values:
                 raise KeyError("It broke.")
             yield {}
 
-    stages = [GenerateChain(model=writing(LEAVES + "print(1)")), ValidateChain(), ExecuteChain(sandbox), Broken()]
+    stages = [
+        GenerateChain(model=writing(LEAVES + "print(1)")),
+        ValidateChain(),
+        ExecuteChain(sandbox),
+        Broken(),
+    ]
     attempt = AttemptChain(chains=stages, input_variables=["query"], output_variables=["code", "verdict"])
     with sandbox.session() as session:
         with pytest.raises(KeyError):
@@ -198,7 +218,9 @@ def test_who_approves_sees_code_advice_and_inputs(sandbox: SandboxExecutor, sale
 
 @pytest.mark.parametrize("said", [False, "Not on a Sunday.", None, 1])
 def test_nothing_runs_without_a_clear_yes(sandbox: SandboxExecutor, said: Any) -> None:
-    result = create_code_chain(writing("print(1)"), executor=sandbox, approve=lambda request: said).invoke(QUESTION)
+    result = create_code_chain(writing("print(1)"), executor=sandbox, approve=lambda request: said).invoke(
+        QUESTION
+    )
     assert {attempt.status for attempt in result["attempts"]} == {"refused"}
 
 
@@ -262,7 +284,10 @@ def test_async_approval_works_in_a_plain_call(sandbox: SandboxExecutor) -> None:
     async def approve(request: ApprovalRequest) -> bool:
         return True
 
-    assert create_code_chain(writing("print(1)"), executor=sandbox, approve=approve).invoke(QUESTION)["output"] == "1"
+    assert (
+        create_code_chain(writing("print(1)"), executor=sandbox, approve=approve).invoke(QUESTION)["output"]
+        == "1"
+    )
 
 
 @pytest.mark.parametrize(

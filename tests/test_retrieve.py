@@ -15,7 +15,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from code_chains import LearnChain, RetrieveChain, SnippetStore, create_code_chain
 from code_chains.errors import ConfigurationError
-from code_chains.snippets import curated_snippets
+from code_chains.retrieval.curated import curated_snippets
 from code_chains.state import Source, Verdict
 from code_chains.testing import ScriptedModel
 
@@ -24,14 +24,18 @@ VERIFIED = Verdict("verified", "tests", "All tests passed.")
 
 
 class Always(BaseRetriever):
-    """Finds the same, whatever is asked."""
+    """Returns the same documents for every query."""
 
     def _get_relevant_documents(self, query: str, **kwargs: object) -> list[Document]:
-        return [Document(f"print({n})", metadata={"source": f"{n}.py", "about": f"Print {n}."}) for n in range(9)]
+        return [
+            Document(f"print({n})", metadata={"source": f"{n}.py", "about": f"Print {n}."}) for n in range(9)
+        ]
 
 
 def store() -> SnippetStore:
-    return SnippetStore.from_texts(["print('a')", "print('b')"], FAKE, [{"source": "a.py"}, {"source": "b.py"}])
+    return SnippetStore.from_texts(
+        ["print('a')", "print('b')"], FAKE, [{"source": "a.py"}, {"source": "b.py"}]
+    )
 
 
 def test_a_retrievers_examples_become_context_and_sources() -> None:
@@ -41,26 +45,44 @@ def test_a_retrievers_examples_become_context_and_sources() -> None:
 
 
 @pytest.mark.parametrize("kind", [FAISS, InMemoryVectorStore])
-def test_any_vector_store_will_do(kind: type[VectorStore]) -> None:
+def test_any_vector_store_is_accepted(kind: type[VectorStore]) -> None:
     other = kind.from_texts(["print('a')"], FAKE)
     assert RetrieveChain(other).invoke({"query": "print('a')"})["context"] == "print('a')"
 
 
-def test_what_is_far_from_the_question_is_left_out() -> None:
-    assert RetrieveChain(store(), near=0.9).invoke({"query": "print('a')"})["sources"] == (Source("a.py"),)
+@pytest.mark.parametrize("kind", [FAISS, InMemoryVectorStore])
+@pytest.mark.parametrize("as_retriever", [False, True])
+def test_a_chain_takes_any_vector_store_and_its_retriever(
+    kind: type[VectorStore], as_retriever: bool
+) -> None:
+    other = kind.from_texts(
+        ["print('a')", "print('b')", "print('c')"], FAKE, [{"source": f"{n}.py"} for n in "abc"]
+    )
+    snippets = other.as_retriever(search_kwargs={"k": 1}) if as_retriever else other
+    model = ScriptedModel(lambda messages: "print(1)")
+    with create_code_chain(model, executor="none", snippets=snippets, interpret=False) as chain:
+        sources = chain.invoke({"query": "print('b')"})["sources"]
+    assert [one.name for one in sources][:1] == ["b.py"]
+    assert len(sources) == (1 if as_retriever else 2)
 
 
-def test_how_near_is_near_is_known_of_the_offline_embeddings_alone() -> None:
+def test_unrelated_examples_are_left_out() -> None:
+    assert RetrieveChain(store(), min_score=0.9).invoke({"query": "print('a')"})["sources"] == (
+        Source("a.py"),
+    )
+
+
+def test_the_default_threshold_applies_to_offline_embeddings_alone() -> None:
     assert len(RetrieveChain(store()).invoke({"query": "print('a')"})["sources"]) == 2
     offline = SnippetStore.from_texts(["Sort a list of names.", "Compute the area of a circle."])
     query = {"query": "How large is the area of a circle?"}
     assert RetrieveChain(offline).invoke(query)["context"] == "Compute the area of a circle."
-    assert len(RetrieveChain(offline, near=-1).invoke(query)["sources"]) == 2
+    assert len(RetrieveChain(offline, min_score=-1).invoke(query)["sources"]) == 2
 
 
-def test_how_near_is_only_known_of_a_snippet_store() -> None:
-    with pytest.raises(ConfigurationError, match="near"):
-        RetrieveChain(Always(), near=0.5)
+def test_a_threshold_needs_a_snippet_store() -> None:
+    with pytest.raises(ConfigurationError, match="min_score"):
+        RetrieveChain(Always(), min_score=0.5)
 
 
 @pytest.mark.parametrize("k", [0, -1])
@@ -69,27 +91,35 @@ def test_less_than_one_example_is_refused(k: int) -> None:
         RetrieveChain(store(), k=k)
 
 
-async def test_any_runnable_that_gives_documents_will_do() -> None:
+async def test_any_runnable_that_returns_documents_is_accepted() -> None:
     retrieve = RetrieveChain(RunnableLambda(str.lower) | store().as_retriever(), k=1)
-    assert (await retrieve.ainvoke("PRINT('A')"))["context"] == retrieve.invoke("PRINT('A')")["context"] == "print('a')"
+    assert (
+        (await retrieve.ainvoke("PRINT('A')"))["context"]
+        == retrieve.invoke("PRINT('A')")["context"]
+        == "print('a')"
+    )
 
 
 @pytest.mark.parametrize("given", ["print('a')", {"documents": []}, ["print('a')"], None])
-def test_a_runnable_that_gives_no_documents_is_refused(given: object) -> None:
+def test_a_runnable_that_returns_no_documents_is_refused(given: object) -> None:
     with pytest.raises(ConfigurationError, match="documents"):
         RetrieveChain(RunnableLambda(lambda _: given)).invoke("?")
 
 
-def test_context_that_was_given_comes_first() -> None:
-    assert RetrieveChain(store()).invoke({"query": "print('a')", "context": "Mine."})["context"].startswith("Mine.\n\n")
+def test_the_input_context_comes_first() -> None:
+    assert (
+        RetrieveChain(store())
+        .invoke({"query": "print('a')", "context": "Mine."})["context"]
+        .startswith("Mine.\n\n")
+    )
 
 
-async def test_asynchronous_retrieval_gives_the_same() -> None:
+async def test_asynchronous_retrieval_returns_the_same() -> None:
     retrieve = RetrieveChain(store())
     assert await retrieve.ainvoke("print('a')") == retrieve.invoke("print('a')")
 
 
-def test_what_is_no_retriever_is_refused() -> None:
+def test_another_type_of_retriever_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="retriever"):
         RetrieveChain("a folder")  # type: ignore[arg-type]
 
@@ -101,7 +131,9 @@ def test_the_model_sees_examples_fenced_as_data() -> None:
         seen.extend(messages)
         return "print(1)"
 
-    with create_code_chain(ScriptedModel(model), executor="none", snippets=Always(), interpret=False) as chain:
+    with create_code_chain(
+        ScriptedModel(model), executor="none", snippets=Always(), interpret=False
+    ) as chain:
         result = chain.invoke({"query": "What is one?"})
     assert "This may help:\n```text\n# Print 0.\nprint(0)" in str(seen[-1].text)
     assert [one.name for one in result["sources"]] == ["0.py", "1.py"]
@@ -135,9 +167,9 @@ def test_the_curated_snippets_are_embedded_once() -> None:
 
 
 def learn(snippets: SnippetStore, code: str, verdict: Verdict = VERIFIED) -> str | None:
-    learned: str | None = LearnChain(store=snippets).invoke({"query": "Double 4?", "code": code, "verdict": verdict})[
-        "learned"
-    ]
+    learned: str | None = LearnChain(store=snippets).invoke(
+        {"query": "Double 4?", "code": code, "verdict": verdict}
+    )["learned"]
     return learned
 
 
@@ -162,14 +194,14 @@ def test_the_same_program_is_learned_once() -> None:
     assert len(snippets) == 3
 
 
-def test_a_store_of_a_folder_keeps_what_it_learned(tmp_path: Path) -> None:
+def test_learned_programs_are_saved_in_the_folder_of_the_store(tmp_path: Path) -> None:
     snippets = store()
     snippets.save(tmp_path)
     learn(snippets, "print(2 * 4)")
     assert len(SnippetStore.load(tmp_path, FAKE)) == 3
 
 
-def test_what_another_process_learned_meanwhile_is_kept(tmp_path: Path) -> None:
+def test_programs_that_another_process_learned_are_merged(tmp_path: Path) -> None:
     store().save(tmp_path)
     one, other = SnippetStore.load(tmp_path, FAKE), SnippetStore.load(tmp_path, FAKE)
     learn(one, "print(2 * 4)")
@@ -177,12 +209,12 @@ def test_what_another_process_learned_meanwhile_is_kept(tmp_path: Path) -> None:
     assert len(SnippetStore.load(tmp_path, FAKE)) == 4
 
 
-def test_what_cannot_be_kept_is_no_reason_to_lose_the_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_to_save_does_not_lose_the_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     snippets = store()
     (tmp_path / "file").write_text("no folder")
     snippets.folder = tmp_path / "file"
     assert learn(snippets, "print(2 * 4)") is None
-    assert "cannot be kept" in caplog.text
+    assert "cannot be saved" in caplog.text
 
 
 def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
@@ -195,6 +227,6 @@ def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
     assert sources[0].about == "Write double(x)."
 
 
-def test_learning_needs_somewhere_to_keep_it() -> None:
+def test_learning_needs_a_store() -> None:
     with pytest.raises(ConfigurationError, match="learn"):
         create_code_chain(ScriptedModel(lambda messages: ""), learn=True)

@@ -14,9 +14,9 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tracers.context import collect_runs
 
 from code_chains import create_code_chain
+from code_chains.callbacks.usage import UsageMeter
 from code_chains.code_chain import CodeChain
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
-from code_chains.usage import UsageMeter
 
 QUESTION = {"query": "What is 6 times 7?"}
 
@@ -58,7 +58,9 @@ class Router(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=MODEL.invoke(messages))])
 
 
-MODEL = ScriptedModel(lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42.")
+MODEL = ScriptedModel(
+    lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42."
+)
 
 
 def made(model: BaseChatModel) -> CodeChain:
@@ -87,7 +89,9 @@ async def test_so_is_an_async_one(chain: CodeChain) -> None:
 
 def test_who_hears_of_models_alone_hears_of_their_tags_and_parents(chain: CodeChain) -> None:
     ears, run = ModelsOnly(), UUID(int=7)
-    chain.invoke(QUESTION, {"callbacks": [ears], "tags": ["lesson"], "metadata": {"reader": "ann"}, "run_id": run})
+    chain.invoke(
+        QUESTION, {"callbacks": [ears], "tags": ["lesson"], "metadata": {"reader": "ann"}, "run_id": run}
+    )
     assert [(told["tags"], told["metadata"]["reader"]) for told in ears.heard] == [(["lesson"], "ann")] * 2
     assert run not in {told["parent_run_id"] for told in ears.heard}  # Each is part of a stage.
 
@@ -95,7 +99,10 @@ def test_who_hears_of_models_alone_hears_of_their_tags_and_parents(chain: CodeCh
 @pytest.mark.parametrize("listeners", [[], [Listener()]])
 def test_accounts_know_the_stages(chain: CodeChain, listeners: list[Any]) -> None:
     usage = chain.invoke(QUESTION, {"callbacks": listeners})["usage"]
-    assert {name: stage["model_calls"] for name, stage in usage.by_stage.items()} == {"generate": 1, "interpret": 1}
+    assert {name: stage["model_calls"] for name, stage in usage.by_stage.items()} == {
+        "generate": 1,
+        "interpret": 1,
+    }
 
 
 def test_accounts_are_told_of_the_end_of_a_stream_that_is_left(chain: CodeChain) -> None:

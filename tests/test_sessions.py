@@ -1,4 +1,4 @@
-"""State between runs: success commits, anything else leaves it exactly as it was."""
+"""State between runs: success commits, anything else leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -19,26 +19,30 @@ from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor, SessionContract
 
 from .conftest import at_rest, descendants, soon
+from .other_user import for_landlock
 
 LIMITS = Limits(seconds=1, memory="256M", output="64K", processes=24, disk="4M", files=200)
 
 
 @pytest.fixture(scope="module", params=["bubblewrap", "namespaces", "landlock", "none"])
-def place(request: pytest.FixtureRequest) -> Iterator[SandboxExecutor]:
+def executor(request: pytest.FixtureRequest) -> Iterator[SandboxExecutor]:
     launcher: Any = request.param
     require: Any = "kernel" if launcher in ("bubblewrap", "namespaces") else launcher
-    with SandboxExecutor(limits=LIMITS, preload=(), launcher=launcher, require=require, sessions=3) as place:
-        yield place
+    python = for_landlock() if launcher == "landlock" else None
+    with SandboxExecutor(
+        limits=LIMITS, preload=(), launcher=launcher, min_isolation=require, max_sessions=3, python=python
+    ) as executor:
+        yield executor
 
 
 @pytest.fixture
-def session(place: SandboxExecutor) -> Iterator[Session]:
-    with place.session() as session:
+def session(executor: SandboxExecutor) -> Iterator[Session]:
+    with executor.session() as session:
         yield session
 
 
 class TestEveryLauncher(SessionContract):
-    """The promise of a session, for each launcher."""
+    """The contract of sessions, for each launcher."""
 
 
 FAILURES = {
@@ -78,8 +82,10 @@ def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, fail
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=6))
-def test_a_session_is_the_sum_of_its_successes(place: SandboxExecutor, steps: list[tuple[int, bool]]) -> None:
-    with place.session() as session:
+def test_a_session_is_the_sum_of_its_successes(
+    executor: SandboxExecutor, steps: list[tuple[int, bool]]
+) -> None:
+    with executor.session() as session:
         session.run("total = 0")
         for number, fails in steps:
             session.run(f"total += {number}\nopen('log', 'a').write('{number}')\n{'1 / 0' if fails else ''}")
@@ -89,12 +95,12 @@ def test_a_session_is_the_sum_of_its_successes(place: SandboxExecutor, steps: li
     assert told == repr((sum(kept), log))
 
 
-def test_sessions_never_see_each_other(place: SandboxExecutor) -> None:
-    with place.session() as one, place.session() as other:
+def test_sessions_never_see_each_other(executor: SandboxExecutor) -> None:
+    with executor.session() as one, executor.session() as other:
         one.run("secret = 'mine'; open('secret', 'w').write('mine')")
-        assert other.run("import os; 'secret' in globals(), os.listdir(), os.path.exists('/tmp/secret')").result == (
-            "(False, [], False)"
-        )
+        assert other.run(
+            "import os; 'secret' in globals(), os.listdir(), os.path.exists('/tmp/secret')"
+        ).result == ("(False, [], False)")
 
 
 def test_threads_and_processes_of_a_run_do_not_live_on(session: Session) -> None:
@@ -117,13 +123,13 @@ def test_an_event_loop_or_generator_that_was_left_open_harms_nothing(session: Se
 
 
 def test_a_figure_is_shown_by_the_run_that_drew_it_and_by_no_later_one() -> None:
-    with SandboxExecutor(preload=("matplotlib",)) as box, box.session() as session:
+    with SandboxExecutor(preload=("matplotlib",)) as limited, limited.session() as session:
         drawn = session.run("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])").artifacts
         later = session.run("print(1)").artifacts
     assert ([one.name for one in drawn], later) == (["figure-1.png"], ())
 
 
-def test_what_a_check_refuses_is_rolled_back(session: Session) -> None:
+def test_an_outcome_that_a_check_rejects_is_rolled_back(session: Session) -> None:
     session.run("x = 1")
     refused = session.run("x = 2; x", check=lambda done: done.result == "3")
     assert (refused.status, refused.error and refused.error.type) == ("error", "CheckFailed")
@@ -138,10 +144,10 @@ def test_many_checkpoints_are_refused(session: Session) -> None:
         session.checkpoint("one more")
 
 
-def test_more_sessions_than_allowed_are_refused(place: SandboxExecutor) -> None:
-    open_ones = [place.session() for _ in range(3)]
-    with pytest.raises(ExecutorError, match="3 sessions already"):
-        place.session()
+def test_more_sessions_than_allowed_are_refused(executor: SandboxExecutor) -> None:
+    open_ones = [executor.session() for _ in range(3)]
+    with pytest.raises(ExecutorError, match="3 sessions are open already"):
+        executor.session()
     for session in open_ones:
         session.close()
 
@@ -153,22 +159,22 @@ def test_memory_of_a_session_is_bounded_over_all_of_its_runs(session: Session) -
     assert session.run("len(keep0)").result == str(90 << 20)
 
 
-def test_an_idle_session_ends_and_says_so() -> None:
-    with SandboxExecutor(preload=(), idle=0.3) as box:
-        session = box.session()
+def test_an_idle_session_ends_and_reports_why() -> None:
+    with SandboxExecutor(preload=(), session_timeout=0.3) as limited:
+        session = limited.session()
         session.run("x = 1")
         assert soon(lambda: not session.alive)
         with pytest.raises(SessionError, match=r"idle for 0\.3 seconds"):
             session.run("x")
 
 
-def test_a_session_whose_box_was_killed_says_so(place: SandboxExecutor) -> None:
-    session = place.session()
+def test_a_session_whose_sandbox_was_killed_is_reported(executor: SandboxExecutor) -> None:
+    session = executor.session()
     session.run("x = 1")
-    place.restart()
+    executor.restart()
     with pytest.raises(SessionError, match="its state is gone"):
         session.run("x")
-    assert place.run("1").ok
+    assert executor.run("1").ok
 
 
 def test_wrong_input_leaves_a_session_alive(session: Session) -> None:
@@ -178,21 +184,21 @@ def test_wrong_input_leaves_a_session_alive(session: Session) -> None:
     assert session.run("x").result == "1"
 
 
-def test_a_cancelled_run_ends_its_session(place: SandboxExecutor) -> None:
+def test_a_cancelled_run_ends_its_session(executor: SandboxExecutor) -> None:
     async def cancelled() -> None:
-        with place.session() as session:
+        with executor.session() as session:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(session.arun("import time; time.sleep(60)"), 0.3)
-            with pytest.raises(SessionError, match="broken off"):
+            with pytest.raises(SessionError, match="interrupted"):
                 session.run("1")
 
-    place.run("1")
+    executor.run("1")
     before = at_rest()
     asyncio.run(cancelled())
     assert soon(lambda: len(descendants()) <= before)
 
 
-def test_a_busy_session_says_so(session: Session) -> None:
+def test_a_busy_session_is_reported(session: Session) -> None:
     async def twice() -> list[Execution | BaseException]:
         return [*await asyncio.gather(session.arun("1"), session.arun("2"), return_exceptions=True)]
 
@@ -201,17 +207,17 @@ def test_a_busy_session_says_so(session: Session) -> None:
     assert isinstance(second, SessionError)
 
 
-def test_a_closed_session_leaves_nothing(place: SandboxExecutor) -> None:
-    place.run("1")
+def test_a_closed_session_leaves_nothing(executor: SandboxExecutor) -> None:
+    executor.run("1")
     before = at_rest()
-    with place.session() as session:
+    with executor.session() as session:
         session.run("x = 1")
         session.checkpoint()
     assert soon(lambda: len(descendants()) <= before)
 
 
-def test_in_a_forked_process_a_session_refuses_and_the_executor_works(place: SandboxExecutor) -> None:
-    session = place.session()
+def test_in_a_forked_process_a_session_refuses_and_the_executor_works(executor: SandboxExecutor) -> None:
+    session = executor.session()
     session.run("x = 1")
     child = os.fork()
     if child == 0:
@@ -221,8 +227,8 @@ def test_in_a_forked_process_a_session_refuses_and_the_executor_works(place: San
                 session.run("x")
             except SessionError:
                 refused = True
-            with place:
-                os._exit(0 if refused and place.run("6 * 7").result == "42" else 1)
+            with executor:
+                os._exit(0 if refused and executor.run("6 * 7").result == "42" else 1)
         finally:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -230,38 +236,42 @@ def test_in_a_forked_process_a_session_refuses_and_the_executor_works(place: San
     session.close()
 
 
-def test_an_executor_without_state_says_so() -> None:
+def test_an_executor_without_sessions_is_reported() -> None:
     with pytest.raises(ConfigurationError, match="keeps state"):
         ScriptedExecutor(lambda code: "").session()
 
 
-def test_a_rollback_after_a_failure_takes_back_the_last_success(session: Session) -> None:
+def test_a_rollback_after_a_failure_undoes_the_last_success(session: Session) -> None:
     session.run("x = 1; open('f', 'w').write('1')")
     session.run("1 / 0")
     session.rollback()
     assert session.run("import os; 'x' in globals(), os.path.exists('f')").result == "(False, False)"
 
 
-def test_files_that_a_failed_run_was_given_are_gone_with_it(session: Session, sales: Path) -> None:
+def test_inputs_of_a_failed_run_are_removed(session: Session, sales: Path) -> None:
     session.run("open('a', 'w').write('mine')")
     session.run("1 / 0", files={"a": sales, "b": sales})
     assert session.run("import os; open('a').read(), os.listdir()").result == "('mine', ['a'])"
 
 
-def test_files_can_be_given_to_run_after_run(session: Session, tmp_path: Path) -> None:
+def test_each_run_of_a_session_can_have_files(session: Session, tmp_path: Path) -> None:
     (tmp_path / "big").write_bytes(bytes(3 << 20))
     session.run("open('own', 'wb').write(bytes(3 << 20))", files={"big": tmp_path / "big"})
-    assert session.run("len(open('big', 'rb').read())", files={"big": tmp_path / "big"}).result == str(3 << 20)
+    assert session.run("len(open('big', 'rb').read())", files={"big": tmp_path / "big"}).result == str(
+        3 << 20
+    )
 
 
-def test_a_file_in_the_place_of_a_folder_is_refused_and_the_session_lives(session: Session, sales: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_refused_and_the_session_survives(
+    session: Session, sales: Path
+) -> None:
     session.run("import os; os.mkdir('data'); x = 1")
     with pytest.raises(InputError, match="data"):
         session.run("x = 2", files={"data": sales})
     assert session.run("x").result == "1"
 
 
-def test_one_checkpoint_can_be_renewed_for_ever(session: Session) -> None:
+def test_a_checkpoint_can_be_overwritten_indefinitely(session: Session) -> None:
     session.run("open('f', 'wb').write(bytes(2 << 20)); x = 0")
     for _ in range(12):
         session.run("x += 1")
@@ -277,7 +287,7 @@ def test_a_working_directory_that_was_removed_is_back_after_the_failure(session:
     assert session.run("os.path.basename(os.getcwd())").result == "'sub'"
 
 
-def test_what_was_put_back_is_no_new_artifact(session: Session) -> None:
+def test_restored_files_are_no_new_artifacts(session: Session) -> None:
     session.run("open('a', 'w').write('one')")
     failed = session.run("open('a', 'w').write('two'); 1 / 0")
     session.run("open('a', 'w').write('three')")
@@ -294,8 +304,8 @@ def test_timers_do_not_go_on_between_runs(session: Session) -> None:
     assert session.run("len(ticks) < 2").result == "True"
 
 
-def test_what_printed_too_much_has_no_effect(place: SandboxExecutor) -> None:
-    with SandboxExecutor(limits=Limits(output=1000), preload=()) as box, box.session() as session:
+def test_a_run_that_exceeds_the_output_limit_has_no_effect(executor: SandboxExecutor) -> None:
+    with SandboxExecutor(limits=Limits(output=1000), preload=()) as limited, limited.session() as session:
         for number in range(20):
             session.run(f"y{number} = 1; print('a' * 1500)")
         assert session.run("[name for name in globals() if name.startswith('y')]").result == "[]"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.errors import CodeFailedError
 from code_chains.state import (
     Artifact,
     Attempt,
+    CodeFailedError,
     ErrorReport,
     Execution,
     Isolation,

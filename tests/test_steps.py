@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from code_chains import create_code_chain
-from code_chains.budget import Budget
+from code_chains.callbacks.budget import Budget
 from code_chains.chains import PlanChain
 from code_chains.chains.plan import read_steps, seems_to_need_steps
 from code_chains.errors import ConfigurationError
@@ -71,7 +71,9 @@ def test_a_simple_question_is_not_planned(sandbox: SandboxExecutor) -> None:
 
 
 def test_a_plan_of_one_step_is_no_plan(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(planning('{"steps": ["Do it."]}'), executor=sandbox, plan=True).invoke(QUESTION)
+    result = create_code_chain(planning('{"steps": ["Do it."]}'), executor=sandbox, plan=True).invoke(
+        QUESTION
+    )
     assert (result["steps"], result["attempts"][0].step) == ([QUESTION], None)
 
 
@@ -83,7 +85,11 @@ def test_a_step_sees_the_programs_and_outputs_of_earlier_ones(sandbox: SandboxEx
         return ""
 
     create_code_chain(planning(PLAN, solve), executor=sandbox, plan=True).invoke(TASK)
-    assert ("saved sample.csv" in seen[1], SAVES in seen[1], "saved sample.csv" in seen[0]) == (True, True, False)
+    assert ("saved sample.csv" in seen[1], SAVES in seen[1], "saved sample.csv" in seen[0]) == (
+        True,
+        True,
+        False,
+    )
 
 
 def test_a_step_that_fails_is_planned_anew_once(sandbox: SandboxExecutor) -> None:
@@ -91,7 +97,9 @@ def test_a_step_that_fails_is_planned_anew_once(sandbox: SandboxExecutor) -> Non
         return "1 / 0" if "Broken" in asked.partition("(This is one step")[0] else ""
 
     plan = f'{{"steps": ["{CREATE}", "Broken."]}}'
-    result = create_code_chain(planning(plan, solve), executor=sandbox, plan=True, max_attempts=1).invoke(TASK)
+    result = create_code_chain(planning(plan, solve), executor=sandbox, plan=True, max_attempts=1).invoke(
+        TASK
+    )
     assert (result["steps"], result["verdict"].status) == ([CREATE, READ], "unverified")
     assert [(attempt.number, attempt.step, attempt.status) for attempt in result["attempts"]] == [
         (1, 1, "ok"),
@@ -112,7 +120,9 @@ def test_without_a_new_plan_the_step_is_tried_once_more(sandbox: SandboxExecutor
             return fenced(MEANS if len(tried) > 1 else "1 / 0")
         return fenced(SAVES)
 
-    chain = create_code_chain(ScriptedModel(script), executor=sandbox, plan=True, max_attempts=1, interpret=False)
+    chain = create_code_chain(
+        ScriptedModel(script), executor=sandbox, plan=True, max_attempts=1, interpret=False
+    )
     assert chain.invoke(TASK)["output"] == "saved sample.csv\nMean: 3.0"
 
 
@@ -120,7 +130,9 @@ def test_a_step_that_fails_again_is_the_end(sandbox: SandboxExecutor) -> None:
     def solve(asked: str, messages: list[BaseMessage]) -> str:
         return "1 / 0" if READ in asked.partition("(This is one step")[0] else ""
 
-    result = create_code_chain(planning(PLAN, solve), executor=sandbox, plan=True, max_attempts=1).invoke(TASK)
+    result = create_code_chain(planning(PLAN, solve), executor=sandbox, plan=True, max_attempts=1).invoke(
+        TASK
+    )
     assert (result["verdict"].status, len(result["attempts"])) == ("failed", 3)
     assert "division by zero" in result["answer"]
 
@@ -148,9 +160,9 @@ def test_the_session_is_closed_at_the_end(sandbox: SandboxExecutor) -> None:
     assert not sandbox._sessions
 
 
-def test_a_place_without_state_cannot_plan() -> None:
-    with MontyExecutor() as place, pytest.raises(ConfigurationError, match="keeps state"):
-        create_code_chain(planning(PLAN), executor=place, plan=True)
+def test_an_executor_without_sessions_cannot_plan() -> None:
+    with MontyExecutor() as executor, pytest.raises(ConfigurationError, match="has sessions"):
+        create_code_chain(planning(PLAN), executor=executor, plan=True)
 
 
 # -- the plan ------------------------------------------------------------------------------------------------------------
@@ -183,7 +195,9 @@ def test_a_reply_without_a_plan_is_one_step() -> None:
 
 def test_a_model_of_openais_protocol_is_held_to_a_schema(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: PLAN
-    model: Any = __import__("langchain_openai").ChatOpenAI(model="x", base_url=openai_server.base_url, api_key="none")
+    model: Any = __import__("langchain_openai").ChatOpenAI(
+        model="x", base_url=openai_server.base_url, api_key="none"
+    )
     assert PlanChain(model=model).invoke(TASK)["steps"] == [CREATE, READ]
     assert openai_server.requests[0]["response_format"]["json_schema"]["name"] == "plan"
 

@@ -101,7 +101,9 @@ def test_the_chain_is_a_child_of_the_tools_run(tool: BaseTool) -> None:
         def on_tool_start(self, *_: Any, run_id: UUID, **__: Any) -> None:
             seen["tool"] = run_id
 
-        def on_chain_start(self, *_: Any, name: str = "", parent_run_id: UUID | None = None, **__: Any) -> None:
+        def on_chain_start(
+            self, *_: Any, name: str = "", parent_run_id: UUID | None = None, **__: Any
+        ) -> None:
             seen.setdefault(name, parent_run_id)
 
     tool.invoke({"query": "6 * 7?"}, {"callbacks": [Parents()]})

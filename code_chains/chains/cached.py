@@ -1,4 +1,4 @@
-"""A chain in front of another: the same question in the same world has the same answer, without asking again."""
+"""A cache of a chain's answers, with one computation for concurrent equal questions."""
 
 from __future__ import annotations
 
@@ -20,63 +20,67 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.stores import BaseStore
 from pydantic import Field, PrivateAttr
 
-from code_chains import __version__
-from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
-from code_chains.chance import is_repeatable
+from code_chains._version import __version__
+from code_chains.analysis.determinism import is_repeatable
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.files import checksum
-from code_chains.fingerprint import Unknowable, describe, environment, fingerprint
 from code_chains.inputs import check_files, check_query
 from code_chains.state import as_json, from_json
-from code_chains.stores import SqliteStore
+from code_chains.storage.files import sha256_file
+from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
+from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["CachedChain", "is_good"]
+__all__ = ["CachedChain", "is_cacheable"]
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
-_PAUSE, _LONGEST = 0.02, 0.5
-"""Seconds between two looks at what another process has found out: the longer it takes, the longer."""
-_LEASE = 10.0
-_NOT_ASKED = ("session", "session_id", "kept")
+MIN_POLL_INTERVAL_S, MAX_POLL_INTERVAL_S = 0.02, 0.5
+"""Bounds of the interval at which another process's answer is polled for; it grows with the time waited."""
+LEASE_S = 10.0
+_NOT_IN_KEY = ("session", "session_id", "session_variables")
 
 
-def is_good(outputs: Mapping[str, Any], *, repeatable: bool = False) -> bool:
-    """Whether a result is worth keeping: an answer, told to its end, that would come out the same the next time.
+def is_cacheable(outputs: Mapping[str, Any], *, repeatable: bool = False) -> bool:
+    """Return whether outputs hold a complete answer that would be the same the next time.
 
     Args:
-        outputs: What a chain added.
-        repeatable: Whether runs have a clock that stands still and random numbers from a seed.
+        outputs: The outputs of a chain.
+        repeatable: Whether runs have a frozen clock and seeded random numbers.
     """
     verdict = outputs.get("verdict")
-    answered = outputs.get("stop_reason", "answered") == "answered" and outputs.get("complete", True)
-    return bool(verdict and verdict.ok and answered and (repeatable or is_repeatable(outputs.get("code") or "")))
+    answered = outputs.get("stop_reason", "answered") == "answered" and outputs.get("answer_complete", True)
+    return bool(
+        verdict and verdict.ok and answered and (repeatable or is_repeatable(outputs.get("code") or ""))
+    )
 
 
-class CachedChain(Piece):
-    """Keeps what a chain answers, and gives it again without asking a model or running anything. Adds `cached`.
+class CachedChain(StreamingChain):
+    """Cache the answers of a chain; a hit calls no model and runs nothing. Adds `cached`.
 
-    What counts as the same question: the same text (but for spaces around it and the way accents are encoded), files and
-    variables of the same content, the same tests, language and history; asked of a chain of the same models with the same
-    parameters, the same prompts, checks and executor, with the same packages and snippets, in the same version of this
-    library. In a `session` nothing is kept, as its state counts, too.
+    The cache key covers the question's text (after trimming and Unicode normalization), the content of files
+    and variables, tests, language and history; the chain's models with their parameters, prompts, checks and
+    executor; and the installed packages, snippets and version of this library. Nothing is cached in a
+    `session`, since its state matters, too.
 
-    Only good results are kept: answers that are verified, plausible or unverified, but no failures, none cut short by a
-    budget, and none of programs that look at the clock, draw random numbers without a seed, or use the network. On a hit
-    nothing runs, so nothing is checked or approved either. When many ask the same at once, in threads, tasks or, with a
-    `SqliteStore`, processes, one asks the model and the others wait. A store that is broken or locked is as good as empty.
+    Only answers that are verified, plausible or unverified are cached: no failures, none that a budget cut
+    short, none of programs that read the clock, draw unseeded random numbers, or use the network. On a hit
+    nothing runs, so nothing is checked or approved either. Concurrent equal questions (of threads, tasks or,
+    with a `SqliteStore`, processes) are computed once; the others wait. A broken or locked store counts as a
+    cache miss.
 
     Args:
-        chain: The chain whose answers are kept; what it adds must be known keys, or JSON.
+        chain: The chain; its outputs must be known keys or JSON.
         store: Any LangChain `ByteStore`.
-        ttl: Seconds after which an answer is not used any more.
-        version: What the chain is known by, instead of its content; change it when the chain changes.
-        repeatable: Whether runs are repeatable whatever they do, as those of `SandboxExecutor(seed=…)`.
-        keep: Says of what the chain added whether it is worth keeping, instead of `is_good`, which wants a `verdict`.
-        patience: Seconds to wait for somebody who asks the same at most; then the question is asked once more.
+        ttl: Time to live of answers in seconds; None means that they never expire.
+        version: Identifies the chain instead of its content; change it when the chain changes.
+        repeatable: Whether all runs are repeatable, as with `SandboxExecutor(seed=…)`.
+        should_cache: Decides from the outputs whether to cache them, instead of `is_cacheable`, which needs a
+            `verdict`.
+        timeout: Seconds to wait for an equal question at most; then the question is computed again.
 
     Raises:
-        ConfigurationError: The chain holds something whose content cannot be told, and no `version` was given; or it adds no
-            `verdict`, and no `keep` was given.
+        ConfigurationError: The chain holds something that cannot be fingerprinted, and there is no `version`;
+            or it has no output `verdict`, and there is no `should_cache`.
     """
 
     name: str | None = "cached"
@@ -85,104 +89,106 @@ class CachedChain(Piece):
     ttl: float | None = None
     version: str | None = None
     repeatable: bool = False
-    keep: Callable[[State], bool] | None = None
-    patience: float = 30.0
-    _flights: _Flights = PrivateAttr(default_factory=lambda: _Flights())
+    should_cache: Callable[[State], bool] | None = None
+    timeout: float = 30.0
+    _in_flight: _InFlight = PrivateAttr(default_factory=lambda: _InFlight())
 
     def __init__(self, chain: Chain, *, store: BaseStore[str, bytes], **kwargs: Any) -> None:
         if not isinstance(store, BaseStore):
             raise ConfigurationError("store", store, "a LangChain ByteStore, e.g. SqliteStore(path)")
         super().__init__(**{"chain": chain, "store": store, **kwargs})
-        if self.keep is None and "verdict" not in self.chain.output_keys:
-            raise ConfigurationError(
-                "keep", None, "a function that says whether a result is worth keeping: it has no verdict"
+        if self.should_cache is None and "verdict" not in self.chain.output_keys:
+            remedy = (
+                "a function that decides from the outputs whether to cache them: the chain has no verdict"
             )
+            raise ConfigurationError("should_cache", None, remedy)
         try:
-            self._world()
-        except Unknowable as error:
-            raise ConfigurationError(
-                "chain",
-                type(chain).__name__,
-                f'one whose content can be told (not: {error}), or version="…", a text of yours',
-            ) from error
+            self._key_of_chain()
+        except NotFingerprintableError as error:
+            remedy = f'a chain without {error}, which has no fingerprint; or version="…", a text that identifies the chain'
+            raise ConfigurationError("chain", type(chain).__name__, remedy) from error
 
     @property
     def input_keys(self) -> list[str]:
-        """What the chain reads."""
+        """Return those of the chain."""
         return self.chain.input_keys
 
     @property
     def optional_keys(self) -> list[str]:
-        """What the chain reads where it is given."""
+        """Return those of the chain."""
         return list(getattr(self.chain, "optional_keys", []))
 
     @property
     def output_keys(self) -> list[str]:
-        """What the chain adds, and whether that was there already."""
+        """Return those of the chain, and `cached`."""
         return [*self.chain.output_keys, "cached"]
 
     def get_graph(self, config: Config | None = None) -> Graph:
-        """The stages of the chain."""
+        """Return the graph of the chain."""
         return self.chain.get_graph(config)
 
-    def _program(self, values: State, config: Config) -> Program:
-        key = yield Do(self._key, (values, config), config)
-        found = (yield Do(self._look, key, config)) if key else None
-        if found is not None:
-            yield {**found, "cached": True}
-        elif key:
-            yield from self._alone(key, values, config)
-        else:
-            yield Call(self.chain, values, config, self._only_outputs)
+    def _flow(self, values: State, config: Config) -> Flow:
+        key = yield RunFunction(self._key, (values, config), config)
+        if key is None:
+            yield Invoke(self.chain, values, config, self._only_outputs)
             yield {"cached": False}
+            return
+        outputs = yield RunFunction(self._lookup, key, config)
+        if outputs is not None:
+            yield {**outputs, "cached": True}
+        else:
+            yield from self._compute_once(key, values, config)
 
-    def _alone(self, key: str, values: State, config: Config) -> Program:
-        """Ask the chain, unless somebody is asking the same already: then wait for what comes of that."""
-        flight = _Flight(key)
+    def _compute_once(self, key: str, values: State, config: Config) -> Flow:
+        """Invoke the chain, unless an equal question is being computed: then wait for its answer."""
+        flight = _SingleFlight(key)
         try:
-            found = yield Do(self._board, flight, config, self._aboard)
-            if found is not None:
-                yield {**found, "cached": True}
+            outputs = yield RunFunction(self._join, flight, config, self._ajoin)
+            if outputs is not None:
+                yield {**outputs, "cached": True}
                 return
-            outputs = self._only_outputs((yield Call(self.chain, values, config, self._only_outputs)))
-            yield Do(self._keep, (flight, outputs), config)
+            outputs = self._only_outputs((yield Invoke(self.chain, values, config, self._only_outputs)))
+            yield RunFunction(self._save, (flight, outputs), config)
             yield {"cached": False}
         finally:
-            flight.land()
+            flight.finish()  # However it went: others wait for it.
 
     def _only_outputs(self, chunk: State) -> State:
         return {key: value for key, value in chunk.items() if key in self.chain.output_keys}
 
-    # -- what is the same ---------------------------------------------------------------------------------------------
+    # -- cache keys ------------------------------------------------------------------------------------------
 
-    def _key(self, given: tuple[State, Config]) -> str | None:
-        """The key of a question; None where its answer cannot be kept."""
-        values, config = given
+    def _key(self, question: tuple[State, Config]) -> str | None:
+        """Return the cache key of a question; None where its answer cannot be cached."""
+        values, config = question
         if values.get("session") is not None:
             return None
         read = {*self.input_keys, *self.optional_keys} or set(values)
-        asked = {name: values[name] for name in read if values.get(name) is not None and name not in _NOT_ASKED}
-        set_so = {name: value for name, value in config.get("configurable", {}).items() if _counts(name)}
+        inputs = {name: values[name] for name in read if _is_in_key(name) and values.get(name) is not None}
+        settings = {name: value for name, value in config.get("configurable", {}).items() if _is_in_key(name)}
         try:
-            if "query" in asked:
-                asked["query"] = _normal(check_query(asked["query"]))
-            if "files" in asked:
-                asked["files"] = {name: checksum(path) for name, path in check_files(asked["files"]).items()}
-            return f"answers/{fingerprint([self._world(), asked, set_so])}"
+            if "query" in inputs:
+                inputs["query"] = _normalized(check_query(inputs["query"]))
+            if "files" in inputs:
+                inputs["files"] = {
+                    name: sha256_file(path) for name, path in check_files(inputs["files"]).items()
+                }
+            return f"answers/{fingerprint([self._key_of_chain(), inputs, settings])}"
         except InputError:
             raise
-        except Exception as error:  # What cannot be told apart is not kept.
+        except Exception as error:  # Without a fingerprint, two questions could share an entry.
             _log.debug("This question is not cached: %s", error)
             return None
 
-    def _world(self) -> Any:
-        """All but the question that an answer depends on."""
-        known_by = describe(self.chain) if self.version is None else self.version
-        return [_FORMAT, __version__, environment(), known_by]
+    def _key_of_chain(self) -> Any:
+        """Return everything that an answer depends on except the question."""
+        identity = describe(self.chain) if self.version is None else self.version
+        return [_FORMAT, __version__, environment(), identity]
 
-    # -- the store ----------------------------------------------------------------------------------------------------
+    # -- the store -------------------------------------------------------------------------------------------
 
-    def _look(self, key: str) -> State | None:
+    def _lookup(self, key: str) -> State | None:
+        """Return the cached outputs; None on a miss."""
         try:
             (data,) = self.store.mget([key])
             if data is None:
@@ -191,20 +197,23 @@ class CachedChain(Piece):
             if self.ttl is not None and time.time() - float(note["made"]) > self.ttl:
                 return None
             return from_json(note["outputs"])
-        except Exception as error:  # A cache is a help: whatever is wrong with it, the question can still be answered.
-            _log.warning("The cache cannot be read, so the question is asked again: %s", error)
+        except Exception as error:  # Whatever is wrong with a cache, the question can still be answered.
+            _log.warning("The cache cannot be read, which counts as a miss: %s", error)
             return None
 
-    def _keep(self, landing: tuple[_Flight, State]) -> None:
-        """Keep what is good, and give it to those who wait for it."""
-        flight, outputs = landing
+    def _save(self, result: tuple[_SingleFlight, State]) -> None:
+        """Cache outputs that are cacheable, and hand them to those who wait."""
+        flight, outputs = result
         try:
-            good = self.keep(outputs) if self.keep else is_good(outputs, repeatable=self.repeatable)
-            if not good:
+            if self.should_cache is None:
+                cacheable = is_cacheable(outputs, repeatable=self.repeatable)
+            else:
+                cacheable = self.should_cache(outputs)
+            if not cacheable:
                 return
             data = as_json(outputs)
             if from_json(data) != outputs:
-                _log.warning("An answer is not cached: it holds what JSON cannot keep.")
+                _log.warning("An answer is not cached: JSON does not preserve it.")
                 return
             flight.outputs = data
             note = json.dumps({"made": time.time(), "outputs": data}, ensure_ascii=False)
@@ -212,159 +221,184 @@ class CachedChain(Piece):
         except Exception as error:
             _log.warning("An answer could not be cached: %s", error)
 
-    # -- one of many --------------------------------------------------------------------------------------------------
+    # -- concurrent equal questions --------------------------------------------------------------------------
 
-    def _board(self, flight: _Flight) -> State | None:
-        """What somebody else has found out meanwhile; None to ask oneself."""
-        flight.who = threading.get_ident()
-        while not (tried := self._try(flight)).over:
-            concurrent.futures.wait([tried.awaits], tried.seconds)
-        return tried.found
+    def _join(self, flight: _SingleFlight) -> State | None:
+        """Wait for the answer to an equal question; return None if the caller must compute it."""
+        flight.owner = threading.get_ident()
+        while not (attempt := self._try_join(flight)).over:
+            concurrent.futures.wait([attempt.awaits], attempt.wait_s)
+        return attempt.outputs
 
-    async def _aboard(self, flight: _Flight) -> State | None:
-        flight.who = asyncio.current_task()
-        while not (tried := await asyncio.to_thread(self._try, flight)).over:
-            await asyncio.wait([asyncio.wrap_future(tried.awaits)], timeout=tried.seconds)
-        return tried.found
+    async def _ajoin(self, flight: _SingleFlight) -> State | None:
+        flight.owner = asyncio.current_task()
+        while not (attempt := await asyncio.to_thread(self._try_join, flight)).over:
+            await asyncio.wait([asyncio.wrap_future(attempt.awaits)], timeout=attempt.wait_s)
+        return attempt.outputs
 
-    def _try(self, flight: _Flight) -> _Tried:
-        """One look at who else is asking the same."""
-        if (before := flight.waits_for) is not None and before.landed.done():
-            # It came to something, or to nothing that can be shared: then all who waited ask at the same time.
-            return _Tried(True, self._look(flight.key) if before.outputs is None else from_json(before.outputs))
-        flight.waits_for = other = self._flights.enter(flight)
-        if other is not None and other.who == flight.who:
-            return _Tried(True)  # Whoever reads a stream of the same question half way would wait for himself.
-        if other is None and (flight.lease is not None or self._take_lease(flight)):
-            return _Tried(True, self._look(flight.key))
-        if other is None:  # Another process is asking.
+    def _try_join(self, flight: _SingleFlight) -> _JoinAttempt:
+        """Check once whether to compute the answer, use another's, or wait for it."""
+        if (leader := flight.leader) is not None and leader.finished.done():
+            # Where it has nothing to share, all who waited compute at the same time rather than one after
+            # another.
+            return _JoinAttempt(
+                True, self._lookup(flight.key) if leader.outputs is None else from_json(leader.outputs)
+            )
+        flight.leader = leader = self._in_flight.enter(flight)
+        if leader is not None and leader.owner == flight.owner:
+            return _JoinAttempt(
+                True
+            )  # Halfway through a stream of the same question, waiting would be a deadlock.
+        if leader is None and (flight.lease is not None or self._acquire_lease(flight)):
+            # Read again: another process may have finished between the first read and the lease.
+            return _JoinAttempt(True, self._lookup(flight.key))
+        if leader is None:  # Another process holds the lease.
             flight.leave()
-            if (found := self._look(flight.key)) is not None:
-                return _Tried(True, found)
-        waited = time.monotonic() - flight.began
-        pause = min(_LONGEST, _PAUSE + waited / 8, max(0.0, self.patience - waited))
-        return _Tried(waited >= self.patience, None, (other or flight).landed, pause)
+            if (outputs := self._lookup(flight.key)) is not None:
+                return _JoinAttempt(True, outputs)
+        waited_s = time.monotonic() - flight.began
+        remaining_s = max(0.0, self.timeout - waited_s)
+        wait_s = min(MAX_POLL_INTERVAL_S, MIN_POLL_INTERVAL_S + waited_s / 8, remaining_s)
+        return _JoinAttempt(waited_s >= self.timeout, None, (leader or flight).finished, wait_s)
 
-    def _take_lease(self, flight: _Flight) -> bool:
-        """Keep other processes from asking the same, where the store can."""
+    def _acquire_lease(self, flight: _SingleFlight) -> bool:
+        """Keep other processes from computing the same, where the store has leases; return whether to go on."""
         if not isinstance(self.store, SqliteStore):
             return True
         try:
-            token = self.store.lease(flight.key, _LEASE)
+            token = self.store.lease(flight.key, LEASE_S)
         except Exception as error:
-            _log.warning("The cache cannot be locked, so others may ask the same: %s", error)
+            _log.warning(
+                "The cache cannot be locked, so other processes may compute the same answer: %s", error
+            )
             return True
         if token is not None:
-            flight.hold(_Renewed(self.store, flight.key, token))
+            flight.hold(_RenewedLease(self.store, flight.key, token))
         return token is not None
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """Whether waiting is over, and what somebody else has found out; else what to wait for, and how long at most."""
-
-    over: bool
-    found: State | None = None
-    awaits: Future[None] = field(default_factory=Future)
-    seconds: float = 0.0
-
-
-class _Flight:
-    """One who asks a question, or waits for another who does.
+class _JoinAttempt:
+    """The result of one attempt to join.
 
     Attributes:
-        key: The question.
-        who: The thread or task.
-        waits_for: Who is asking already.
-        outputs: What came of asking, as JSON; None if nothing that others may have.
-        landed: Done when it is over.
+        over: Whether waiting is over.
+        outputs: The answer of another; None to compute it.
+        awaits: What to wait for otherwise.
+        wait_s: How long to wait for it at most.
+    """
+
+    over: bool
+    outputs: State | None = None
+    awaits: Future[None] = field(default_factory=Future)
+    wait_s: float = 0.0
+
+
+class _SingleFlight:
+    """One caller's question, which it computes itself or waits for.
+
+    Attributes:
+        key: The cache key of the question.
+        owner: The thread or task of the caller.
+        leader: The flight that computes the same question already.
+        outputs: The computed outputs as JSON; None if they cannot be shared.
+        finished: Done when the computation is over.
+        lease: The lease held meanwhile, if any.
     """
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.who: object = None
-        self.waits_for: _Flight | None = None
+        self.owner: object = None
+        self.leader: _SingleFlight | None = None
         self.outputs: State | None = None
-        self.landed: Future[None] = Future()
-        self.landed.set_running_or_notify_cancel()  # Nobody who waits for it may cancel it.
+        self.finished: Future[None] = Future()
+        self.finished.set_running_or_notify_cancel()  # A waiter that is cancelled must not cancel it for all.
         self.began = time.monotonic()
-        self.lease: _Renewed | None = None
-        self.flights: _Flights | None = None
+        self.lease: _RenewedLease | None = None
+        self.in_flight: _InFlight | None = None
         self._lock = threading.Lock()
 
-    def hold(self, lease: _Renewed) -> None:
-        """Keep a lease until the landing; it is given back at once if that was before."""
+    def hold(self, lease: _RenewedLease) -> None:
+        """Hold a lease until the flight finishes; if it has finished, as after a cancellation, release it at once."""
         with self._lock:
-            if not self.landed.done():
+            if not self.finished.done():
                 self.lease = lease
                 return
-        lease.end()
+        lease.release()
 
     def leave(self) -> None:
-        """Let others of this process ask."""
-        if self.flights is not None:
-            self.flights.leave(self)
+        """Let others of this process compute the question."""
+        if self.in_flight is not None:
+            self.in_flight.leave(self)
 
-    def land(self) -> None:
-        """It is over, however it went."""
+    def finish(self) -> None:
+        """Wake those who wait, and let others compute; may be called more than once."""
         with self._lock:
-            if not self.landed.done():
-                self.landed.set_result(None)
+            if not self.finished.done():
+                self.finished.set_result(None)
             lease, self.lease = self.lease, None
         self.leave()
         if lease is not None:
-            lease.end()
+            lease.release()
 
 
-class _Flights:
-    """Who is asking which question in this process."""
+class _InFlight:
+    """The flights of this process that compute, by question.
+
+    Invariant: at most one flight per process and key is registered, and never one that has finished.
+    """
 
     def __init__(self) -> None:
-        self._all: dict[tuple[int, str], _Flight] = {}
+        self._leaders: dict[tuple[int, str], _SingleFlight] = {}
         self._lock = threading.Lock()
 
-    def enter(self, flight: _Flight) -> _Flight | None:
-        """Be the one who asks; or who that is already."""
+    def enter(self, flight: _SingleFlight) -> _SingleFlight | None:
+        """Register a flight, or return the one that is registered for its question."""
         with self._lock:
-            place = os.getpid(), flight.key  # A process that was forked off knows nothing of who asks in its parent.
-            other = self._all.get(place)
-            if other is flight or flight.landed.done():
+            slot = (
+                os.getpid(),
+                flight.key,
+            )  # A forked child does not run the threads that compute in its parent.
+            leader = self._leaders.get(slot)
+            if leader is flight or flight.finished.done():
                 return None
-            if other is None:
-                self._all[place], flight.flights = flight, self
-            return other
+            if leader is None:
+                self._leaders[slot], flight.in_flight = flight, self
+            return leader
 
-    def leave(self, flight: _Flight) -> None:
+    def leave(self, flight: _SingleFlight) -> None:
+        """Remove a flight if it is registered."""
         with self._lock:
-            if self._all.get((os.getpid(), flight.key)) is flight:
-                del self._all[os.getpid(), flight.key]
+            slot = os.getpid(), flight.key
+            if self._leaders.get(slot) is flight:
+                del self._leaders[slot]
 
 
-class _Renewed:
-    """A lease that lasts until it is ended, or its process is."""
+class _RenewedLease:
+    """A lease that a thread renews until it is released or the process ends."""
 
     def __init__(self, store: SqliteStore, key: str, token: str) -> None:
         self._store, self._key, self._token = store, key, token
-        self._ended = threading.Event()
+        self._released = threading.Event()
         threading.Thread(target=self._renew, daemon=True).start()
 
-    def end(self) -> None:
-        """Let others ask."""
-        self._ended.set()
-        with suppress(Exception):  # It runs out by itself.
+    def release(self) -> None:
+        """Stop renewing the lease and release it."""
+        self._released.set()
+        with suppress(Exception):  # It expires by itself.
             self._store.release(self._key, self._token)
 
     def _renew(self) -> None:
-        while not self._ended.wait(_LEASE / 3):
+        while not self._released.wait(LEASE_S / 3):
             with suppress(Exception):
-                self._store.renew(self._key, self._token, _LEASE)
+                self._store.renew(self._key, self._token, LEASE_S)
 
 
-def _counts(name: str) -> bool:
-    """Whether something that is configured may change an answer."""
-    return name not in _NOT_ASKED and not name.startswith("__")
+def _is_in_key(name: str) -> bool:
+    """Return whether an input or setting may change an answer."""
+    return name not in _NOT_IN_KEY and not name.startswith("__")
 
 
-def _normal(query: str) -> str:
-    """A question without what makes no difference for certain."""
+def _normalized(query: str) -> str:
+    """Normalize what cannot change the meaning of a question."""
     return unicodedata.normalize("NFC", query.replace("\r\n", "\n")).strip()

@@ -2,169 +2,173 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Call, Config, Do, Piece, Program, State
+from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.execute import run_inputs
 from code_chains.chains.judge import JudgeChain
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor
-from code_chains.expectations import Expectations, UntestableError, expect
 from code_chains.state import ErrorReport, Execution, Verdict
+from code_chains.verification.expectations import Expectations, expect, expectations_of
+from code_chains.verification.harness import UntestableError
 
-__all__ = ["EvaluateChain", "expectations"]
+__all__ = ["EvaluateChain", "check_expectations"]
 
 
-class EvaluateChain(Piece):
-    """Says whether an outcome is an answer. Adds `verdict`.
+class EvaluateChain(StreamingChain):
+    """Decide whether an outcome answers the question. Adds `verdict`.
 
-    A program that failed, or whose outcome nobody would see, is no answer (`failed`). Of one that ran and said something:
+    A program that failed, or printed nothing and made no file, is no answer (`failed`). Otherwise:
 
-    - `tests` or `examples` were given: they decide, in a box of their own that the program cannot reach; `verified` or
-      `failed`.
-    - `generated_tests` are there: passing them makes it `plausible`. The model that wrote them may have misread the
-      question, too, so that failing them says nothing.
-    - there is a judge: `plausible` or `failed`.
-    - otherwise it is `unverified`.
+    - If `tests` or `examples` are given, they decide, in a sandbox of their own that the program cannot
+      reach: `verified` or `failed`.
+    - If there are `generated_tests`, passing them makes the outcome `plausible`. Failing them means nothing,
+      as the model that wrote them may have misread the question, too.
+    - If there is a judge, it decides: `plausible` or `failed`.
+    - Otherwise the outcome is `unverified`.
 
     Args:
-        executor: Where tests run; needed for tests and examples alone.
+        executor: Runs the tests; required for tests and examples only.
         judge: A model, or a chain from `query`, `code` and `output` to `verdict`.
 
     Example:
         >>> from code_chains.executors import SandboxExecutor
-        >>> box = SandboxExecutor()
-        >>> state = {"code": "def double(x): return x + x", "execution": box.run("1"), "examples": [(2, 4), ("a", "aa")]}
-        >>> EvaluateChain(executor=box).invoke(state)["verdict"].reason
+        >>> sandbox = SandboxExecutor()
+        >>> code, examples = "def double(x): return x + x", [(2, 4), ("a", "aa")]
+        >>> state = {"code": code, "execution": sandbox.run("1"), "examples": examples}
+        >>> EvaluateChain(executor=sandbox).invoke(state)["verdict"].reason
         'The program gives what 2 examples expect.'
     """
 
+    input_keys: ClassVar[list[str]] = ["execution"]
+    optional_keys: ClassVar[list[str]] = [
+        "code",
+        "query",
+        "output",
+        "tests",
+        "examples",
+        "generated_tests",
+        "files",
+        "variables",
+        "session",
+    ]
+    output_keys: ClassVar[list[str]] = ["verdict"]
+
     name: str | None = "evaluate"
     executor: Executor | None = None
-    judge: Piece | None = None
+    judge: StreamingChain | None = None
 
     def __init__(
         self,
         *,
         executor: Executor | None = None,
-        judge: Runnable[LanguageModelInput, Any] | Piece | None = None,
+        judge: Runnable[LanguageModelInput, Any] | StreamingChain | None = None,
         **kwargs: Any,
     ) -> None:
-        asked = judge if judge is None or isinstance(judge, Piece) else JudgeChain(model=judge)
-        super().__init__(**{"executor": executor, "judge": asked, **kwargs})
+        if judge is not None and not isinstance(judge, StreamingChain):
+            judge = JudgeChain(model=judge)
+        super().__init__(**{"executor": executor, "judge": judge, **kwargs})
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It judges a run."""
-        return ["execution"]
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """It tests the program, or shows it to a judge."""
-        return ["code", "query", "output", "tests", "examples", "generated_tests", "files", "variables", "session"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """It adds its verdict."""
-        return ["verdict"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         execution: Execution = values["execution"]
-        expected = expectations(values)
-        verdict = _first_look(execution, tested=bool(expected))
-        if verdict.ok and expected:
-            verdict = yield from self._test(expected, values, config)
+        expectations = check_expectations(values)
+        verdict = _verdict_of_run(execution, is_tested=bool(expectations))
+        if verdict.ok and expectations:
+            verdict = yield from self._test(expectations, values, config)
         elif verdict.ok:
-            verdict = yield from self._believe(verdict, values, config)
+            verdict = yield from self._assess(verdict, values, config)
         yield {"verdict": verdict}
 
-    def _test(self, expected: Expectations, values: State, config: Config) -> Program:
-        """The verdict of tests and examples."""
+    def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
+        """Return the verdict of tests and examples."""
         output = values["execution"].output
         try:
-            program = expected.program(values["code"], query=str(values.get("query") or ""), output=output)
+            harness = expectations.program(
+                values["code"], query=str(values.get("query") or ""), output=output
+            )
         except UntestableError as error:
             return Verdict("failed", "tests", str(error))
-        ran, tested = yield Do(self._examine, {**values, "tests": program}, config, self._aexamine)
-        return _tested(ran, tested, expected)
+        state = {**values, "tests": harness}
+        program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
+        return _verdict_of_tests(program, tests, expectations)
 
-    def _believe(self, verdict: Verdict, values: State, config: Config) -> Program:
-        """What is believed of a program that nothing can verify."""
-        written = values.get("generated_tests")
-        if written and values.get("session") is None:
-            found = yield from self._test(expect(written), values, config)
-            if found.ok:
+    def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
+        """Return the verdict on a program that nothing can verify."""
+        generated = values.get("generated_tests")
+        if generated and values.get("session") is None:
+            passed = yield from self._test(expect(generated), values, config)
+            if passed.ok:
                 verdict = Verdict("plausible", "tests", "The program passes tests that a model wrote.")
         if self.judge is not None and verdict.status == "unverified":
-            state = {"query": values["query"], "code": values["code"], "output": _shown(values["execution"])}
-            verdict = (yield Call(self.judge, state, config))["verdict"]
+            output = _output_for_judge(values["execution"])
+            state = {"query": values["query"], "code": values["code"], "output": output}
+            verdict = (yield Invoke(self.judge, state, config))["verdict"]
         return verdict
 
-    def _place(self) -> Executor:
+    def _test_executor(self) -> Executor:
         if self.executor is None:
-            raise ConfigurationError("executor", None, "an Executor to EvaluateChain: tests need a place to run")
+            raise ConfigurationError("executor", None, "an Executor to EvaluateChain, which runs the tests")
         return self.executor
 
-    def _examine(self, state: State) -> tuple[Execution, Execution]:
-        given = {"files": state.get("files"), "variables": state.get("variables")}
-        return self._place().examine(state["code"], state["tests"], **given)
+    def _run_tests(self, state: State) -> tuple[Execution, Execution]:
+        return self._test_executor().run_tests(state["code"], state["tests"], **run_inputs(state))
 
-    async def _aexamine(self, state: State) -> tuple[Execution, Execution]:
-        given = {"files": state.get("files"), "variables": state.get("variables")}
-        return await self._place().aexamine(state["code"], state["tests"], **given)
+    async def _arun_tests(self, state: State) -> tuple[Execution, Execution]:
+        return await self._test_executor().arun_tests(state["code"], state["tests"], **run_inputs(state))
 
 
-def expectations(values: State) -> Expectations:
-    """The tests and examples of a question, checked.
+def check_expectations(values: State) -> Expectations:
+    """Return the validated tests and examples of a question.
 
     Raises:
-        InputError: They cannot be used, or not together with a session.
+        InputError: They are invalid, or are given together with a session.
     """
-    expected = expect(values.get("tests"), values.get("examples"))
-    if expected and values.get("session") is not None:
+    expectations = expectations_of(values)
+    if expectations and values.get("session") is not None:
         raise InputError(
             "Tests run a program alone, without the session it was written for. Leave tests or session out."
         )
-    return expected
+    return expectations
 
 
-def _first_look(execution: Execution, *, tested: bool) -> Verdict:
+def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
     if not execution.ok:
         return Verdict("failed", "none", execution.summary)
-    if not tested and not execution.output.strip() and not execution.artifacts:
+    if not is_tested and not execution.output.strip() and not execution.artifacts:
         return Verdict("failed", "none", "The program ran but printed nothing.")
     return Verdict("unverified", "none", "The program ran; nothing checked its output.")
 
 
-def _tested(ran: Execution, tested: Execution, expected: Expectations) -> Verdict:
-    if not ran.ok:
-        return Verdict("failed", "tests", f"While it was tested: {ran.summary}")
-    if not tested.ok:
-        return Verdict("failed", "tests", _complaint(tested.error) if tested.error else tested.summary)
-    if ran.isolation is None or ran.isolation.level == "none":
-        return Verdict(
-            "plausible",
-            "tests",
-            "The tests hold, but nothing kept the program from them in a place that isolates nothing.",
-        )
-    what = "tests" if expected.tests.body else "examples"
-    several = f"{expected.count} {what}" if expected.count > 1 else f"the {what[:-1]}"
-    return Verdict(
-        "verified", "tests", f"The program gives what {several} {'expect' if expected.count > 1 else 'expects'}."
-    )
+def _verdict_of_tests(program: Execution, tests: Execution, expectations: Expectations) -> Verdict:
+    if not program.ok:
+        return Verdict("failed", "tests", f"While it was tested: {program.summary}")
+    if not tests.ok:
+        reason = _failed_assertion(tests.error) if tests.error else tests.summary
+        return Verdict("failed", "tests", reason)
+    if program.isolation is None or program.isolation.level == "none":
+        reason = "The tests hold, but without isolation the program could have tampered with them."
+        return Verdict("plausible", "tests", reason)
+    kind = "tests" if expectations.tests.body else "examples"
+    if expectations.count > 1:
+        return Verdict("verified", "tests", f"The program gives what {expectations.count} {kind} expect.")
+    return Verdict("verified", "tests", f"The program gives what the {kind[:-1]} expects.")
 
 
-def _complaint(error: ErrorReport) -> str:
-    """What failed, with the place in the program where that is known."""
+def _failed_assertion(error: ErrorReport) -> str:
+    """Describe a failed test, with the place in the program if it is known."""
     if error.type == "AssertionError":
         return f"{error.message or 'An assertion does not hold'}."
     where = error.traceback.rpartition(error.message)[2].strip() if error.message else ""
     return f"A test ended with {error}{f', {where}' if where else ''}."
 
 
-def _shown(execution: Execution) -> str:
-    """What a judge sees of an outcome."""
-    made = "\n".join(f"(It made {artifact.name}, {artifact.media_type})" for artifact in execution.artifacts)
-    return "\n".join(part for part in (execution.output, made) if part)
+def _output_for_judge(execution: Execution) -> str:
+    """Return the output and the names of artifacts."""
+    artifacts = "\n".join(
+        f"(It made {artifact.name}, {artifact.media_type})" for artifact in execution.artifacts
+    )
+    return "\n".join(part for part in (execution.output, artifacts) if part)

@@ -1,22 +1,22 @@
-"""query, output, (execution, verdict, attempts, language) -> answer, complete."""
+"""query, output, (execution, verdict, attempts, language) -> answer, answer_complete."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Call, Config, Piece, Program, State
+from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.chains.messages import messages_in
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
-from code_chains.outcomes import ungrounded, untold
-from code_chains.phrases import phrases
 from code_chains.state import Execution, Verdict
+from code_chains.verification.grounding import omits_result, unsupported_numbers
 
 __all__ = ["INTERPRET_PROMPT", "InterpretChain"]
 
@@ -32,16 +32,15 @@ _EXAMPLE = (
     f"Question: What is 6 times 7?\n\nOutput of the program:\n{fenced('Product: 42')}",
     "6 times 7 is 42.",
 )
-_MOST_OUTPUT = 6000
-_LONGEST_REASON, _LONGEST_QUOTE = 300, 500
+_MAX_OUTPUT_CHARS, _MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
 
 
-class InterpretChain(Piece):
-    """Tells what came out, as an answer in words. Streams `answer`.
+class InterpretChain(StreamingChain):
+    """Phrase the outcome as an answer in words. Streams `answer`.
 
-    The model is told how the outcome was checked, and in which `language` to answer. Where the verdict is that there is no
-    answer, it is said so and why, in that language; no model is asked to dress that up. Where an answer has a number that
-    the program did not print, the output is told, too.
+    The model sees how the outcome was verified, and which `language` to answer in. If the verdict is
+    `failed`, the answer says so and why, in that language, without a model. If an answer contains a number
+    that the program did not print, the output is appended.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -54,106 +53,115 @@ class InterpretChain(Piece):
         'It is 15.'
     """
 
+    input_keys: ClassVar[list[str]] = ["query", "output"]
+    optional_keys: ClassVar[list[str]] = ["execution", "verdict", "attempts", "language"]
+    output_keys: ClassVar[list[str]] = ["answer", "answer_complete"]
+
     name: str | None = "interpret"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = INTERPRET_PROMPT
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It needs the question and what came out."""
-        return ["query", "output"]
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """It tells of figures and files, and how sure it is, in this language."""
-        return ["execution", "verdict", "attempts", "language"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """It adds the answer, and whether it was told to its end."""
-        return ["answer", "complete"]
-
-    def _program(self, values: State, config: Config) -> Program:
-        verdict, said = values.get("verdict"), phrases(values.get("language"))
+    def _flow(self, values: State, config: Config) -> Flow:
+        verdict, texts = values.get("verdict"), messages_in(values.get("language"))
         if verdict is not None and not verdict.ok:
-            yield {"answer": _apology(values), "complete": True}
+            yield {"answer": _no_answer(values), "answer_complete": True}
             return
-        aloud, output = _Aloud(), str(values["output"])
+        stripper, output = _ThoughtStripper(), str(values["output"])
         try:
-            reply = yield Call(self.model, self.messages(values), config, aloud)
+            reply = yield Invoke(self.model, self.messages(values), config, stripper)
         except BudgetError as error:
-            begun = " …\n" if aloud.told else ""
-            yield {"answer": f"{begun}{output}\n({error} {said.untold})", "complete": False}
+            separator = " …\n" if stripper.answer else ""
+            yield {"answer": f"{separator}{output}\n({error} {texts.not_phrased})", "answer_complete": False}
             return
-        complete = finish_reason(reply, self.model) == "stop"
-        if not aloud.told.strip():
-            yield {"answer": _shown(values)}  # A model with nothing to say must not hide the result.
-        elif not complete:
-            yield {"answer": f" … ({said.cut})"}
-        elif not _does(aloud.told, values):
-            yield {"answer": f"\n\n({said.own_words.format(output=shortened(_shown(values), _LONGEST_QUOTE))})"}
-        yield {"complete": complete}
+        is_complete = finish_reason(reply, self.model) == "stop"
+        if not stripper.answer.strip():
+            yield {"answer": format_outcome(values)}  # An empty reply must not hide the result.
+        elif not is_complete:
+            yield {"answer": f" … ({texts.truncated})"}
+        elif not _is_faithful(stripper.answer, values):
+            quote = shortened(format_outcome(values), _MAX_QUOTE_CHARS)
+            yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
+        yield {"answer_complete": is_complete}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
-        """The messages that are sent: rules, one example, the question and the fenced output."""
-        shown = fenced(shortened(_shown(values), _MOST_OUTPUT))
-        question = f"Question: {values['query']}\n\nOutput of the program:\n{shown}"
+        """Return the messages to send: rules, one example, the question and the fenced output."""
+        outcome = fenced(shortened(format_outcome(values), _MAX_OUTPUT_CHARS))
+        question = f"Question: {values['query']}\n\nOutput of the program:\n{outcome}"
         verdict: Verdict | None = values.get("verdict")
         if verdict is not None and verdict.by != "none":
             question += f"\n\nHow it was checked ({verdict.status}):\n{fenced(verdict.reason)}"
         if language := values.get("language"):
             question += f"\n\nAnswer in {LANGUAGES.get(language, language)}."
-        return [SystemMessage(self.prompt), HumanMessage(_EXAMPLE[0]), AIMessage(_EXAMPLE[1]), HumanMessage(question)]
+        return [
+            SystemMessage(self.prompt),
+            HumanMessage(_EXAMPLE[0]),
+            AIMessage(_EXAMPLE[1]),
+            HumanMessage(question),
+        ]
 
 
-class _Aloud:
-    """What of a reply is told, as it streams: all but the thoughts at its beginning."""
+class _ThoughtStripper:
+    """Strips a `<think>` block from the beginning of a reply while it streams.
+
+    Attributes:
+        answer: The text after the block so far.
+    """
 
     def __init__(self) -> None:
-        self.told = self._held = ""
-        self._thought = False
+        self.answer = ""
+        self._buffer = ""
+        self._is_past_thoughts = False
 
     def __call__(self, chunk: object) -> dict[str, str]:
-        self._held += reply_text(chunk)
-        if not self.told:
+        self._buffer += reply_text(chunk)
+        if not self.answer:
             self._skip_thoughts()
-        words, self._held = ("", self._held) if self._thinks() else (self._held, "")
-        self.told += words
-        return {"answer": words}
+        text = ""
+        if not self._may_be_thoughts():
+            text, self._buffer = self._buffer, ""
+        self.answer += text
+        return {"answer": text}
 
-    def _thinks(self) -> bool:
-        """Whether what is held may still turn out to be a thought."""
-        begin = self._held.lstrip().lower()
-        return not self.told and not self._thought and ("<think>".startswith(begin) or begin.startswith("<think"))
+    def _may_be_thoughts(self) -> bool:
+        """Return whether the buffer may still turn out to be thoughts."""
+        if self.answer or self._is_past_thoughts:
+            return False
+        begin = self._buffer.lstrip().lower()
+        return "<think>".startswith(begin) or begin.startswith("<think")
 
     def _skip_thoughts(self) -> None:
-        if self._thinks() and "</think>" in self._held:
-            self._held, self._thought = self._held.partition("</think>")[2], True
-        if self._thought:
-            self._held = self._held.lstrip()
+        if self._may_be_thoughts() and "</think>" in self._buffer:
+            self._buffer, self._is_past_thoughts = self._buffer.partition("</think>")[2], True
+        if self._is_past_thoughts:
+            self._buffer = self._buffer.lstrip()
 
 
-def _shown(values: Mapping[str, Any]) -> str:
-    """What a person sees of the run: what was printed, and the names of figures and files."""
+def format_outcome(values: Mapping[str, Any]) -> str:
+    """Return the output, and the names of figures and files."""
     execution: Execution | None = values.get("execution")
-    made = execution.artifacts if execution else ()
-    figures = ", ".join(one.name for one in made if one.media_type.startswith("image/"))
-    others = ", ".join(one.name for one in made if not one.media_type.startswith("image/"))
-    lines = [str(values["output"]), f"Figure: {figures}" if figures else "", f"File: {others}" if others else ""]
+    artifacts = execution.artifacts if execution else ()
+    figures = [artifact.name for artifact in artifacts if artifact.media_type.startswith("image/")]
+    files = [artifact.name for artifact in artifacts if artifact.name not in figures]
+    lines = [str(values["output"])]
+    if figures:
+        lines.append(f"Figure: {', '.join(figures)}")
+    if files:
+        lines.append(f"File: {', '.join(files)}")
     return "\n".join(filter(None, lines))
 
 
-def _does(answer: str, values: Mapping[str, Any]) -> bool:
-    """Whether an answer may stand alone: it is not the question again, tells what came out, and makes up no number."""
+def _is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
+    """Return whether an answer may stand alone: it does not repeat the question, omit the result or invent a number."""
     query, output, verdict = str(values["query"]), str(values["output"]), values.get("verdict")
     if "".join(answer.split()).strip(".?¿!").lower() == "".join(query.split()).strip(".?¿!").lower():
         return False
-    known = (output, query, verdict.reason if verdict else "", _shown(values))
-    return not untold(answer, output) and not ungrounded(answer, *known)
+    sources = (output, query, verdict.reason if verdict else "", format_outcome(values))
+    return not omits_result(answer, output) and not unsupported_numbers(answer, *sources)
 
 
-def _apology(values: Mapping[str, Any]) -> str:
-    count = len(values.get("attempts") or [None])
+def _no_answer(values: Mapping[str, Any]) -> str:
+    attempts = len(values.get("attempts") or [None])
     reason = " ".join(values["verdict"].reason.split())
-    reason = reason if len(reason) <= _LONGEST_REASON else reason[:_LONGEST_REASON] + "…"
-    return phrases(values.get("language")).unanswered.format(attempts=count, reason=reason)
+    if len(reason) > _MAX_REASON_CHARS:
+        reason = reason[:_MAX_REASON_CHARS] + "…"
+    return messages_in(values.get("language")).unanswered.format(attempts=attempts, reason=reason)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
+from pydantic import model_validator
 
-from code_chains.chains.base import Call, Config, Piece, Program, State
+from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
 __all__ = ["JUDGE_PROMPT", "JudgeChain", "read_judgement"]
+
+_log = logging.getLogger(__name__)
 
 JUDGE_PROMPT = """\
 You check whether the output of a program answers a question.
@@ -31,7 +35,12 @@ _EXAMPLES = (
         "Product: 42",
         "YES: It multiplies 6 by 7 and prints the product.",
     ),
-    ("What is 6 times 7?", "print('Sum:', 6 + 7)", "Sum: 13", "NO: It adds the numbers instead of multiplying them."),
+    (
+        "What is 6 times 7?",
+        "print('Sum:', 6 + 7)",
+        "Sum: 13",
+        "NO: It adds the numbers instead of multiplying them.",
+    ),
 )
 _WORD = re.compile(
     r"""^[\s>*_#`'"(\[{]*(?:(?:final\s+)?(?:verdict|answer|judge?ment)[\s:="'*_`-]*)?"""
@@ -39,23 +48,38 @@ _WORD = re.compile(
     r"""|(no)[*_`"']*\s*(?:[:.,!\u2013\u2014-]|["'})\],]*\s*$|[,"']+\s*"reason))""",
     re.IGNORECASE,
 )
-_ANYWHERE = re.compile(r"\b(YES|NO)[*_`\"']*\s*:")
-_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
-_TALKS = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:above|previous|prior|instructions?|rules|question)\b"
-    r"|\b(?:you are|as|dear) (?:the |a )?(?:judge|grader|evaluator)\b",
-    re.IGNORECASE | re.DOTALL,
+_QUOTED = re.compile(r"""`[^`\n]{1,80}`|"[^"\n]{1,80}"|(?<!\w)'[^'\n]{1,80}'(?!\w)|“[^”\n]{1,80}”""")
+_CAPITALS = re.compile(r"\b(YES|NO)\b")
+_AT_THE_END = re.compile(
+    r"[.,;:!?\u2013\u2014-]\s{0,9}(?:(?:so|hence|thus|therefore|then|overall),?\s)?(?:(?:the|my) (?:verdict|answer) is:?\s)?"
+    r"[*_`]{0,3}(yes|no)[\s.!*_`]{0,9}$",
+    re.IGNORECASE | re.MULTILINE,
 )
-_COMMANDS = re.compile(r"""\b(?:answer|reply|respond|say|output)\s+(?:with\s+)?["'`]?(?:yes|no)\b""", re.IGNORECASE)
+_CONTRADICTIONS = {
+    "yes": re.compile(
+        r"(?<!not )(?<!n't )(?<!nothing )(?<!nothing is )\b(?:wrong|incorrect)\b|\bnot (?:correct|right|true)\b"
+        r"|\b(?:does not|doesn't|do not|fails? to) (?:\w+ )?answer",
+        re.IGNORECASE,
+    ),
+    "no": re.compile(
+        r"\b(?:program|output|result|answer|it) (?:is|looks) (?:right|correct|fine)\b", re.IGNORECASE
+    ),
+}
+"""Words that contradict the verdict before them."""
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.IGNORECASE | re.DOTALL)
+_BILLIONS = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,2})?)b(?![a-z0-9])", re.IGNORECASE)
+_MIN_JUDGE_BILLIONS = 7.0
+"""Parameters below which a model is no judge: one with 1.5 billion accepted 4 of 5 wrong programs."""
 _SEPARATORS = ' .,:;*_`"-\u2013\u2014\t'
-_LONGEST_REASON = 300
+_MAX_REASON_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 300, 8000, 4000
 
 
-class JudgeChain(Piece):
-    """Asks a model whether an output answers a question. Adds `verdict`: `plausible` for yes, `failed` for no.
+class JudgeChain(StreamingChain):
+    """Ask a model whether an output answers a question. Adds `verdict`: `plausible` for yes, `failed` for no.
 
-    Nothing else than a clear yes makes an outcome plausible: a reply that says both or neither, a model that cannot be
-    reached, and an output that tries to talk to its judge leave it `unverified`.
+    Only a clear yes makes an outcome plausible: an ambiguous reply or a model that cannot be reached leaves
+    it `unverified`. Program and output are fenced, but they can still prompt-inject the judge, and small
+    models say yes to nearly everything (logged as a warning). Use tests where it matters.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -68,78 +92,100 @@ class JudgeChain(Piece):
         'It adds instead of multiplying.'
     """
 
+    input_keys: ClassVar[list[str]] = ["query", "code", "output"]
+    output_keys: ClassVar[list[str]] = ["verdict"]
+
     name: str | None = "judge"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = JUDGE_PROMPT
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It compares an outcome with the question."""
-        return ["query", "code", "output"]
+    @model_validator(mode="after")
+    def _warn_about_small_models(self) -> Self:
+        if name := _small_model_name(self.model):
+            _log.warning(
+                "The model %r is small: as a judge it says yes to most wrong programs. Use tests.", name
+            )
+        return self
 
-    @property
-    def output_keys(self) -> list[str]:
-        """It adds its verdict."""
-        return ["verdict"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         try:
-            reply = yield Call(self.model, self.messages(values), config)
-        except Exception as error:  # Whatever a provider's library raises: the answer is there without it.
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_REASON]
-            yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({said}).")}
+            reply = yield Invoke(self.model, self.messages(values), config)
+        except Exception as error:  # Any error of a provider's library: the answer exists without the judge.
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON_CHARS]
+            yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({message}).")}
             return
         verdict = read_judgement(reply_text(reply) if finish_reason(reply, self.model) == "stop" else "")
-        if verdict.status == "plausible" and _talks_to_the_judge(values):
-            verdict = Verdict(
-                "unverified", "judge", "The output tries to talk to its judge, so the judge's yes does not count."
-            )
         yield {"verdict": verdict}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
-        """The messages that are sent: rules, two examples, and the case with what a program said in fences."""
+        """Return the messages to send: rules, two examples, and the case with program and output in fences."""
         messages: list[BaseMessage] = [SystemMessage(self.prompt)]
         for question, code, output, judgement in _EXAMPLES:
             messages += [HumanMessage(_case(question, code, output)), AIMessage(judgement)]
-        return [*messages, HumanMessage(_case(str(values["query"]), str(values["code"]), str(values["output"])))]
+        return [
+            *messages,
+            HumanMessage(_case(str(values["query"]), str(values["code"]), str(values["output"]))),
+        ]
 
 
-def _talks_to_the_judge(values: Mapping[str, Any]) -> bool:
-    output = str(values["output"])
-    both = f"{output}\n{values['code']}"
-    return bool(re.search(r"\bverdict\s*[:=]", output, re.IGNORECASE) or _COMMANDS.search(both) or _TALKS.search(both))
+def _small_model_name(model: object) -> str:
+    """Return the name of a model if it tells that the model is small; else nothing."""
+    while (bound := getattr(model, "bound", None)) is not None:
+        model = bound
+    name = str(getattr(model, "model_name", None) or getattr(model, "model", None) or "")
+    size = _BILLIONS.search(name)
+    is_small = name == "local" or (size is not None and float(size[1]) < _MIN_JUDGE_BILLIONS)
+    return name if is_small else ""
 
 
 def _case(query: str, code: str, output: str) -> str:
-    shown = fenced(shortened(output, 4000))
-    program = fenced(shortened(code, 8000), "python")
-    asked = "Does the output answer the question? YES or NO, and why?"
-    return f"Program:\n{program}\n\nIts output:\n{shown}\n\nQuestion: {query}\n\n{asked}"
+    program = fenced(shortened(code, _MAX_CODE_CHARS), "python")
+    output = fenced(shortened(output, _MAX_OUTPUT_CHARS))
+    question = "Does the output answer the question? YES or NO, and why?"
+    return f"Program:\n{program}\n\nIts output:\n{output}\n\nQuestion: {query}\n\n{question}"
 
 
 def read_judgement(reply: str) -> Verdict:
-    r"""The verdict in a judge's reply, however chatty: the lines that begin with yes or no must agree.
+    r"""Parse the verdict in a judge's reply, however chatty, if it is unambiguous.
+
+    A line must begin with yes or no, and nothing else may contradict it: no other such line, no other verdict
+    in capitals or at the end of a line, no "so the program is wrong" after a yes. Quotations are ignored.
 
     Example:
         >>> read_judgement("Let me see.\n**NO** - it adds.").status
         'failed'
         >>> read_judgement("YES: it is right.\nNO: it adds.").status
         'unverified'
+        >>> read_judgement("YES: it adds. So the program is wrong.").status
+        'unverified'
     """
     lines = _THINKING.sub("", reply).strip().splitlines()
-    found = [((match[1] or match[2]).lower(), line[match.end() :]) for line in lines if (match := _WORD.match(line))]
-    words = {word for word, _ in found}
-    if words:
-        words |= {word.lower() for line in lines for word in _ANYWHERE.findall(line)}
-    if len(words) != 1:
+    judgements: dict[str, str] = {}
+    for line in lines:
+        if match := _WORD.match(line):
+            word, reason = (
+                (match[1] or match[2]).lower(),
+                line[match.end() :].lstrip(_SEPARATORS).rstrip("*_` "),
+            )
+            judgements[word] = judgements.get(word) or reason
+    if len(judgements) != 1 or _is_contradicted(next(iter(judgements)), "\n".join(lines)):
         return Verdict("unverified", "judge", "The judge said neither a clear yes nor a clear no.")
-    reason = next((text for _, rest in found if (text := rest.lstrip(_SEPARATORS).rstrip("*_` "))), "") or _after(lines)
-    reason = shortened(" ".join(reason.split()), _LONGEST_REASON)
-    if words == {"yes"}:
+    ((word, reason),) = judgements.items()
+    reason = shortened(" ".join((reason or _other_line(lines)).split()), _MAX_REASON_CHARS)
+    if word == "yes":
         return Verdict("plausible", "judge", reason or "The judge says that the output answers the question.")
-    return Verdict("failed", "judge", reason or "The judge says that the output does not answer the question.")
+    return Verdict(
+        "failed", "judge", reason or "The judge says that the output does not answer the question."
+    )
 
 
-def _after(lines: list[str]) -> str:
-    """The text of a reply that gives its reason beside the word."""
+def _is_contradicted(word: str, reply: str) -> bool:
+    """Return whether a reply also says the opposite of its verdict."""
+    unquoted = _QUOTED.sub(" ", reply)
+    words = {match.lower() for match in (*_CAPITALS.findall(unquoted), *_AT_THE_END.findall(unquoted))}
+    return bool(words - {word} or _CONTRADICTIONS[word].search(unquoted))
+
+
+def _other_line(lines: list[str]) -> str:
+    """Return the first line without a verdict: the reason, if it is not beside the verdict."""
     return next((line.strip() for line in lines if line.strip() and not _WORD.match(line)), "")

@@ -6,13 +6,14 @@ import ast
 import hashlib
 import logging
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from langchain_core.documents import Document
 
-from code_chains.chains.base import Config, Do, Piece, Program, State
+from code_chains.analysis.parsing import parse
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.errors import StoreError
-from code_chains.parsing import parse
-from code_chains.snippets import SnippetStore
+from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Verdict
 
 __all__ = ["LearnChain"]
@@ -20,48 +21,41 @@ __all__ = ["LearnChain"]
 _log = logging.getLogger(__name__)
 
 
-class LearnChain(Piece):
-    """Keeps the program of a verified answer as a snippet, so that the next question like it finds an example.
+class LearnChain(StreamingChain):
+    """Add the program of a verified answer to a snippet store, as an example for similar questions.
 
-    Only what tests have verified is kept, and nothing twice: a program that is there already, but for its spaces and
-    comments, is left as it is. Adds `learned`: the id of the new snippet, or None. The snippet says where it comes from:
-    the question, the verdict and the time.
+    Only programs that passed tests are added, and none twice: programs that differ in whitespace and comments
+    alone are the same. Adds `learned`: the id of the new snippet, or None. The metadata of the snippet record
+    its provenance: the question, the verdict and the time.
 
     Args:
-        store: Where it is kept. A store that was loaded from a folder is saved there again, with what others have learned
-            there meanwhile. Where it cannot be saved, a warning is logged and `learned` is None.
+        store: The store. If it was loaded from a folder, it is saved there again, merged with what other
+            processes have saved since. If saving fails, a warning is logged and `learned` is None.
     """
+
+    input_keys: ClassVar[list[str]] = ["query", "code", "verdict"]
+    optional_keys: ClassVar[list[str]] = ["translation"]
+    output_keys: ClassVar[list[str]] = ["learned"]
 
     name: str | None = "learn"
     store: SnippetStore
 
     @property
     def fingerprint(self) -> str:
-        """Learning changes no answer by itself; what was learned is in the snippets that are retrieved."""
+        """A constant: learning affects answers only through the retrieved snippets, which have a fingerprint."""
         return "learn"
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It needs an answer with its verdict."""
-        return ["query", "code", "verdict"]
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """It is found by its English words, too."""
-        return ["translation"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """It says what was learned."""
-        return ["learned"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         verdict: Verdict = values["verdict"]
-        yield {"learned": (yield Do(self._keep, values, config)) if verdict.status == "verified" else None}
+        yield {
+            "learned": (yield RunFunction(self._add, values, config))
+            if verdict.status == "verified"
+            else None
+        }
 
-    def _keep(self, values: State) -> str | None:
+    def _add(self, values: State) -> str | None:
         code, query = values["code"], " ".join(str(values.get("translation") or values["query"]).split())
-        name = f"learned/{_shape(code)}"
+        name = f"learned/{_syntax_checksum(code)}"
         if self.store.get_by_ids([name]):
             return None
         metadata = {
@@ -71,16 +65,19 @@ class LearnChain(Piece):
             "verdict": values["verdict"].to_dict(),
             "learned": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-        keep = self.store.add_documents if self.store.folder is None else self.store.add_and_save
+        snippet = Document(code, metadata=metadata, id=name)
         try:
-            keep([Document(code, metadata=metadata, id=name)])
-        except StoreError as error:  # The answer is worth more than its memory.
-            _log.warning("A verified program was not learned: %s", error)
+            if self.store.folder is None:
+                self.store.add_documents([snippet])
+            else:
+                self.store.add_and_save([snippet])
+        except StoreError as error:  # The answer is valid without it.
+            _log.warning("A verified program was not added to the snippets: %s", error)
             return None
         return name
 
 
-def _shape(code: str) -> str:
-    """What two programs share that differ in spaces and comments alone."""
+def _syntax_checksum(code: str) -> str:
+    """Return a checksum that ignores whitespace and comments."""
     tree = parse(code)
     return hashlib.sha256((ast.dump(tree) if tree else code).encode("utf-8", "replace")).hexdigest()[:16]

@@ -2,81 +2,81 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import ClassVar, Literal
 
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
-from code_chains.budget import count_attempt
-from code_chains.chains.attempt import KEPT
-from code_chains.chains.base import Call, Chain, Config, Piece, Program, State
+from code_chains.callbacks.budget import count_attempt
+from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
-from code_chains.feedback import complaint, signature
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
+from code_chains.verification.feedback import failure_signature, repair_feedback
 
 __all__ = ["RepairChain"]
 
 
-class RepairChain(Piece):
-    """Repeats an attempt until it holds, `max_attempts` are spent, or the same failure keeps coming back.
+class RepairChain(StreamingChain):
+    """Repeat an attempt until it succeeds, `max_attempts` are spent, or the same failure keeps coming back.
 
-    What went wrong goes back into the next attempt as `feedback`. The same program, or the same error, for the second time
-    shows that patching leads nowhere: then a fresh one is asked for, at a higher temperature and without the old one; if
-    that fails in a way that is known, too, it stops. In a `session` each attempt starts from the state before the first.
-    Streams `attempts` one by one, then the best of what came of them.
+    The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
+    the second time, patching leads nowhere: the chain restarts with a new program, at a higher temperature
+    and without the old one; if that fails in a known way, too, it stops. In a `session` each attempt starts
+    from the state before the first one. Streams `attempts` one by one, then the best outcome.
 
     Args:
-        attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as `AttemptChain`.
-        max_attempts: How often the attempt is made at most.
+        attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
+            `AttemptChain`.
+        max_attempts: Maximum number of attempts.
     """
+
+    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "attempts", "stop_reason"]
 
     name: str | None = "repair"
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
 
-    def __init__(self, *, attempt: Chain, **kwargs: Any) -> None:
-        if missing := [key for key in KEPT if key not in attempt.output_keys]:
-            raise ConfigurationError("attempt", attempt.get_name(), f"a chain that also adds {', '.join(missing)}")
+    def __init__(self, *, attempt: Chain, **kwargs: object) -> None:
+        if missing := [key for key in OUTCOME_KEYS if key not in attempt.output_keys]:
+            raise ConfigurationError(
+                "attempt", attempt.get_name(), f"a chain that also adds {', '.join(missing)}"
+            )
         super().__init__(**{"attempt": attempt, **kwargs})
 
     @property
     def input_keys(self) -> list[str]:
-        """What an attempt needs."""
+        """Keys that an attempt requires."""
         return self.attempt.input_keys
 
     @property
     def optional_keys(self) -> list[str]:
-        """What an attempt uses, but for what this chain itself puts in."""
-        own = ("feedback", "failed_code", "variation")
+        """Keys that an attempt uses, except those that this chain sets."""
+        own = ("feedback", "failed_code", "sample_index")
         return [key for key in getattr(self.attempt, "optional_keys", []) if key not in own]
 
-    @property
-    def output_keys(self) -> list[str]:
-        """What was kept of the attempts, and their story."""
-        return [*KEPT, "attempts", "stop_reason"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         best: State = {}
-        story = _Story()
+        history = RepairHistory()
         try:
-            while story.stop_reason is None:
+            while history.stop_reason is None:
                 count_attempt(config)
-                outcome = yield Call(self.attempt, {**values, **story.lesson()}, config)
-                yield {"attempts": [story.record(outcome)]}
+                outcome = yield Invoke(self.attempt, {**values, **history.next_inputs()}, config)
+                yield {"attempts": [history.record(outcome)]}
                 if not outcome["verdict"].ok:
                     yield from undo(values, outcome, config)
                 best = max((best, outcome), key=_merit) if best else outcome
-                story.go_on(outcome, self.max_attempts)
+                history.advance(outcome, self.max_attempts)
         except BudgetError as error:
-            story.stop_reason = error.limit
+            history.stop_reason = error.limit
             if not best:
-                best = _nothing(error)
+                best = _no_attempt(error)
                 yield {"attempts": []}
-        yield {**{key: best[key] for key in KEPT}, "stop_reason": story.stop_reason}
+        yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
-        """The stages of an attempt, with the way back."""
+        """Return the stages of an attempt, with the edge back."""
         graph = self.attempt.get_graph(config)
         first, last = graph.first_node(), graph.last_node()
         stages = [edge.target for edge in graph.edges if first and edge.source == first.id]
@@ -86,28 +86,37 @@ class RepairChain(Piece):
         return graph
 
 
-class _Story:
-    """What was tried so far, and what to try next."""
+class RepairHistory:
+    """The attempts so far, and the strategy for the next one.
+
+    Attributes:
+        number: Attempts so far.
+        restarts: How often the strategy was `restart`.
+        strategy: How the next program comes about, as in `Attempt.strategy`.
+        stop_reason: Why there is no next attempt; None while there is one.
+    """
 
     def __init__(self) -> None:
         self.number = 0
-        self.fresh = 0
-        self.tack: Any = "first"
+        self.restarts = 0
+        self.strategy: Literal["initial", "repair", "restart"] = "initial"
         self.stop_reason: StopReason | None = None
-        self.failed: State = {}
-        self.seen: set[tuple[int, str]] = set()
+        self._failed: State = {}
+        self._signatures: set[tuple[int, str]] = set()
 
-    def lesson(self) -> State:
-        """What the next attempt is told."""
-        if self.tack == "fresh":
-            return {"variation": self.fresh}
-        if self.tack == "repair":
-            told = {"failed_code": self.failed["code"], "feedback": complaint(self.failed)}
-            return {**told, "variation": self.fresh} if self.fresh else told
-        return {}
+    def next_inputs(self) -> State:
+        """Return the keys to add to the state for the next attempt."""
+        if self.strategy == "initial":
+            return {}
+        inputs: State = {}
+        if self.strategy == "repair":
+            inputs = {"failed_code": self._failed["code"], "feedback": repair_feedback(self._failed)}
+        if self.restarts:
+            inputs["sample_index"] = self.restarts
+        return inputs
 
     def record(self, outcome: State) -> Attempt:
-        """The attempt that was just made."""
+        """Return the record of the attempt that was just made."""
         self.number += 1
         execution: Execution = outcome["execution"]
         return Attempt(
@@ -117,40 +126,41 @@ class _Story:
             execution.status,
             execution.summary,
             outcome["verdict"],
-            self.tack,
-            tuple(outcome.get("mends") or ()),
+            self.strategy,
+            tuple(outcome.get("autofixes") or ()),
         )
 
-    def go_on(self, outcome: State, most: int) -> None:
-        """Decide what comes next."""
-        ways = set(enumerate(signature(outcome)))
-        known = bool(ways & self.seen)
-        self.seen |= ways
-        self.failed = outcome
+    def advance(self, outcome: State, max_attempts: int) -> None:
+        """Choose the strategy for the next attempt, or the reason to stop."""
+        signatures = set(enumerate(failure_signature(outcome)))
+        is_known = bool(signatures & self._signatures)
+        self._signatures |= signatures
+        self._failed = outcome
         if outcome["verdict"].ok:
             self.stop_reason = "answered"
-        elif known and self.tack == "fresh":
+        elif is_known and self.strategy == "restart":
             self.stop_reason = "same_failure"
-        elif self.number >= most:
+        elif self.number >= max_attempts:
             self.stop_reason = "attempts"
+        elif is_known:
+            self.strategy = "restart"
+            self.restarts += 1
         else:
-            self.tack = "fresh" if known else "repair"
-            self.fresh += known
+            self.strategy = "repair"
 
 
 def _merit(outcome: State) -> tuple[int, bool, bool]:
-    """What makes one outcome better than another; of equals the earlier is kept."""
+    """Return the sort key of an outcome; of equal ones the earlier wins."""
     execution: Execution = outcome["execution"]
     return outcome["verdict"].rank, execution.ok, execution.status != "refused"
 
 
-def _nothing(error: BudgetError) -> State:
-    """What there is when the budget does not even allow a first attempt."""
-    report = ErrorReport("BudgetError", str(error))
+def _no_attempt(error: BudgetError) -> State:
+    """Return the outcome if the budget does not allow even the first attempt."""
     return {
         "code": "",
         "problems": [],
-        "execution": Execution("refused", error=report),
+        "execution": Execution("refused", error=ErrorReport("BudgetError", str(error))),
         "output": "",
         "verdict": Verdict("failed", "none", str(error)),
     }

@@ -1,38 +1,42 @@
-"""query, … -> code, problems, execution, output, verdict, mends: the one of several programs that most agree with."""
+"""query, … -> code, problems, execution, output, verdict, autofixes: of several programs, the one that most agree with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
-from code_chains.chains.attempt import KEPT
-from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
-from code_chains.chains.execute import undo
-from code_chains.outcomes import group
+from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.execute import run_inputs, undo
 from code_chains.state import Execution, Verdict
+from code_chains.verification.comparison import group
 
 __all__ = ["SampleChain"]
 
 
-class SampleChain(Piece):
-    """Makes several attempts at once, and keeps one whose outcome most of them share.
+class SampleChain(StreamingChain):
+    """Make several attempts at once and select one whose outcome most of them share.
 
-    The first is asked for as ever, the others at a raised temperature; among groups of equal size the earlier wins. A
-    program that passes tests that were given is kept at once. Otherwise outcomes are grouped, numbers by tolerance: if more
-    than half of all agree, the outcome is `plausible` by vote; a tie or a smaller group leaves it `unverified`. The idea is
-    self-consistency (Wang et al., 2022), applied to what programs print.
+    The first sample uses the model's own settings, the others a higher temperature; ties are won by the
+    earlier group. A program that passes the given tests is selected at once. Otherwise outcomes are grouped,
+    with a tolerance for numbers: if more than half of all samples agree, the outcome is `plausible` by vote;
+    otherwise it stays `unverified`. The idea is self-consistency (Wang et al., 2022), applied to the output
+    of programs.
 
     Args:
         attempt: One attempt, e.g. an `AttemptChain`; it is run as a batch.
-        samples: How many there are.
-        ordered: Whether lists in another order are another outcome.
-        judge: A chain from `query`, `code` and `output` to `verdict` that has the last word on the one that is kept.
+        samples: Number of attempts.
+        ordered: Whether lists in another order count as another outcome.
+        judge: A chain from `query`, `code` and `output` to `verdict` that has the last word on the selected
+            outcome.
     """
+
+    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "autofixes"]
 
     name: str | None = "sample"
     attempt: Chain
@@ -42,43 +46,39 @@ class SampleChain(Piece):
 
     @property
     def input_keys(self) -> list[str]:
-        """What an attempt needs."""
+        """Keys that an attempt requires."""
         return self.attempt.input_keys
 
     @property
     def optional_keys(self) -> list[str]:
-        """What an attempt uses."""
+        """Keys that an attempt uses."""
         return list(getattr(self.attempt, "optional_keys", []))
 
-    @property
-    def output_keys(self) -> list[str]:
-        """What is known of the attempt that is kept."""
-        return [*KEPT, "mends"]
-
-    def _program(self, values: State, config: Config) -> Program:
-        first = int(values.get("variation") or 0) * self.samples
-        asked = [{**values, "variation": first + number} for number in range(self.samples)]
+    def _flow(self, values: State, config: Config) -> Flow:
+        first = int(values.get("sample_index") or 0) * self.samples
+        inputs = [{**values, "sample_index": first + number} for number in range(self.samples)]
         if values.get("session") is not None:
-            outcomes = _usable((yield from self._one_by_one(asked, config)))
+            outcomes = yield from self._in_session(inputs, config)
         else:
             batch = partial(self.attempt.batch, config=config, return_exceptions=True)
             abatch = partial(self.attempt.abatch, config=config, return_exceptions=True)
-            outcomes = _usable((yield Do(batch, asked, config, abatch)))
-        kept = self._choose(outcomes, str(values.get("query") or ""))
-        if self.judge is not None and kept["verdict"].ok and kept["verdict"].by != "tests":
-            state = {"query": values["query"], "code": kept["code"], "output": kept["output"]}
-            judged = (yield Call(self.judge, state, config))["verdict"]
-            kept = kept if judged.status == "unverified" else {**kept, "verdict": judged}
-        if values.get("session") is not None and kept["execution"].ok:
-            kept = {**kept, **(yield from self._again(kept, values, config))}
-        yield {key: kept[key] for key in self.output_keys}
+            outcomes = yield RunFunction(batch, inputs, config, abatch)
+        selected = self._select(_completed(outcomes), str(values.get("query") or ""))
+        if self.judge is not None and selected["verdict"].ok and selected["verdict"].by != "tests":
+            state = {"query": values["query"], "code": selected["code"], "output": selected["output"]}
+            verdict = (yield Invoke(self.judge, state, config))["verdict"]
+            if verdict.status != "unverified":
+                selected = {**selected, "verdict": verdict}
+        if values.get("session") is not None and selected["execution"].ok:
+            selected = {**selected, **(yield from self._commit(selected, values, config))}
+        yield {key: selected[key] for key in self.output_keys}
 
-    def _one_by_one(self, asked: list[State], config: Config) -> Program:
-        """In a session each program starts from the same state, and leaves it as it was."""
+    def _in_session(self, inputs: list[State], config: Config) -> Flow:
+        """Attempt one after the other; each starts from the same state of the session and is rolled back."""
         outcomes: list[State | Exception] = []
-        for values in asked:
+        for values in inputs:
             try:
-                outcome = yield Call(self.attempt, values, config)
+                outcome = yield Invoke(self.attempt, values, config)
             except Exception as error:
                 outcomes.append(error)
                 continue
@@ -86,25 +86,30 @@ class SampleChain(Piece):
             outcomes.append(outcome)
         return outcomes
 
-    def _again(self, kept: State, values: State, config: Config) -> Program:
-        """Run the one that is kept once more, in the session, for good."""
-        given = {"files": values.get("files"), "variables": values.get("variables")}
-        run = partial(values["session"].run, **given)
-        execution: Execution = yield Do(run, kept["code"], config, partial(values["session"].arun, **given))
-        verdict = kept["verdict"] if execution.ok else Verdict("failed", "none", execution.summary)
+    def _commit(self, selected: State, values: State, config: Config) -> Flow:
+        """Run the selected program again in the session, this time for good."""
+        inputs = run_inputs(values)
+        run, arun = partial(values["session"].run, **inputs), partial(values["session"].arun, **inputs)
+        execution: Execution = yield RunFunction(run, selected["code"], config, arun)
+        verdict = selected["verdict"]
+        if not execution.ok:
+            verdict = Verdict("failed", "none", execution.summary)
         return {"execution": execution, "output": execution.output, "verdict": verdict}
 
-    def _choose(self, outcomes: list[State], query: str) -> State:
-        """The outcome to keep, with the verdict of the vote where nothing stronger is known."""
+    def _select(self, outcomes: list[State], query: str) -> State:
+        """Return the best outcome, with the verdict of the vote unless a stronger one exists."""
         verified = [outcome for outcome in outcomes if outcome["verdict"].status == "verified"]
-        fine = [outcome for outcome in outcomes if outcome["verdict"].ok]
-        if verified or not fine:
-            return verified[0] if verified else max(outcomes, key=lambda outcome: outcome["execution"].ok)
-        groups = group([_said(outcome["execution"]) for outcome in fine], query, ordered=self.ordered)
-        kept = fine[groups[0][0]]
-        if kept["verdict"].rank > 1:
-            return kept
-        return {**kept, "verdict": self._vote([len(one) for one in groups])}
+        if verified:
+            return verified[0]
+        candidates = [outcome for outcome in outcomes if outcome["verdict"].ok]
+        if not candidates:
+            return max(outcomes, key=lambda outcome: outcome["execution"].ok)
+        texts = [_outcome_text(outcome["execution"]) for outcome in candidates]
+        groups = group(texts, query, ordered=self.ordered)
+        selected = candidates[groups[0][0]]
+        if selected["verdict"].rank > 1:
+            return selected
+        return {**selected, "verdict": self._vote([len(members) for members in groups])}
 
     def _vote(self, sizes: list[int]) -> Verdict:
         count = f"{sizes[0]} of {self.samples} programs gave the same outcome"
@@ -114,19 +119,19 @@ class SampleChain(Piece):
         return Verdict("unverified", "vote", f"Only {count}{tie}.")
 
     def get_graph(self, config: Config | None = None) -> Graph:
-        """The stages of an attempt."""
+        """Return the stages of an attempt."""
         return self.attempt.get_graph(config)
 
 
-def _usable(outcomes: Several[Any]) -> list[State]:
-    """Those that came about: what stopped some of them, such as a limit of the budget, does not lose the others."""
-    usable = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
-    if not usable:
+def _completed(outcomes: Sequence[Any]) -> list[State]:
+    """Return the attempts that completed: an error in some of them, such as a budget limit, does not lose the others."""
+    completed = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+    if not completed:
         raise next(outcome for outcome in outcomes if isinstance(outcome, Exception))
-    return usable
+    return completed
 
 
-def _said(execution: Execution) -> str:
-    """What a run says: what it printed, without the value of a last line that comes on top; else the files it made."""
+def _outcome_text(execution: Execution) -> str:
+    """Return what a run printed, ignoring the value of its last expression; else the names and hashes of its files."""
     files = sorted(f"{artifact.name} {sha256(artifact.data).hexdigest()}" for artifact in execution.artifacts)
     return execution.stdout.strip() or execution.output or "\n".join(files)

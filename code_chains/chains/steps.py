@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 from langchain_core.runnables.graph import Graph
 
-from code_chains.chains.attempt import KEPT
-from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
+from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.plan import seems_to_need_steps
 from code_chains.errors import BudgetError
 from code_chains.executors.base import Session
-from code_chains.expectations import expect
 from code_chains.inputs import fenced, shortened
-from code_chains.state import Execution, Verdict
+from code_chains.state import Attempt, Execution, Verdict
+from code_chains.verification.expectations import expectations_of
 
 __all__ = ["StepsChain"]
 
-_BUDGET = ("usd", "tokens", "model_calls", "seconds")
+_BUDGET_LIMITS = ("usd", "tokens", "model_calls", "seconds")
+_MAX_PLANS = 2
+_MAX_TASK_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 2000, 2000, 1000
 
 
-class StepsChain(Piece):
-    """Does a task in steps where it needs several, in one session of the executor.
+@dataclass
+class _Progress:
+    """The steps of a task: those solved, with their outcomes, and the one that failed, if any."""
 
-    Each step is solved by a chain of its own kind: written, run, judged and repaired. It finds the variables and files of
-    earlier steps, and its model sees their programs and outputs. A step that fails is planned anew, once for a task. What
-    came of all steps is put together: their programs one after the other, their outputs, and the weakest verdict.
+    solved: list[tuple[str, State]] = field(default_factory=list)
+    failed: tuple[str, State] | None = None
+    attempts: int = 0
+
+    @property
+    def all(self) -> list[tuple[str, State]]:
+        return [*self.solved, self.failed] if self.failed else self.solved
+
+    def number(self, attempts: list[Attempt]) -> list[Attempt]:
+        """Return the attempts of a step, numbered through all steps."""
+        step, before = len(self.solved) + 1, self.attempts
+        self.attempts += len(attempts)
+        return [replace(attempt, number=before + attempt.number, step=step) for attempt in attempts]
+
+
+class StepsChain(StreamingChain):
+    """Solve a task in steps if it needs several, in one session of the executor.
+
+    Each step is solved like a task of its own: written, run, evaluated and repaired. It finds the variables
+    and files of previous steps, and the model sees their programs and outputs. After a step that failed, the
+    remainder is planned again, once per task. The outcomes are combined: all programs in order, all outputs,
+    and the weakest verdict.
 
     Args:
-        solve: Does one step or a whole task, usually a `RepairChain`.
+        solve: Solves a step or a whole task, usually a `RepairChain`.
         plan: Splits a task, usually a `PlanChain`.
-        open_session: Opens a session in which the steps run.
-        when: `"auto"` asks for a plan where the task says that one thing comes after another; `"always"` asks for any.
-        evaluate: Judges the programs together where `tests` or `examples` were given.
+        open_session: Opens the session in which the steps run.
+        when: `"auto"` plans if the task describes a sequence of actions; `"always"` plans every task.
+        evaluate: Evaluates the programs together if `tests` or `examples` are given.
     """
+
+    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "attempts", "stop_reason", "steps"]
 
     name: str | None = "steps"
     solve: Chain
@@ -46,123 +70,125 @@ class StepsChain(Piece):
 
     @property
     def input_keys(self) -> list[str]:
-        """What a task needs."""
+        """Keys that solving a task requires."""
         return self.solve.input_keys
 
     @property
     def optional_keys(self) -> list[str]:
-        """What solving it uses."""
-        return [key for key in getattr(self.solve, "optional_keys", []) if key != "earlier"]
+        """Keys that solving a task uses."""
+        return [key for key in getattr(self.solve, "optional_keys", []) if key != "previous_steps"]
 
-    @property
-    def output_keys(self) -> list[str]:
-        """The steps, and what came of them."""
-        return [*KEPT, "attempts", "stop_reason", "steps"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         steps = [values["query"]]
         if self.when == "always" or seems_to_need_steps(values["query"]):
             try:
-                steps = (yield Call(self.plan, values, config))["steps"]
-            except BudgetError:  # Whoever solves it will run into the limit, too, and say so.
+                steps = (yield Invoke(self.plan, values, config))["steps"]
+            except BudgetError:  # The next call reaches the limit, too, and reports it.
                 steps = [values["query"]]
         if len(steps) < 2:
-            yield Call(self.solve, values, config, self._solved)
+            yield Invoke(self.solve, values, config, self._select_outputs)
             yield {"steps": [values["query"]]}
-            return
-        given = values.get("session")
-        session = given if given is not None else (yield Do(lambda _: self.open_session(), None, config))
-        try:
-            yield from self._work(steps, {**values, "session": session}, config)
-        finally:
-            if given is None:
+        elif values.get("session") is not None:
+            yield from self._solve_all(steps, values, config)
+        else:
+            session = yield RunFunction(lambda _: self.open_session(), None, config)
+            try:
+                yield from self._solve_all(steps, {**values, "session": session}, config)
+            finally:
                 session.close()
 
-    def _work(self, steps: list[str], values: State, config: Config) -> Program:
-        done: list[tuple[str, State]] = []
-        failed: tuple[str, State] | None = None
-        pending, planned, count = list(steps), 1, 0
+    def _solve_all(self, steps: list[str], values: State, config: Config) -> Flow:
+        progress, pending, plans = _Progress(), list(steps), 1
         while pending:
             step = pending.pop(0)
-            outcome = yield Call(self.solve, _task(step, values, done, last=not pending), config)
-            numbered = [replace(one, number=count + one.number, step=len(done) + 1) for one in outcome["attempts"]]
-            count += len(numbered)
-            yield {"attempts": numbered}
+            outcome = yield Invoke(
+                self.solve, _step_state(step, values, progress, is_last=not pending), config
+            )
+            yield {"attempts": progress.number(outcome["attempts"])}
             if outcome["verdict"].ok:
-                done.append((step, outcome))
+                progress.solved.append((step, outcome))
                 continue
-            failed = (step, outcome)
-            if planned > 1 or outcome["stop_reason"] in _BUDGET:
+            progress.failed = (step, outcome)
+            if plans == _MAX_PLANS or outcome["stop_reason"] in _BUDGET_LIMITS:
                 break
-            planned, pending = 2, (yield from self._plan_anew(failed, pending, values, done, config))
-            failed = failed if not pending else None
-        yield from self._together(done, failed, values, config)
+            plans += 1
+            pending = yield from self._plan_remainder(pending, values, progress, config)
+            if pending:
+                progress.failed = None
+        yield from self._combine(progress, values, config)
 
-    def _plan_anew(
-        self,
-        failed: tuple[str, State],
-        pending: list[str],
-        values: State,
-        done: list[tuple[str, State]],
-        config: Config,
-    ) -> Program:
-        """The steps that are left; where the model knows none but the whole task, the old ones once more."""
-        said = f"{failed[0]}\n{failed[1]['verdict'].reason}"
+    def _plan_remainder(self, pending: list[str], values: State, progress: _Progress, config: Config) -> Flow:
+        """Return new steps; the old ones again if the model replies with nothing but the whole task."""
+        assert progress.failed is not None
+        step, outcome = progress.failed
+        feedback = f"{step}\n{outcome['verdict'].reason}"
+        state = {**values, "previous_steps": _format_steps(progress.solved), "feedback": feedback}
         try:
-            steps = (yield Call(self.plan, {**values, "earlier": _earlier(done), "feedback": said}, config))["steps"]
+            steps = (yield Invoke(self.plan, state, config))["steps"]
         except BudgetError:
             return []
-        return [failed[0], *pending] if steps == [values["query"]] else steps
+        return [step, *pending] if steps == [values["query"]] else steps
 
-    def _together(
-        self, done: list[tuple[str, State]], failed: tuple[str, State] | None, values: State, config: Config
-    ) -> Program:
-        every = [*done, *([failed] if failed else [])]
-        last = every[-1][1]
+    def _combine(self, progress: _Progress, values: State, config: Config) -> Flow:
+        """Emit the outcome of all steps together."""
+        steps, outcomes = [step for step, _ in progress.all], [outcome for _, outcome in progress.all]
         outcome = {
-            "code": "\n\n".join(f"# Step {n}: {step}\n{one['code'].strip()}" for n, (step, one) in enumerate(every, 1))
-            + "\n",
-            "problems": last["problems"],
-            "execution": _one_record([one["execution"] for _, one in every]),
-            "output": "\n".join(one["output"] for _, one in every if one["output"]),
-            "verdict": _weakest(every),
+            "code": _combined_code(progress.all),
+            "problems": outcomes[-1]["problems"],
+            "execution": _combined_execution([outcome["execution"] for outcome in outcomes]),
+            "output": "\n".join(outcome["output"] for outcome in outcomes if outcome["output"]),
+            "verdict": _weakest([outcome["verdict"] for outcome in outcomes]),
         }
-        if self.evaluate is not None and not failed and (values.get("tests") or values.get("examples")):
-            outcome |= yield Call(self.evaluate, {**values, **outcome, "session": None}, config)
-        reason = last["stop_reason"] if outcome["verdict"].ok or failed else "attempts"
-        yield {**outcome, "stop_reason": reason, "steps": [step for step, _ in every]}
+        if self.evaluate is not None and not progress.failed and expectations_of(values):
+            outcome |= yield Invoke(self.evaluate, {**values, **outcome, "session": None}, config)
+        stop_reason = outcomes[-1]["stop_reason"]
+        if not outcome["verdict"].ok and not progress.failed:
+            stop_reason = "attempts"
+        yield {**outcome, "stop_reason": stop_reason, "steps": steps}
 
-    def _solved(self, chunk: State) -> State:
+    def _select_outputs(self, chunk: State) -> State:
         return {key: value for key, value in chunk.items() if key in self.output_keys}
 
     def get_graph(self, config: Config | None = None) -> Graph:
-        """The stages of one step."""
+        """Return the stages of one step."""
         return self.solve.get_graph(config)
 
 
-def _task(step: str, values: State, done: list[tuple[str, State]], *, last: bool) -> State:
-    """What solving a step is given; tests are for all steps together, and told to the last one."""
-    whole = shortened(" ".join(str(values["query"]).split()), 2000)
-    expected = expect(values.get("tests"), values.get("examples"))
-    query = f"{step}\n(This is one step of: {whole} Do only this step.)"
-    query += f"\n\n{expected.told()}" if expected and last else ""
-    return {**values, "query": query, "earlier": _earlier(done), "tests": None, "examples": None}
+def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool) -> State:
+    """Return the state for one step. Tests apply to all steps together; the model sees them at the last one."""
+    task = shortened(" ".join(str(values["query"]).split()), _MAX_TASK_CHARS)
+    query = f"{step}\n(This is one step of: {task} Do only this step.)"
+    expectations = expectations_of(values)
+    if expectations and is_last:
+        query += f"\n\n{expectations.format_for_model()}"
+    without_tests = {"tests": None, "examples": None, "expectations": None}
+    return {**values, **without_tests, "query": query, "previous_steps": _format_steps(progress.solved)}
 
 
-def _earlier(done: list[tuple[str, State]]) -> str:
-    return "\n\n".join(
-        f"Step {number}: {step}\n{fenced(shortened(one['code'], 2000), 'python')}\nOutput:\n{shortened(one['output'], 1000)}"
-        for number, (step, one) in enumerate(done, 1)
-    )
+def _format_steps(solved: list[tuple[str, State]]) -> str:
+    parts = []
+    for number, (step, outcome) in enumerate(solved, 1):
+        code = fenced(shortened(outcome["code"], _MAX_CODE_CHARS), "python")
+        parts.append(
+            f"Step {number}: {step}\n{code}\nOutput:\n{shortened(outcome['output'], _MAX_OUTPUT_CHARS)}"
+        )
+    return "\n\n".join(parts)
 
 
-def _one_record(executions: list[Execution]) -> Execution:
-    """The last run with the files of all."""
-    files = {artifact.name: artifact for execution in executions for artifact in execution.artifacts}
-    return replace(executions[-1], artifacts=tuple(files.values()))
+def _combined_code(steps: list[tuple[str, State]]) -> str:
+    parts = [
+        f"# Step {number}: {step}\n{outcome['code'].strip()}"
+        for number, (step, outcome) in enumerate(steps, 1)
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
-def _weakest(every: list[tuple[str, Any]]) -> Verdict:
-    verdicts: list[Verdict] = [outcome["verdict"] for _, outcome in every]
+def _combined_execution(executions: list[Execution]) -> Execution:
+    """Return the last run with the artifacts of all runs."""
+    artifacts = {artifact.name: artifact for execution in executions for artifact in execution.artifacts}
+    return replace(executions[-1], artifacts=tuple(artifacts.values()))
+
+
+def _weakest(verdicts: list[Verdict]) -> Verdict:
     number, verdict = min(enumerate(verdicts, 1), key=lambda pair: pair[1].rank)
-    return replace(verdict, reason=f"Step {number} of {len(every)}: {verdict.reason}")
+    return replace(verdict, reason=f"Step {number} of {len(verdicts)}: {verdict.reason}")

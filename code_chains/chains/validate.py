@@ -5,25 +5,32 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from collections.abc import Sequence as Several
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.runnables import ensure_config
 from langchain_core.runnables.config import run_in_executor
 
-from code_chains.budget import find_budgets
-from code_chains.chains.base import Config, Do, Piece, Program, State
-from code_chains.checks import POLICIES, STANDARD, Check, find_problems, names_defined, resolve_checks, shorter_than
+from code_chains.analysis.checks import (
+    POLICIES,
+    STANDARD,
+    Check,
+    find_problems,
+    names_defined,
+    resolve_checks,
+    shorter_than,
+)
+from code_chains.callbacks.budget import find_budgets
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.state import Problem
 
 __all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
 
-_SHORT = 500
-"""Programs of a few lines are checked, by checks of our own, in about the time that a thread would cost."""
-_OWN = {id(check) for checks in POLICIES.values() for check in checks}
+_MAX_INLINE_CHARS = 500
+"""Characters up to which the built-in checks are faster than starting a thread."""
+_BUILT_IN = {id(check) for checks in POLICIES.values() for check in checks}
 _NO_CODE = {
     "length": "The reply was cut off at the length limit. Write a shorter program.",
     "missing": "The reply was cut off before its end. Write the whole program again.",
@@ -32,12 +39,12 @@ _NO_CODE = {
 
 @dataclass(frozen=True)
 class ApprovalRequest:
-    """What someone who approves programs gets to see.
+    """What an approver is shown.
 
     Attributes:
         code: The program that is about to run.
-        problems: Advice of the checks about it.
-        query: The question; empty where there is none.
+        problems: Advice of the checks.
+        query: The question; empty if there is none.
         files: `{name in the working directory: path on this machine}`.
         variables: `{name: value}`.
     """
@@ -50,46 +57,36 @@ class ApprovalRequest:
 
 
 Approve = Callable[[ApprovalRequest], bool | str | Awaitable[bool | str]]
-"""Says whether a program may run; text says that it may not, and why."""
+"""Decides whether a program may run: True, False, or the reason for a rejection as text."""
 
 
-class ValidateChain(Piece):
-    """Reads a program before it runs. Adds `problems`; one that is an error keeps it from running.
+class ValidateChain(StreamingChain):
+    """Check a program before it runs. Adds `problems`; an error among them keeps the program from running.
 
     Args:
         checks: The name of a policy, or functions from code to problems.
-        approve: A function, plain or async, that has the last word on each program that the checks let pass. It returns
-            True, or False or the reason as text, which goes back to the model.
+        approve: A function, sync or async, that decides on each program that passes the checks. It returns
+            True, or False or the reason as text, which is fed back to the model.
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
         ["line 1: undefined name 'nope' (names_defined)"]
     """
 
+    input_keys: ClassVar[list[str]] = ["code"]
+    optional_keys: ClassVar[list[str]] = ["finish_reason", "variables", "files", "query", "session"]
+    output_keys: ClassVar[list[str]] = ["problems"]
+
     name: str | None = "validate"
     checks: tuple[Check, ...]
     approve: Approve | None = None
 
-    def __init__(self, checks: str | Check | Several[Check] = STANDARD, **kwargs: Any) -> None:
+    def __init__(self, checks: str | Check | Sequence[Check] = STANDARD, **kwargs: Any) -> None:
         super().__init__(**{"checks": resolve_checks(checks), **kwargs})
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It reads the program."""
-        return ["code"]
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """It says why there is no program, knows names that are given, and shows all of it to whoever approves."""
-        return ["finish_reason", "variables", "files", "query", "session"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """It adds what it found."""
-        return ["problems"]
-
-    def _program(self, values: State, config: Config) -> Program:
-        problems: list[Problem] = yield Do(self._find, values, config, quick=self._is_quick(values["code"]))
+    def _flow(self, values: State, config: Config) -> Flow:
+        inline = self._is_fast(values["code"])
+        problems: list[Problem] = yield RunFunction(self._check, values, config, inline=inline)
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
                 values["code"],
@@ -98,47 +95,53 @@ class ValidateChain(Piece):
                 values.get("files") or {},
                 values.get("variables") or {},
             )
-            problems = [*problems, *_refusal((yield Do(self._ask, request, config, self._aask)))]
+            decision = yield RunFunction(self._ask, request, config, self._aask)
+            problems = [*problems, *_rejection(decision)]
         yield {"problems": problems}
 
-    def _is_quick(self, code: str) -> bool:
-        """Whether it may be read on an event loop: not before what reads it has been imported elsewhere."""
-        return len(code) <= _SHORT and "pyflakes.checker" in sys.modules and _OWN.issuperset(map(id, self.checks))
+    def _is_fast(self, code: str) -> bool:
+        """Return whether the checks may run on an event loop: short code, built-in checks, pyflakes imported already."""
+        is_short = len(code) <= _MAX_INLINE_CHARS
+        return is_short and "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
 
     def _ask(self, request: ApprovalRequest) -> object:
         assert self.approve is not None
-        said = self.approve(request)
-        if not inspect.isawaitable(said):
-            return said
+        decision = self.approve(request)
+        if not inspect.isawaitable(decision):
+            return decision
 
         async def wait() -> object:
-            return await said
+            return await decision
 
-        with ThreadPoolExecutor(1) as thread:  # This one may run a loop of its own.
+        with ThreadPoolExecutor(1) as thread:  # The current thread may be running an event loop of its own.
             return thread.submit(asyncio.run, wait()).result()
 
     async def _aask(self, request: ApprovalRequest) -> object:
         assert self.approve is not None
         if inspect.iscoroutinefunction(self.approve):
             return await self.approve(request)
-        said = await run_in_executor(None, self.approve, request)
-        return await said if inspect.isawaitable(said) else said
+        decision = await run_in_executor(None, self.approve, request)
+        return await decision if inspect.isawaitable(decision) else decision
 
-    def _find(self, state: State) -> list[Problem]:
+    def _check(self, state: State) -> list[Problem]:
         code = state["code"]
         if not code.strip():
             reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
             return [Problem("has_code", reason)]
         budgets = find_budgets(ensure_config())
-        lines = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
-        checks = [*self.checks, *([shorter_than(min(lines))] if lines else [])]
-        if state.get("session") is not None:  # It has names of its own; the run will tell.
-            checks = [check for check in checks if check is not names_defined]
-        return find_problems(code, checks, given=state.get("variables") or ())
+        limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
+        checks = list(self.checks)
+        if limits:
+            checks.append(shorter_than(min(limits)))
+        if state.get("session") is not None and names_defined in checks:
+            checks.remove(names_defined)  # The session defines names that only the run knows.
+        return find_problems(code, checks, defined=state.get("variables") or ())
 
 
-def _refusal(said: object) -> list[Problem]:
-    if said is True:
+def _rejection(decision: object) -> list[Problem]:
+    if decision is True:
         return []
-    reason = said if isinstance(said, str) and said.strip() else "It was not approved. Write another program."
+    reason = "It was not approved. Write another program."
+    if isinstance(decision, str) and decision.strip():
+        reason = decision
     return [Problem("approve", reason)]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Call, Chain, Config, Do, Piece, Program, State
+from code_chains.analysis.extraction import extract_code
+from code_chains.analysis.parsing import parse
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
-from code_chains.errors import BudgetError
-from code_chains.expectations import names_of
-from code_chains.extraction import extract_code
-from code_chains.inputs import check_query, fenced, told
-from code_chains.parsing import parse
+from code_chains.errors import BudgetError, InputError
+from code_chains.inputs import check_query, describe_inputs, fenced
+from code_chains.verification.assertions import names_of
+from code_chains.verification.expectations import expect
 
 __all__ = ["TESTS_PROMPT", "WriteTestsChain"]
 
@@ -34,69 +35,69 @@ _EXAMPLE = (
 )
 
 
-class WriteTestsChain(Piece):
-    """Asks a model for tests of an answer, before there is one. Adds `generated_tests`; empty where there are none.
+class WriteTestsChain(StreamingChain):
+    """Ask a model for tests of an answer before the answer exists. Adds `generated_tests`; empty if there are none.
 
-    They come from the question alone, so that they do not repeat what the program says. Still the same model may misread
-    the question twice: passing them makes an outcome `plausible`, never `verified`. The idea is that of CodeT (Chen et al.,
-    2022).
+    The tests are derived from the question alone, so that they do not repeat what the program does. The same
+    model may still misread the question twice: passing them makes an outcome `plausible`, never `verified`.
+    The idea is that of CodeT (Chen et al., 2022).
 
     Args:
         model: Any chat model, or a Runnable around one.
         prompt: The system message.
-        validate_tests: What reads the tests before they run, such as the `ValidateChain` of the programs; tests in which it
-            finds errors are left out.
+        validate_tests: Validates the tests before they run, e.g. the `ValidateChain` of the programs; tests
+            in which it finds errors are discarded.
     """
+
+    input_keys: ClassVar[list[str]] = ["query"]
+    optional_keys: ClassVar[list[str]] = ["files", "variables", "tests", "examples"]
+    output_keys: ClassVar[list[str]] = ["generated_tests"]
 
     name: str | None = "write_tests"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = TESTS_PROMPT
     validate_tests: Chain | None = None
 
-    @property
-    def input_keys(self) -> list[str]:
-        """It needs the question."""
-        return ["query"]
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """It sees what is there, and writes none where some are given."""
-        return ["files", "variables", "tests", "examples"]
-
-    @property
-    def output_keys(self) -> list[str]:
-        """It adds the tests."""
-        return ["generated_tests"]
-
-    def _program(self, values: State, config: Config) -> Program:
+    def _flow(self, values: State, config: Config) -> Flow:
         tests = ""
         if not values.get("tests") and not values.get("examples"):
             tests = yield from self._write(values, config)
         yield {"generated_tests": tests}
 
-    def _write(self, values: State, config: Config) -> Program:
-        messages = yield Do(self.messages, values, config)
+    def _write(self, values: State, config: Config) -> Flow:
+        messages = yield RunFunction(self.messages, values, config)
         try:
-            reply = yield Call(self.model, messages, config)
-        except BudgetError:  # Whoever writes the program will run into the limit, too, and say so.
+            reply = yield Invoke(self.model, messages, config)
+        except BudgetError:  # The next call reaches the limit, too, and reports it.
             return ""
-        tests = extract_code(reply_text(reply)) if finish_reason(reply, self.model) == "stop" else ""
-        if not _asserts(tests) or self.validate_tests is None:
-            return tests if _asserts(tests) else ""
-        given = dict.fromkeys((*names_of(tests), *(values.get("variables") or {})))
-        state = {**values, "code": tests, "variables": given}
-        problems = (yield Call(self.validate_tests, state, config))["problems"]
-        return "" if any(problem.severity == "error" for problem in problems) else tests
+        if finish_reason(reply, self.model) != "stop":
+            return ""
+        tests = extract_code(reply_text(reply))
+        if not _are_usable(tests):
+            return ""
+        if self.validate_tests is not None:
+            variables = dict.fromkeys((*names_of(tests), *(values.get("variables") or {})))
+            state = {**values, "code": tests, "variables": variables}
+            problems = (yield Invoke(self.validate_tests, state, config))["problems"]
+            if any(problem.severity == "error" for problem in problems):
+                return ""
+        return tests
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
-        """The messages that are sent: rules, one example, the question with what is there."""
-        question = "\n\n".join([*told(values), check_query(values["query"])])
+        """Return the messages to send: rules, one example, the question with its files and variables."""
+        question = "\n\n".join([*describe_inputs(values), check_query(values["query"])])
         example = [HumanMessage(_EXAMPLE[0]), AIMessage(fenced(_EXAMPLE[1], "python"))]
         return [SystemMessage(self.prompt), *example, HumanMessage(question)]
 
 
-def _asserts(tests: str) -> bool:
-    """Whether these are tests at all: an assertion that depends on something."""
+def _are_usable(tests: str) -> bool:
+    """Return whether the tests hold an assertion that depends on a name, and may be used."""
+    try:
+        expect(tests)
+    except InputError:
+        return False
     tree = parse(tests)
-    found = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)] if tree else []
-    return any(isinstance(node, ast.Name) for test in found for node in ast.walk(test))
+    if tree is None:
+        return False
+    assertions = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return any(isinstance(node, ast.Name) for assertion in assertions for node in ast.walk(assertion))

@@ -1,4 +1,4 @@
-"""Places where code runs. The default, `SandboxExecutor`, isolates every run with the kernel's own means."""
+"""Executors, which run code. The default, `SandboxExecutor`, isolates every run with the kernel's own means."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from code_chains.executors.base import Executor, Limits, Session
-from code_chains.executors.sandbox import ProcessExecutor, SandboxExecutor
+from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:
     from code_chains.executors.container import ContainerExecutor

@@ -1,4 +1,4 @@
-"""The promise of a place where code runs."""
+"""The contract of executors, which run code."""
 
 from __future__ import annotations
 
@@ -9,27 +9,46 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, check_int
 from code_chains.state import Execution
 
-__all__ = ["Executor", "Limits", "Session"]
+__all__ = ["Executor", "Limits", "Program", "Session"]
 
+MAX_SECONDS = 86_400
+MAX_COUNT = 1_000_000
+MAX_BYTES = 1 << 40
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Code with its inputs, as `Executor.run` receives them; none of it is validated yet.
+
+    Attributes:
+        code: The source.
+        files: `{name in the working directory: path on this machine}`.
+        variables: `{name: value}` that exist when the program starts.
+    """
+
+    code: str
+    files: Mapping[str, Any] | None = None
+    variables: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one run may use. Sizes are bytes, or text such as `"512M"` (K, M and G are powers of 1024).
+    """Limits of one run. Sizes are bytes, or text such as `"512M"` (K, M and G are powers of 1024).
 
     Attributes:
         seconds: Wall-clock seconds of the program.
         memory: Memory of the program and all its processes together.
-        output: Bytes kept of standard output, and as many of standard error; a flood ends the run.
+        output: Bytes of standard output, and as many of standard error; more of either ends the run.
         processes: Processes and threads at one time.
         open_files: Files, pipes and sockets that one process may have open.
-        disk: Bytes the program may write to its working directory, `/tmp` and `/dev/shm` together.
-        files: Files and directories it may make.
-        artifacts: Bytes of files and figures that are taken out of a run.
+        disk: Bytes that the program may write to its working directory, `/tmp` and `/dev/shm` together.
+        files: Files and directories that it may create.
+        artifacts: Bytes of files and figures that are collected from a run.
 
     Raises:
         ConfigurationError: A limit is not a positive number or size.
@@ -45,18 +64,14 @@ class Limits:
     artifacts: int | str = "16M"
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.seconds, bool)
-            or not isinstance(self.seconds, int | float)
-            or not 0 < self.seconds <= 86_400
-        ):
+        is_number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
+        if not is_number or not 0 < self.seconds <= MAX_SECONDS:
             raise ConfigurationError(
                 "Limits.seconds", self.seconds, "a number of seconds, greater than 0 and at most a day"
             )
         for name in ("processes", "files", "open_files"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 1_000_000:
-                raise ConfigurationError(f"Limits.{name}", value, "a whole number from 1 to a million")
+            remedy = "a whole number from 1 to a million"
+            check_int(f"Limits.{name}", getattr(self, name), remedy, minimum=1, maximum=MAX_COUNT)
         for name in ("memory", "output", "disk", "artifacts"):
             _bytes(f"Limits.{name}", getattr(self, name))
 
@@ -82,18 +97,20 @@ class Limits:
 
 
 def _bytes(name: str, size: int | str) -> int:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*", str(size).upper().replace("IB", "B"))
+    match = _SIZE.fullmatch(str(size).upper().replace("IB", "B"))
     amount = int(float(match[1]) * _UNITS[match[2]]) if match and not isinstance(size, bool) else 0
-    if not 0 < amount <= 1 << 40:
-        raise ConfigurationError(name, size, 'a number of bytes, or a size such as "512M" or "1G", at most "1024G"')
+    if not 0 < amount <= MAX_BYTES:
+        raise ConfigurationError(
+            name, size, 'a number of bytes, or a size such as "512M" or "1G", at most "1024G"'
+        )
     return amount
 
 
 class Closing:
-    """What is closed on leaving a `with` block."""
+    """A context manager that closes itself."""
 
     def close(self) -> None:
-        """Give back what is held; closing twice is fine."""
+        """Release all resources. Closing twice is fine."""
 
     def __enter__(self) -> Self:
         return self
@@ -105,14 +122,16 @@ class Closing:
 
 
 class Executor(Closing, ABC):
-    """A place where code runs.
+    """Runs code.
 
-    An executor is a context manager; `close` gives back what it holds. It may be used from several threads and tasks at
-    once. Anything a program does, down to killing itself, comes back as an `Execution`; only a broken place raises.
+    An executor is a context manager; `close` releases its resources. It may be used from several threads and
+    tasks at once. Whatever a program does, including killing itself, is reported as an `Execution`; only a
+    broken executor raises.
 
     Attributes:
-        language: What programs are written in.
-        guidance: What a model is told about this place: languages, libraries, what is given how.
+        language: The language of programs.
+        guidance: Instructions for the model that writes programs: the language, its libraries, and how inputs
+            are passed.
     """
 
     language: str = "python"
@@ -125,7 +144,7 @@ class Executor(Closing, ABC):
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells its runs from those of other places: what was asked for when it was made."""
+        """What distinguishes its runs from those of other executors: the arguments that it was created with."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     @abstractmethod
@@ -137,23 +156,26 @@ class Executor(Closing, ABC):
         Args:
             code: The Python source.
             files: `{name in the working directory: path on this machine}`; the program gets read-only copies.
-            variables: `{name: value}` that exist when the program starts: JSON values, and where a place can take them,
-                NumPy arrays and pandas, polars or Arrow tables.
+            variables: `{name: value}` that exist when the program starts: JSON values, and if the executor
+                supports them, NumPy arrays and pandas, polars or Arrow tables.
 
         Raises:
             InputError: A file or variable cannot be used.
-            ExecutorError: The place broke.
-            OverloadedError: More is asked for at once than the place can do; nothing was run.
-            IsolationError: The isolation that was asked for cannot be given; nothing was run.
+            ExecutorError: The executor broke.
+            OverloadedError: The executor is at capacity; nothing was run.
+            IsolationError: The required isolation is not available; nothing was run.
         """
 
     @abstractmethod
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
-        """Like `run`, without blocking the event loop. Cancelling kills the program and everything it started."""
+        """Run a program without blocking the event loop.
 
-    def examine(
+        Cancelling kills the program and everything that it started.
+        """
+
+    def run_tests(
         self,
         code: str,
         tests: str,
@@ -163,26 +185,27 @@ class Executor(Closing, ABC):
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that can neither read nor patch them.
 
-        Both run in boxes of their own. The tests use the program's names as if they were theirs: functions are called in the
-        program's box, and only data comes back. An object of the program's own classes that a function gave is never equal
-        to a plain value, whatever it says itself. Tests hold a stand-in of it: they may call its methods and look at its
-        attributes, while `type`, `hasattr`, `callable` and `inspect` see the stand-in. Each box has files of its own.
+        Program and tests run in separate sandboxes, each with files of its own. Tests use the program's names
+        as if they were theirs: functions are called in the program's sandbox, and only data is returned. An
+        object of the program's own classes that a function returned never equals a plain value, whatever it
+        claims. Tests hold a proxy of it: they may call its methods and read its attributes, while `type`,
+        `hasattr`, `callable` and `inspect` see the proxy.
 
         Args:
             code: The Python source of the program.
             tests: The Python source of the tests, usually `assert` statements.
-            files: Given to both, as copies of their own.
-            variables: Given to both.
+            files: Passed to both, as separate copies.
+            variables: Passed to both.
 
         Returns:
-            How the program ended, and how the tests did. The program holds if both are ok.
+            The execution of the program, and that of the tests. The program passes if both are ok.
 
         Raises:
-            ConfigurationError: This place cannot keep them apart.
+            ConfigurationError: This executor cannot isolate tests from programs.
         """
         raise ConfigurationError("executor", self, "one that can run tests, such as SandboxExecutor")
 
-    async def aexamine(
+    async def arun_tests(
         self,
         code: str,
         tests: str,
@@ -190,57 +213,58 @@ class Executor(Closing, ABC):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
     ) -> tuple[Execution, Execution]:
-        """Like `examine`, without blocking the event loop."""
-        return self.examine(code, tests, files=files, variables=variables)
+        """Run tests without blocking the event loop; see `run_tests`."""
+        return self.run_tests(code, tests, files=files, variables=variables)
 
     def session(self) -> Session:
-        """A session, whose runs share a state.
+        """Open a session, whose runs share a state.
 
         Raises:
-            ConfigurationError: This place keeps no state.
-            OverloadedError: There are too many.
+            ConfigurationError: This executor has no sessions.
+            OverloadedError: Too many are open.
         """
         raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
 
-    def warm(self) -> None:
-        """Begin what the first run would have to wait for, without waiting for it."""
+    def warm_up(self) -> None:
+        """Start what the first run would otherwise wait for, without waiting for it."""
 
-    def check_room(self) -> None:
-        """See whether a run would be refused now, before anything is spent on its program; no place is taken.
+    def check_capacity(self) -> None:
+        """Raise if a run would be refused now, before anything is spent on its program; reserve nothing.
 
         Raises:
-            OverloadedError: More is asked for at once than the place can do.
+            OverloadedError: The executor is at capacity.
         """
 
     def drain(self, seconds: float = 30.0) -> bool:
-        """Refuse further runs, let those end that were accepted, and close: what to do when the app is to end.
+        """Refuse further runs, wait for those that were accepted, and close: graceful shutdown.
 
-        It blocks; on an event loop use `asyncio.to_thread`. A place that does not know what runs in it closes at once.
+        It blocks; on an event loop use `asyncio.to_thread`. An executor that does not track its runs closes
+        at once.
 
         Args:
-            seconds: How long to wait; what still runs then is killed.
+            seconds: Maximum time to wait; what still runs then is killed.
 
         Returns:
-            Whether all had ended by then.
+            Whether all runs had ended by then.
         """
         self.close()
         return True
 
     def close(self) -> None:
-        """Give back what the executor holds. A closed executor refuses to run; closing twice is fine."""
+        """Release all resources and refuse further runs. Closing twice is fine."""
 
 
 class Session(Closing, ABC):
     """Runs that share variables, imports, files and the working directory. It is a context manager.
 
-    Each run either succeeds and commits, or leaves the state exactly as it was. A session is used by one run at a time, and
-    sessions never see each other.
+    Each run either succeeds and commits, or leaves the state unchanged. A session is used by one run at a
+    time; sessions never see each other.
     """
 
     @property
     @abstractmethod
     def alive(self) -> bool:
-        """Whether it can be used; one that was idle for too long has ended."""
+        """Whether it can be used; a session that was idle for too long has ended."""
 
     @abstractmethod
     def run(
@@ -251,17 +275,17 @@ class Session(Closing, ABC):
         variables: Mapping[str, Any] | None = None,
         check: Callable[[Execution], object] | None = None,
     ) -> Execution:
-        """Run a program in the state that the runs before left.
+        """Run a program in the current state.
 
         Args:
             code: The Python source.
             files: See `Executor.run`.
             variables: See `Executor.run`.
-            check: Says of a run that ended well whether its outcome is accepted; if not, the state is rolled back and the
-                status becomes `error`.
+            check: Returns whether the outcome of a successful run is accepted; otherwise the state is rolled
+                back and the status becomes `error`.
 
         Raises:
-            InputError: A file or variable cannot be used; the state is as it was.
+            InputError: A file or variable cannot be used; the state is unchanged.
             SessionError: The session has ended, or is busy.
         """
 
@@ -274,15 +298,15 @@ class Session(Closing, ABC):
         variables: Mapping[str, Any] | None = None,
         check: Callable[[Execution], object] | None = None,
     ) -> Execution:
-        """Like `run`, without blocking the event loop. Cancelling ends the session."""
+        """Run a program without blocking the event loop; see `run`. Cancelling ends the session."""
 
     @abstractmethod
     def rollback(self) -> None:
-        """Return to the state before the last run that ended well."""
+        """Return to the state before the last successful run."""
 
     @abstractmethod
     def checkpoint(self, name: str = "checkpoint") -> str:
-        """Hold the state as it is now under a name."""
+        """Save the current state under a name."""
 
     @abstractmethod
     def restore(self, name: str = "checkpoint") -> None:
@@ -290,4 +314,4 @@ class Session(Closing, ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it."""
+        """End the session."""

@@ -1,4 +1,4 @@
-"""Containers: Docker, Podman or Kubernetes through llm-sandbox, one fresh container for each run."""
+"""Containers: Docker, Podman or Kubernetes through llm-sandbox, a fresh container for each run."""
 
 from __future__ import annotations
 
@@ -14,51 +14,58 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits
-from code_chains.executors.endings import Ending, limit_reached, said_by_program
-from code_chains.executors.foreign import PROBE, canary, isolation, load_extra
-from code_chains.inputs import check_files, check_variables
-from code_chains.state import PROBED, ErrorReport, Execution, Isolation, signal_name
+from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.external import PROBE, canary, isolation, load_extra
+from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.inputs import check_code, check_files, check_variables
+from code_chains.records import signal_name
+from code_chains.state import PROBED, ErrorReport, Execution, Isolation
 
 __all__ = ["ContainerExecutor"]
 
-HERE = Path(__file__).parent
-INSIDE = {
-    "contained.py": HERE / "contained.py",
-    **{
-        f"inside/{name}.py": HERE / "inside" / f"{name}.py" for name in ("__init__", "cell", "display", "hints", "wire")
-    },
+PACKAGE_FOLDER = Path(__file__).parent
+INSIDE_MODULES = ("__init__", "cell", "display", "suggestions", "wire")
+COPIED_FILES = {
+    "container_program.py": PACKAGE_FOLDER / "container_program.py",
+    **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
 }
-"""What is copied into the container: the program that watches, and the modules that run one."""
-TOOLS = "/tmp/code_chains"  # noqa: S108 - the container's own
+"""What is copied into the container: the supervisor, and the modules that run a program."""
+TOOLS_FOLDER = "/tmp/code_chains"  # noqa: S108 - the container's own
 WORKDIR = "/sandbox/box"
-GRACE = 5.0
-"""Seconds on top of the program's own before the container is taken away from outside."""
-CONTAINERS = ("docker", "podman", "kubernetes", "micromamba")
+GRACE_S = 5.0
+"""Seconds that a command may take besides its program before the container is removed."""
+EXTRA_MEMORY_BYTES, EXTRA_PROCESSES = 64 << 20, 8
+"""What the supervisor in the container needs besides the program."""
+CONTAINER_BACKENDS = ("docker", "podman", "kubernetes", "micromamba")
+DOCKER_BACKENDS = ("docker", "podman", "micromamba")
+EXEC_BACKENDS = ("bubblewrap", "nsjail", "kubernetes")
+"""Backends that run commands in a shell, which is to be replaced by the command."""
 
 
 class ContainerExecutor(Executor):
-    """Runs each program in a fresh container of Docker, Podman or Kubernetes, or in another sandbox of llm-sandbox's.
+    """Run each program in a fresh container of Docker, Podman or Kubernetes, or in another backend of llm-sandbox.
 
-    The container has no network, no capabilities and the memory of the limits. A program inside it keeps the time, the
-    output, the processes, the memory and the disk of the whole run, and tells how it ended; when it does not, the
-    container is taken away. Before each run a probe tries to get out; what it found is in `Execution.isolation`.
+    The container has no network, no capabilities and the memory of the limits. A supervisor inside enforces
+    the time, output, processes, memory and disk of the whole run, and reports how it ended; if it does not,
+    the container is removed. Before each run a probe tries to get out; its findings are in
+    `Execution.isolation`.
 
     Args:
-        limits: What one run may use.
-        backend: `docker`, `podman`, `kubernetes`, `bubblewrap`, or another of llm-sandbox's.
-        image: The image, with Python 3.11 or newer as `python3`. What it has installed, programs can import.
-        options: More arguments of `llm_sandbox.SandboxSession`, e.g. `client` or `runtime_configs`; they win over ours.
-        require: What the probe must find closed. A pod of Kubernetes has a network by nature: where a policy closes
-            it, leave `network` out.
+        limits: Limits of one run.
+        backend: `docker`, `podman`, `kubernetes`, `bubblewrap`, or another one of llm-sandbox.
+        image: The image, with Python 3.11 or newer as `python3`. Programs can import what it has installed.
+        options: More arguments of `llm_sandbox.SandboxSession`, e.g. `client` or `runtime_configs`; they
+            override ours.
+        required_isolation: What the probe must find closed. A Kubernetes pod has a network by default: if a
+            network policy closes it, leave `network` out.
 
     Raises:
-        ConfigurationError: An argument is wrong, or llm-sandbox is not installed.
-        IsolationError: Something required was found open; at the first run at the latest.
+        ConfigurationError: An argument is invalid, or llm-sandbox is not installed.
+        IsolationError: Something required is open; raised at the first run at the latest.
 
     Example:
-        with ContainerExecutor(backend="docker", image="python:3.13-slim") as place:
-            place.run("sum(range(1, 6))").output
+        with ContainerExecutor(backend="docker", image="python:3.13-slim") as executor:
+            executor.run("sum(range(1, 6))").output
     """
 
     language = "python"
@@ -74,21 +81,21 @@ class ContainerExecutor(Executor):
         backend: str = "docker",
         image: str = "python:3.13-slim",
         options: Mapping[str, Any] | None = None,
-        require: Collection[str] = PROBED,
+        required_isolation: Collection[str] = PROBED,
     ) -> None:
         super().__init__(limits=limits)
         load_extra("llm_sandbox", "container")
-        if isinstance(require, str) or not set(require) <= set(PROBED):
-            raise ConfigurationError("require", require, f"some of {PROBED}")
-        self.backend, self.require = _backend(backend), tuple(require)
-        self._options = _arguments(self.backend, image, self.limits) | dict(options or {})
-        self._closed = False
+        if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
+            raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
+        self.backend, self.required_isolation = _backend(backend), tuple(required_isolation)
+        self._options = _session_options(self.backend, image, self.limits) | dict(options or {})
+        self._is_closed = False
 
     def run(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end; see `Executor.run`."""
-        return self._run(_Container(), code, files, variables)
+        return self._run(_Container(), Program(code, files, variables))
 
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
@@ -96,42 +103,40 @@ class ContainerExecutor(Executor):
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         container = _Container()
         try:
-            return await asyncio.to_thread(self._run, container, code, files, variables)
+            return await asyncio.to_thread(self._run, container, Program(code, files, variables))
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.to_thread(container.remove))
             raise
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What tells its runs from those of other places, the image among it."""
+        """What distinguishes its runs from those of other executors, including the image."""
         return {**super().fingerprint, "options": self._options}
 
     def close(self) -> None:
         """Refuse further runs."""
-        self._closed = True
+        self._is_closed = True
 
-    def _run(
-        self, container: _Container, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None
-    ) -> Execution:
-        if self._closed:
+    def _run(self, container: _Container, program: Program) -> Execution:
+        if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
-        if not isinstance(code, str):
-            raise InputError(f"Code must be text, not {type(code).__name__}.")
-        given = check_files(files)
-        limits = _limits(self.limits, sum(path.stat().st_size for path in given.values()))
-        request = {"code": code, "variables": check_variables(variables), "workdir": WORKDIR, "limits": limits}
+        code, files = check_code(program.code), check_files(program.files)
+        limits = _run_limits(self.limits, sum(path.stat().st_size for path in files.values()))
+        variables = check_variables(program.variables)
+        request = {"code": code, "variables": variables, "workdir": WORKDIR, "limits": limits}
         with self._opened(container):
-            found = self._probe(container)
+            isolation = self._probe(container)
             token = secrets.token_hex(16)
-            container.put(INSIDE, {"request.json": json.dumps(request), "token": token}, TOOLS)
-            container.put(given, {}, WORKDIR)
-            shell = "exec " if self.backend in ("bubblewrap", "nsjail", "kubernetes") else ""
-            said = container.ask(f"{shell}python3 {TOOLS}/contained.py", self.limits.seconds + GRACE)
-        return _told(said, token, self.limits, found)
+            container.put(COPIED_FILES, {"request.json": json.dumps(request), "token": token}, TOOLS_FOLDER)
+            container.put(files, {}, WORKDIR)
+            prefix = "exec " if self.backend in EXEC_BACKENDS else ""
+            command = f"{prefix}python3 {TOOLS_FOLDER}/container_program.py"
+            output = container.execute(command, self.limits.seconds + GRACE_S)
+        return _execution(output, token, self.limits, isolation)
 
     @contextlib.contextmanager
     def _opened(self, container: _Container) -> Iterator[None]:
-        """The container while it is there; what goes wrong around it is an error of the place."""
+        """Open the container; unexpected exceptions are errors of the executor."""
         try:
             container.open(self.backend, self._options)
             yield
@@ -140,32 +145,33 @@ class ContainerExecutor(Executor):
         except Exception as error:
             kind = type(error).__name__
             if kind == "MissingDependencyError":
-                raise ConfigurationError("backend", self.backend, f"a backend that is installed ({error})") from error
+                raise ConfigurationError(
+                    "backend", self.backend, f"a backend that is installed ({error})"
+                ) from error
             raise ExecutorError(f"{self.backend} failed: {kind}: {error}.", is_retryable=True) from error
         finally:
             container.remove()
 
     def _probe(self, container: _Container) -> Isolation:
-        with canary() as given:
-            text = f"canary = {given!r}\n{PROBE}"
-            container.put({}, {"probe.py": text}, TOOLS)
-            said = container.ask(f"python3 {TOOLS}/probe.py", GRACE)
-        found = isolation("container", self.backend, said or "")
-        if opened := [name for name in found.open if name in self.require]:
-            raise IsolationError(f"Nothing was run: inside {self.backend} {', '.join(opened)} was found open.")
-        return found
+        with canary() as targets:
+            container.put({}, {"probe.py": f"canary = {targets!r}\n{PROBE}"}, TOOLS_FOLDER)
+            output = container.execute(f"python3 {TOOLS_FOLDER}/probe.py", GRACE_S)
+        report = isolation("container", self.backend, output or "")
+        if leaks := [name for name in report.open if name in self.required_isolation]:
+            raise IsolationError(f"Nothing was run: inside {self.backend} {', '.join(leaks)} was found open.")
+        return report
 
 
-def _limits(limits: Limits, given: int) -> dict[str, Any]:
-    """What the program inside is told to keep; `given` are the bytes of files that were there before."""
+def _run_limits(limits: Limits, input_bytes: int) -> dict[str, Any]:
+    """Return the limits that the supervisor enforces; input files do not count."""
     return {
         "seconds": limits.seconds,
         "memory": limits.memory_bytes,
         "output": limits.output_bytes,
         "processes": limits.processes,
-        "disk": limits.disk_bytes + given,
+        "disk": limits.disk_bytes + input_bytes,
         "files": limits.files,
-        "places": ["/sandbox", "/tmp"],  # noqa: S108
+        "folders": ["/sandbox", "/tmp"],  # noqa: S108
     }
 
 
@@ -179,37 +185,40 @@ def _backend(name: str) -> str:
         raise ConfigurationError("backend", name, 'a backend of llm-sandbox, e.g. "docker"') from error
 
 
-def _arguments(backend: str, image: str, limits: Limits) -> dict[str, Any]:
-    """What llm-sandbox is told for a backend: no network, no privileges, and the limits it can keep."""
-    arguments: dict[str, Any] = {"lang": "python", "skip_environment_setup": True, "encoding_errors": "replace"}
-    if backend in CONTAINERS:
-        arguments["image"] = image
-    if backend in ("docker", "podman", "micromamba"):
-        arguments["keep_template"] = True  # Otherwise a pulled image is removed with the container, and pulled again.
-        arguments["runtime_configs"] = {
-            "stop_signal": "SIGKILL",  # The first process of a container ignores the usual one for ten seconds.
+def _session_options(backend: str, image: str, limits: Limits) -> dict[str, Any]:
+    """Return llm-sandbox's arguments for a backend: no network, no privileges, and the limits that it supports."""
+    options: dict[str, Any] = {"lang": "python", "skip_environment_setup": True, "encoding_errors": "replace"}
+    if backend in CONTAINER_BACKENDS:
+        options["image"] = image
+    if backend in DOCKER_BACKENDS:
+        options["keep_template"] = (
+            True  # Otherwise a pulled image is removed with the container, and pulled again.
+        )
+        options["runtime_configs"] = {
+            "stop_signal": "SIGKILL",  # The first process of a container ignores the default one for ten seconds.
             "network_mode": "none",
-            "mem_limit": limits.memory_bytes + (64 << 20),
-            "memswap_limit": limits.memory_bytes + (64 << 20),
-            "pids_limit": limits.processes + 8,
+            "mem_limit": limits.memory_bytes + EXTRA_MEMORY_BYTES,
+            "memswap_limit": limits.memory_bytes + EXTRA_MEMORY_BYTES,
+            "pids_limit": limits.processes + EXTRA_PROCESSES,
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
         }
     if backend in ("bubblewrap", "nsjail"):
         from llm_sandbox.local.config import LocalSandboxConfig
 
-        arguments["sandbox_config"] = LocalSandboxConfig(max_output_bytes=6 * limits.output_bytes + (8 << 20))
-        arguments["default_timeout"] = limits.seconds + 2 * GRACE
-    return arguments
+        # The report escapes the program's output as JSON.
+        options["sandbox_config"] = LocalSandboxConfig(max_output_bytes=6 * limits.output_bytes + (8 << 20))
+        options["default_timeout"] = limits.seconds + 2 * GRACE_S
+    return options
 
 
 class _Container:
-    """One container, which another thread may take away at any time."""
+    """A container, which another thread may remove at any time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._session: Any = None
-        self._removed = False
+        self._is_removed = False
 
     def open(self, backend: str, options: Mapping[str, Any]) -> None:
         from llm_sandbox import SandboxSession
@@ -218,12 +227,12 @@ class _Container:
         with self._lock:
             self._session = session
         session.open()
-        if self._removed:
+        if self._is_removed:
             session.close()
 
     def remove(self) -> None:
         with self._lock:
-            self._removed = True
+            self._is_removed = True
             session, self._session = self._session, None
         if session is not None:
             with contextlib.suppress(Exception):
@@ -231,8 +240,8 @@ class _Container:
 
     def put(self, files: Mapping[str, Path], texts: Mapping[str, str], folder: str) -> None:
         """Copy files and texts into a folder of the container."""
-        with tempfile.TemporaryDirectory(prefix="code_chains-") as place:
-            path = Path(place).resolve() / "copy"
+        with tempfile.TemporaryDirectory(prefix="code_chains-") as temporary:
+            path = Path(temporary).resolve() / "copy"
             for name in (*files, *texts):
                 if name in files:
                     shutil.copyfile(files[name], path)
@@ -241,57 +250,65 @@ class _Container:
                 path.chmod(0o644)
                 self._session.copy_to_runtime(str(path), f"{folder}/{name}")
 
-    def ask(self, command: str, seconds: float) -> str | None:
-        """What a command prints; None if it has to be stopped."""
-        watch = threading.Timer(seconds, self.remove)
-        watch.start()
+    def execute(self, command: str, timeout: float) -> str | None:
+        """Return the output of a command; None if it was stopped."""
+        timer = threading.Timer(timeout, self.remove)
+        timer.start()
         try:
-            said = str(self._session.execute_command(command).stdout)
+            output = str(self._session.execute_command(command).stdout)
         except Exception as error:
-            if not self._removed and "output exceeded" not in str(error):
+            if not self._is_removed and "output exceeded" not in str(error):
                 raise
-            said = ""
+            output = ""
         finally:
-            watch.cancel()
-        return None if self._removed else said
+            timer.cancel()
+        return None if self._is_removed else output
 
 
-def _told(said: str | None, token: str, limits: Limits, found: Isolation) -> Execution:
-    """The run as the program inside told it; it tells nothing where it was taken away or killed by the program."""
-    if said is None:
-        return Execution("timeout", error=limit_reached(limits, "timeout")[1], duration=limits.seconds, isolation=found)
-    told = next((frame for frame in map(_frame, said.split("\n")) if frame.get("token") == token), None)
-    if told is None:
-        return Execution("killed", error=ErrorReport("Killed", "The program ended its watcher."), isolation=found)
-    status, error, result = _ending(told, limits)
+def _execution(output: str | None, token: str, limits: Limits, isolation: Isolation) -> Execution:
+    """Build the record of a run from the supervisor's report, which is missing if it was stopped or killed."""
+    if output is None:
+        error = limit_reached(limits, "timeout")[1]
+        return Execution("timeout", error=error, duration=limits.seconds, isolation=isolation)
+    reports = [report for line in output.split("\n") if (report := _parse(line)).get("token") == token]
+    if not reports:
+        killed = ErrorReport("Killed", "The program ended its watcher.")
+        return Execution("killed", error=killed, isolation=isolation)
+    return _reported_execution(reports[0], limits, isolation)
+
+
+def _reported_execution(report: Mapping[str, Any], limits: Limits, isolation: Isolation) -> Execution:
+    status, error, result = _outcome(report, limits)
     return Execution(
         status,
-        told["stdout"],
-        told["stderr"],
+        report["stdout"],
+        report["stderr"],
         result,
         error,
-        duration=told["seconds"],
-        peak_memory=told["peak"],
-        truncated=told["reason"] == "output",
-        isolation=found,
+        duration=report["seconds"],
+        peak_memory=report["peak"],
+        truncated=report["reason"] == "output",
+        isolation=isolation,
     )
 
 
-def _frame(line: str) -> dict[str, Any]:
-    """A line of JSON; empty if it is none, for a program may write here too."""
+def _parse(line: str) -> dict[str, Any]:
+    """Parse a line of JSON; empty if it is none, as a program may write to the same stream."""
     try:
-        frame = json.loads(line.encode(errors="replace"))
+        message = json.loads(line.encode(errors="replace"))
     except (ValueError, RecursionError):
         return {}
-    return frame if isinstance(frame, dict) else {}
+    return message if isinstance(message, dict) else {}
 
 
-def _ending(told: Mapping[str, Any], limits: Limits) -> Ending:
-    if told["reason"]:
-        return limit_reached(limits, told["reason"])
-    if told["exit"] == 0 and (ending := said_by_program(_frame(told["result"].rstrip("\n").rpartition("\n")[2]))):
-        return ending
-    if told["exit"] < 0:
-        return "killed", ErrorReport("Killed", f"The program was killed by {signal_name(-told['exit'])}."), None
-    message = f"The process ended itself with exit code {told['exit']} before the program was finished."
+def _outcome(report: Mapping[str, Any], limits: Limits) -> RunOutcome:
+    if report["reason"]:
+        return limit_reached(limits, report["reason"])
+    last_line = report["result"].rstrip("\n").rpartition("\n")[2]
+    if report["exit"] == 0 and (outcome := reported_outcome(_parse(last_line))):
+        return outcome
+    if report["exit"] < 0:
+        message = f"The program was killed by {signal_name(-report['exit'])}."
+        return "killed", ErrorReport("Killed", message), None
+    message = f"The process ended itself with exit code {report['exit']} before the program was finished."
     return "killed", ErrorReport("Exited", message), None

@@ -1,4 +1,4 @@
-"""Monty: a small Python of its own, written in Rust, for arithmetic and plain Python in a fraction of a millisecond."""
+"""Monty: an interpreter of a subset of Python, written in Rust, that runs a program in a fraction of a millisecond."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from code_chains.errors import ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits
-from code_chains.executors.foreign import PROBE, canary, isolation, load_extra
-from code_chains.inputs import check_files, check_variables
-from code_chains.parsing import UNREADABLE, syntax_tree
+from code_chains.analysis.parsing import UNREADABLE, syntax_tree
+from code_chains.errors import ExecutorError, IsolationError
+from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.external import PROBE, canary, isolation, load_extra
+from code_chains.executors.outcomes import RunOutcome
+from code_chains.inputs import check_code, check_files, check_variables
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 
 if TYPE_CHECKING:
@@ -28,39 +29,45 @@ if TYPE_CHECKING:
 
 __all__ = ["MontyExecutor"]
 
-INSTEAD = (
-    "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the sandbox."
+SUBSET_HINT = (
+    "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the"
+    " sandbox."
 )
-SHARE = 0.1
-"""Of `Limits.seconds`: how much later a worker that does not stop is killed, and until when an error's values are
-looked up, since looking may take as long as a program."""
+GRACE_RATIO = 0.1
+"""Share of `Limits.seconds` after which a worker that does not stop is killed, and within which a program must have failed
+for its variables to be read, as reading them may take as long as a program."""
 WORKDIR = "/box"
-SHOWN = "__shown__"
-SHOW = f'\nNone if {SHOWN} is None else f"{{{SHOWN}!r}}"[:100000]'
-SHOW_NAMED = f"\ntry:\n    {SHOWN} = result if {SHOWN} is None else {SHOWN}\nexcept NameError:\n    pass{SHOW}"
+MAX_REPR_CHARS = 100_000
+MAX_MESSAGE_CHARS, MAX_TRACEBACK_CHARS, MAX_TRACEBACK_FRAMES = 2000, 6000, 8
+MAX_VARIABLES, MAX_VALUE_CHARS = 12, 200
+VALUE_NAME = "__shown__"
+"""The name that a program's last value is bound to."""
+SHOW_VALUE = f'\nNone if {VALUE_NAME} is None else f"{{{VALUE_NAME}!r}}"[:{MAX_REPR_CHARS}]'
+USE_RESULT = f"\ntry:\n    {VALUE_NAME} = result if {VALUE_NAME} is None else {VALUE_NAME}\nexcept NameError:\n    pass"
 
 
 class MontyExecutor(Executor):
-    """Runs plain Python in Monty, an interpreter without any way to the machine, in a pool of processes of its own.
+    """Run plain Python in Monty, an interpreter without access to the machine, in a pool of processes.
 
-    A run costs a fraction of a millisecond. There are numbers, text, lists, dicts, functions, simple classes and a few
-    modules (`math`, `json`, `re`, `datetime` ...). What Monty cannot parse is `refused`; other gaps are an `error` that
-    says so. Sleeping takes no time. `Limits.memory` bounds the interpreter's heap.
+    A run costs a fraction of a millisecond. Monty has numbers, text, lists, dicts, functions, simple classes
+    and a few modules (`math`, `json`, `re`, `datetime` ...). Programs that it cannot parse are `refused`;
+    other unsupported features are an `error`. Sleeping takes no time. `Limits.memory` limits the
+    interpreter's heap.
 
     Args:
-        limits: What one run may use.
+        limits: Limits of one run.
 
     Raises:
         ConfigurationError: pydantic-monty is not installed.
 
     Example:
-        >>> with MontyExecutor() as place:
-        ...     place.run("sum(range(1, 6))").output
+        >>> with MontyExecutor() as executor:
+        ...     executor.run("sum(range(1, 6))").output
         '15'
     """
 
-    _home: ClassVar[int | None] = None
-    """The process whose threads serve Monty; they are not there in a process that is forked from it."""
+    _owner_pid: ClassVar[int | None] = None
+    """The process whose threads serve Monty; a process that is forked from it lacks them."""
     language = "python"
     guidance = (
         "Write plain Python. Of the standard library there are math, json, re, datetime, random, decimal, itertools,"
@@ -73,13 +80,13 @@ class MontyExecutor(Executor):
         load_extra("pydantic_monty", "monty")
         self._lock = threading.Lock()
         self._started: tuple[Monty, Isolation] | None = None
-        self._closed = False
+        self._is_closed = False
 
     def run(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Run a program to its end; see `Executor.run`. Sleeping takes no time."""
-        return self._drive(_Output(self.limits.output_bytes), code, files, variables)
+        return self._run(_Output(self.limits.output_bytes), Program(code, files, variables))
 
     async def arun(
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
@@ -87,7 +94,7 @@ class MontyExecutor(Executor):
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         output = _Output(self.limits.output_bytes)
         try:
-            return await asyncio.to_thread(self._drive, output, code, files, variables)
+            return await asyncio.to_thread(self._run, output, Program(code, files, variables))
         except asyncio.CancelledError:
             output.stop()
             raise
@@ -95,99 +102,124 @@ class MontyExecutor(Executor):
     def close(self) -> None:
         """End the workers and refuse further runs."""
         with self._lock:
-            self._closed = True
+            self._is_closed = True
             started, self._started = self._started, None
-        if started and self._home == os.getpid():
+        if started and self._owner_pid == os.getpid():
             started[0].__exit__(None, None, None)
 
-    # -- the workers --------------------------------------------------------------------------------------------------
+    # -- the workers -----------------------------------------------------------------------------------------
 
     def _pool(self) -> tuple[Monty, Isolation]:
-        """The workers and what a probe found in them; both from the first run on."""
+        """Return the workers and what a probe found in them; both are created by the first run."""
         with self._lock:
-            if self._closed:
+            if self._is_closed:
                 raise ExecutorError("This executor is closed. Make a new one.")
-            if self._home not in (None, os.getpid()):
-                raise ExecutorError("Monty was started before this process was forked. Fork first, or use spawn.")
+            if self._owner_pid not in (None, os.getpid()):
+                raise ExecutorError(
+                    "Monty was started before this process was forked. Fork first, or use spawn."
+                )
             if self._started is None:
-                MontyExecutor._home = os.getpid()
+                MontyExecutor._owner_pid = os.getpid()
                 self._started = self._start()
             return self._started
 
     def _start(self) -> tuple[Monty, Isolation]:
         from pydantic_monty import Monty
 
-        said: list[str] = []
+        printed: list[str] = []
         with contextlib.ExitStack() as stack:
             try:
-                pool = stack.enter_context(Monty(feed_duration_limit_grace=SHARE * self.limits.seconds))
-                with canary() as given, pool.checkout() as session:
-                    session.feed_run(PROBE, inputs={"canary": given}, print_callback=lambda _, text: said.append(text))
+                pool = stack.enter_context(Monty(feed_duration_limit_grace=GRACE_RATIO * self.limits.seconds))
+                with canary() as targets, pool.checkout() as session:
+                    inputs = {"canary": targets}
+                    session.feed_run(
+                        PROBE, inputs=inputs, print_callback=lambda _, text: printed.append(text)
+                    )
             except Exception as error:
                 raise ExecutorError(f"Monty could not be started: {error}.", is_retryable=True) from error
-            found = isolation("interpreter", "monty", "".join(said))
-            if found.open:
-                raise IsolationError(f"Nothing was run: inside Monty {', '.join(found.open)} was found open.")
+            report = isolation("interpreter", "monty", "".join(printed))
+            if report.open:
+                raise IsolationError(
+                    f"Nothing was run: inside Monty {', '.join(report.open)} was found open."
+                )
             stack.pop_all()
-        return pool, found
+        return pool, report
 
     @contextlib.contextmanager
     def _session(self, pool: Monty) -> Iterator[MontySession]:
-        limits = {"max_feed_duration_secs": float(self.limits.seconds), "max_memory": self.limits.memory_bytes}
+        limits = {
+            "max_feed_duration_secs": float(self.limits.seconds),
+            "max_memory": self.limits.memory_bytes,
+        }
         with contextlib.ExitStack() as stack:
             try:
                 session = pool.checkout(limits=limits, os_policy={"sleep": "zero"})  # type: ignore[arg-type]
                 stack.enter_context(session)
             except Exception as error:
-                raise ExecutorError(f"Monty has no worker for this run: {error}.", is_retryable=True) from error
+                raise ExecutorError(
+                    f"Monty has no worker for this run: {error}.", is_retryable=True
+                ) from error
             yield session
 
-    # -- one run ------------------------------------------------------------------------------------------------------
+    # -- one run ---------------------------------------------------------------------------------------------
 
-    def _drive(
-        self, output: _Output, code: str, files: Mapping[str, Any] | None, variables: Mapping[str, Any] | None
-    ) -> Execution:
-        if not isinstance(code, str):
-            raise InputError(f"Code must be text, not {type(code).__name__}.")
-        inputs, given = check_variables(variables), check_files(files)
-        pool, found = self._pool()
+    def _run(self, output: _Output, program: Program) -> Execution:
+        code, inputs = check_code(program.code), check_variables(program.variables)
+        files = check_files(program.files)
+        pool, isolation = self._pool()
         try:
-            program = _Program(code, inputs)
-        except UNREADABLE as wrong:
-            message = wrong.msg if isinstance(wrong, SyntaxError) else str(wrong)
-            report = ErrorReport(type(wrong).__name__, message, getattr(wrong, "lineno", None))
-            return Execution("error", error=report, isolation=found)
-        with _mounted(given) as mount, self._session(pool) as session:
-            began = time.monotonic()
-            status, error, result = self._ending(session, program, output, mount)
-            duration = time.monotonic() - began
-        out, err = output.text("stdout"), output.text("stderr")
-        isolated = None if status == "refused" else found
-        return Execution(status, out, err, result, error, duration=duration, truncated=output.full, isolation=isolated)
+            source = _Source(code, inputs)
+        except UNREADABLE as error:
+            message = error.msg if isinstance(error, SyntaxError) else str(error)
+            report = ErrorReport(type(error).__name__, message, getattr(error, "lineno", None))
+            return Execution("error", error=report, isolation=isolation)
+        with _mounted(files) as mount, self._session(pool) as session:
+            started = time.monotonic()
+            status, failure, result = self._outcome(session, source, output, mount)
+            duration = time.monotonic() - started
+        return Execution(
+            status,
+            output.text("stdout"),
+            output.text("stderr"),
+            result,
+            failure,
+            duration=duration,
+            truncated=output.is_full,
+            isolation=None if status == "refused" else isolation,
+        )
 
-    def _ending(
-        self, session: MontySession, program: _Program, output: _Output, mount: MountDir | None
-    ) -> tuple[Status, ErrorReport | None, str | None]:
-        """Status, error and result of the program in this session."""
+    def _outcome(
+        self, session: MontySession, source: _Source, output: _Output, mount: MountDir | None
+    ) -> RunOutcome:
+        """Run the program in a session; return status, error and result."""
         from pydantic_monty import MontyError
 
-        began = time.monotonic()
+        started = time.monotonic()
         try:
-            with output.watching(session.worker_pid):
-                shown = session.feed_run(
-                    program.text, inputs=program.inputs, print_callback=output.keep, mount=mount, cwd=mount and WORKDIR
+            with output.attached(session.worker_pid):
+                result = session.feed_run(
+                    source.text,
+                    inputs=source.inputs,
+                    print_callback=output.write,
+                    mount=mount,
+                    cwd=mount and WORKDIR,
                 )
         except MontyError as error:
-            status, report = _failure(error, program, self.limits, output.full)
-            early = time.monotonic() - began < SHARE * self.limits.seconds
-            if status == "error" and early and report.line:
-                report = _with_values(report, session, program)
+            status, report = _failure(error, source, self.limits, output.is_full)
+            is_early = time.monotonic() - started < GRACE_RATIO * self.limits.seconds
+            if status == "error" and is_early and report.line:
+                report = _with_variables(report, session, source)
             return status, report, None
-        return "ok", None, shown
+        return "ok", None, result
 
 
-class _Program:
-    """A program's text as Monty gets it: the value of its last expression is kept under a name and shown at its end."""
+class _Source:
+    """A program's source for Monty: the value of its last expression is bound to a name and shown at the end.
+
+    Args:
+        code: The source.
+        inputs: Its variables.
+    """
 
     def __init__(self, code: str, inputs: dict[str, Any]) -> None:
         code = code.replace("\r\n", "\n").replace("\r", "\n")
@@ -196,58 +228,70 @@ class _Program:
             tree = syntax_tree(code)
         self.inputs = inputs
         self.lines = code.split("\n")
-        stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        stored = {name.id for name in names if isinstance(name.ctx, ast.Store)}
         self.names = sorted(stored | set(inputs))
         last = tree.body[-1] if tree.body else None
-        kept = self._keep(last) if isinstance(last, ast.Expr) else f"{code}\n{SHOWN} = None"
-        self.text = kept + (SHOW_NAMED if "result" in stored - set(inputs) else SHOW)
+        self.text = self._bind_value(last) if isinstance(last, ast.Expr) else f"{code}\n{VALUE_NAME} = None"
+        if "result" in stored - set(inputs):
+            self.text += USE_RESULT
+        self.text += SHOW_VALUE
 
-    def _keep(self, last: ast.Expr) -> str:
-        """The program with its last expression, `a + b`, as `(__shown__ := (a + b))`."""
-        lines = [line.encode() for line in self.lines]
-        start = sum(len(line) + 1 for line in lines[: last.value.lineno - 1]) + last.value.col_offset
-        end = sum(len(line) + 1 for line in lines[: (last.value.end_lineno or 1) - 1]) + (
-            last.value.end_col_offset or 0
-        )
-        code = b"\n".join(lines)
-        return b"".join((code[:start], f"({SHOWN} := (".encode(), code[start:end], b"))", code[end:])).decode()
+    def _bind_value(self, last: ast.Expr) -> str:
+        """Return the source with its last expression, `a + b`, as `(__shown__ := (a + b))`."""
+        value = last.value
+        start = self._offset(value.lineno, value.col_offset)
+        end = self._offset(value.end_lineno or 1, value.end_col_offset or 0)
+        code = "\n".join(self.lines).encode()
+        return b"".join(
+            (code[:start], f"({VALUE_NAME} := (".encode(), code[start:end], b"))", code[end:])
+        ).decode()
+
+    def _offset(self, line: int, column: int) -> int:
+        """Return the offset in bytes of a position in the syntax tree."""
+        return sum(len(text.encode()) + 1 for text in self.lines[: line - 1]) + column
 
 
 class _Output:
-    """What a run printed, up to a limit, and the worker to kill when there is more."""
+    """What a run prints, up to a limit, and the worker to kill if it prints more.
+
+    Args:
+        limit: Bytes of each stream.
+    """
 
     def __init__(self, limit: int) -> None:
-        self.full = False
+        self.is_full = False
         self._limit = limit
-        self._kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self._buffers = {"stdout": bytearray(), "stderr": bytearray()}
         self._lock = threading.Lock()
         self._worker: int | None = None
-        self._stopped = False
+        self._is_stopped = False
 
     def text(self, stream: str) -> str:
-        return self._kept[stream].decode(errors="replace")
+        return self._buffers[stream].decode(errors="replace")
 
-    def keep(self, stream: str, text: str) -> None:
-        kept, data = self._kept[stream], text.encode(errors="replace")
-        kept += data[: self._limit - len(kept)]
-        if len(kept) >= self._limit and not self.full:
-            self.full = True
+    def write(self, stream: str, text: str) -> None:
+        buffer, data = self._buffers[stream], text.encode(errors="replace")
+        buffer += data[: self._limit - len(buffer)]
+        if len(buffer) >= self._limit and not self.is_full:
+            self.is_full = True
             self.stop()
 
     def stop(self) -> None:
-        """End the program, whether it has begun or not; the pool replaces the worker."""
+        """End the program, whether it has started or not; the pool replaces the worker."""
         with self._lock:
-            self._stopped = True
+            self._is_stopped = True
             if self._worker is not None:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(self._worker, signal.SIGKILL)
 
     @contextlib.contextmanager
-    def watching(self, worker: int | None) -> Iterator[None]:
+    def attached(self, worker: int | None) -> Iterator[None]:
+        """Attach the worker that `stop` kills."""
         with self._lock:
             self._worker = worker
         try:
-            if self._stopped:
+            if self._is_stopped:
                 self.stop()
             yield
         finally:
@@ -257,7 +301,7 @@ class _Output:
 
 @contextlib.contextmanager
 def _mounted(files: Mapping[str, Path]) -> Iterator[MountDir | None]:
-    """Copies of the files that the program can read and not change."""
+    """Mount copies of the files, read-only."""
     if not files:
         yield None
         return
@@ -272,52 +316,57 @@ def _mounted(files: Mapping[str, Path]) -> Iterator[MountDir | None]:
             yield mount
 
 
-def _failure(error: MontyError, program: _Program, limits: Limits, flooded: bool) -> tuple[Status, ErrorReport]:
-    """What an error of Monty's means."""
+def _failure(error: MontyError, source: _Source, limits: Limits, is_full: bool) -> tuple[Status, ErrorReport]:
+    """Return status and report for an error of Monty."""
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
 
-    if flooded:
+    if is_full:
         return "output_limit", ErrorReport("OutputLimit", f"More than {limits.output} bytes were printed.")
-    late = ErrorReport("Timeout", f"The program did not end within {limits.seconds:g} seconds.")
+    timeout = ErrorReport("Timeout", f"The program did not end within {limits.seconds:g} seconds.")
     if isinstance(error, MontyCrashedError):
-        return ("timeout", late) if error.timed_out else ("killed", ErrorReport("Killed", str(error)))
+        return ("timeout", timeout) if error.timed_out else ("killed", ErrorReport("Killed", str(error)))
     if not isinstance(error, MontyRuntimeError | MontySyntaxError):
         return "error", ErrorReport(type(error).__name__, str(error))
-    report = _report(error, program)
+    report = _report(error, source)
     if report.type == "TimeoutError" and not error.traceback():
-        return "timeout", late
+        return "timeout", timeout
     if report.type == "MemoryError":
-        return "memory", ErrorReport(
-            "MemoryLimit", f"The program used more than {limits.memory} of memory.", report.line
-        )
+        message = f"The program used more than {limits.memory} of memory."
+        return "memory", ErrorReport("MemoryLimit", message, report.line)
     return ("refused" if "monty syntax parser" in report.message else "error"), report
 
 
-def _report(error: Any, program: _Program) -> ErrorReport:
-    """An error with its line and its frames in the program's own words."""
+def _report(error: Any, source: _Source) -> ErrorReport:
+    """Return an error with its line and its frames in the program's source."""
     kind, _, message = error.display("type-msg").partition(": ")
-    frames = [frame for frame in error.traceback() if frame.line <= len(program.lines)]
-    shown = [
-        f'  File "<code>", line {frame.line}, in {frame.function_name or "<module>"}\n'
-        f"    {program.lines[frame.line - 1].strip()}\n"
-        for frame in frames[-8:]
-    ]
-    text = f"Traceback (most recent call last):\n{''.join(shown)}{kind}: {message}"
-    limited = kind in ("ModuleNotFoundError", "NotImplementedError", "PermissionError") or "not supported" in message
-    message = f"{message[:2000]}{'. ' + INSTEAD if limited else ''}"
-    return ErrorReport(kind, message, frames[-1].line if frames else None, text[-6000:])
+    frames = [frame for frame in error.traceback() if frame.line <= len(source.lines)]
+    lines = [_frame_lines(frame, source) for frame in frames[-MAX_TRACEBACK_FRAMES:]]
+    traceback = f"Traceback (most recent call last):\n{''.join(lines)}{kind}: {message}"
+    is_gap = (
+        kind in ("ModuleNotFoundError", "NotImplementedError", "PermissionError")
+        or "not supported" in message
+    )
+    message = message[:MAX_MESSAGE_CHARS]
+    if is_gap:
+        message += f". {SUBSET_HINT}"
+    return ErrorReport(kind, message, frames[-1].line if frames else None, traceback[-MAX_TRACEBACK_CHARS:])
 
 
-def _with_values(report: ErrorReport, session: MontySession, program: _Program) -> ErrorReport:
-    """The report with the values of the program's names, as far as they can be shown."""
+def _frame_lines(frame: Any, source: _Source) -> str:
+    function, line = frame.function_name or "<module>", source.lines[frame.line - 1].strip()
+    return f'  File "<code>", line {frame.line}, in {function}\n    {line}\n'
+
+
+def _with_variables(report: ErrorReport, session: MontySession, source: _Source) -> ErrorReport:
+    """Return the report with the values of the program's variables, as far as they can be shown."""
     from pydantic_monty import MontyError
 
-    look = [
-        f"try:\n    __found__[{name!r}] = f'{{{name}!r}}'[:200]\nexcept Exception:\n    pass"
-        for name in program.names[:12]
+    reads = [
+        f"try:\n    __found__[{name!r}] = f'{{{name}!r}}'[:{MAX_VALUE_CHARS}]\nexcept Exception:\n    pass"
+        for name in source.names[:MAX_VARIABLES]
     ]
     try:
-        values = session.feed_run("\n".join(["__found__ = {}", *look, "__found__"]))
+        values = session.feed_run("\n".join(["__found__ = {}", *reads, "__found__"]))
     except MontyError:
         return report
     return ErrorReport(report.type, report.message, report.line, report.traceback, dict(values))

@@ -60,7 +60,7 @@ print(change.sort_values(ascending=False).to_string())""",
 
 
 def script(messages: list[BaseMessage]) -> str:
-    """The line for what was asked last."""
+    """Return the reply to the last question."""
     from code_chains.testing import asks_for_code
 
     asked = str(messages[-1].text)
@@ -71,8 +71,8 @@ def script(messages: list[BaseMessage]) -> str:
 def serve_sales() -> None:
     """Serve the page until the process is ended."""
     from code_chains import create_code_chain
+    from code_chains.apps.page import serve
     from code_chains.executors import Limits
-    from code_chains.page import serve
     from code_chains.testing import ScriptedModel
 
     with create_code_chain(ScriptedModel(script), limits=Limits(seconds=30, memory="1G")) as chain:
@@ -81,7 +81,7 @@ def serve_sales() -> None:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The page's address, while it is served."""
+    """Serve the page, and yield its address."""
     server = subprocess.Popen([sys.executable, __file__, "serve"], stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     try:

@@ -4,7 +4,11 @@
 def moves(disks, source="A", target="C", spare="B"):
     if disks == 0:
         return []
-    return [*moves(disks - 1, source, spare, target), (source, target), *moves(disks - 1, spare, target, source)]
+    return [
+        *moves(disks - 1, source, spare, target),
+        (source, target),
+        *moves(disks - 1, spare, target, source),
+    ]
 
 
 print("Moves for 3 disks:", " ".join(f"{source}->{target}" for source, target in moves(3)))

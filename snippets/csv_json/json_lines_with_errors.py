@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
-Path("events.jsonl").write_text('{"user": "ann", "ms": 120}\n{"user": "bob", ms: 80}\n\n{"user": "cem", "ms": 200}\n')
+Path("events.jsonl").write_text(
+    '{"user": "ann", "ms": 120}\n{"user": "bob", ms: 80}\n\n{"user": "cem", "ms": 200}\n'
+)
 
 events = []
 for number, line in enumerate(Path("events.jsonl").read_text().splitlines(), start=1):

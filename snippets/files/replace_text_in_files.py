@@ -4,7 +4,11 @@ from pathlib import Path
 
 folder = Path("letters")
 folder.mkdir(exist_ok=True)
-for name, text in {"one.txt": "Dear colour, colour!", "two.txt": "No change.", "three.txt": "colours"}.items():
+for name, text in {
+    "one.txt": "Dear colour, colour!",
+    "two.txt": "No change.",
+    "three.txt": "colours",
+}.items():
     (folder / name).write_text(text)
 
 for path in sorted(folder.glob("*.txt")):

@@ -13,6 +13,8 @@ with zipfile.ZipFile("reports.zip", "w", compression=zipfile.ZIP_DEFLATED) as ar
 with zipfile.ZipFile("reports.zip") as archive:
     print("In the archive:", archive.namelist())
     for member in archive.infolist():
-        print(f"{member.filename}: {member.file_size} bytes, packed smaller: {member.compress_size < member.file_size}")
+        print(
+            f"{member.filename}: {member.file_size} bytes, packed smaller: {member.compress_size < member.file_size}"
+        )
     archive.extract("january.txt", path="unpacked")
 print("Extracted:", Path("unpacked/january.txt").read_text()[:18])

@@ -5,7 +5,9 @@ BRACKETS = [(0, 0.10), (10_000, 0.20), (40_000, 0.30)]  # From this income on, t
 
 def income_tax(income):
     tops = [start for start, _ in BRACKETS[1:]] + [float("inf")]
-    return sum(max(0, min(income, top) - start) * rate for (start, rate), top in zip(BRACKETS, tops, strict=True))
+    return sum(
+        max(0, min(income, top) - start) * rate for (start, rate), top in zip(BRACKETS, tops, strict=True)
+    )
 
 
 for income in [8_000, 30_000, 50_000]:

@@ -2,7 +2,7 @@
 
 
 def net_present_value(rate, cash_flows):
-    """The first cash flow is today, each other one a year later."""
+    """Discount cash flows; the first is today, each other one a year later."""
     return sum(flow / (1 + rate) ** year for year, flow in enumerate(cash_flows))
 
 

@@ -7,5 +7,7 @@ orders = pd.DataFrame({"item": ["pen", "desk", "lamp"], "price": [2, 150, 40], "
 
 orders["total"] = orders["price"] * orders["quantity"]
 orders["shipping"] = np.where(orders["total"] >= 50, "free", "paid")
-orders["size"] = np.select([orders["total"] < 50, orders["total"] < 100], ["small", "medium"], default="large")
+orders["size"] = np.select(
+    [orders["total"] < 50, orders["total"] < 100], ["small", "medium"], default="large"
+)
 print(orders.to_string(index=False))

@@ -11,7 +11,13 @@ sales = pd.DataFrame(
 )
 
 table = sales.pivot_table(
-    index="month", columns="product", values="amount", aggfunc="sum", margins=True, margins_name="total", sort=False
+    index="month",
+    columns="product",
+    values="amount",
+    aggfunc="sum",
+    margins=True,
+    margins_name="total",
+    sort=False,
 )
 print("Sales by month and product:")
 print(table)

@@ -5,7 +5,11 @@ from collections import Counter
 
 def next_generation(alive):
     neighbours = Counter(
-        (row + dr, column + dc) for row, column in alive for dr in (-1, 0, 1) for dc in (-1, 0, 1) if (dr, dc) != (0, 0)
+        (row + dr, column + dc)
+        for row, column in alive
+        for dr in (-1, 0, 1)
+        for dc in (-1, 0, 1)
+        if (dr, dc) != (0, 0)
     )
     return {cell for cell, count in neighbours.items() if count == 3 or (count == 2 and cell in alive)}
 

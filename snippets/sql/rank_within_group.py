@@ -4,7 +4,13 @@ import sqlite3
 
 db = sqlite3.connect(":memory:")
 db.execute("CREATE TABLE staff (name TEXT, department TEXT, salary INTEGER)")
-staff = [("Ann", "IT", 5000), ("Bob", "IT", 6000), ("Cem", "HR", 4000), ("Dia", "HR", 4500), ("Eve", "IT", 5500)]
+staff = [
+    ("Ann", "IT", 5000),
+    ("Bob", "IT", 6000),
+    ("Cem", "HR", 4000),
+    ("Dia", "HR", 4500),
+    ("Eve", "IT", 5500),
+]
 db.executemany("INSERT INTO staff VALUES (?, ?, ?)", staff)
 
 query = """

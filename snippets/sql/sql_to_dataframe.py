@@ -10,6 +10,8 @@ cities = pd.DataFrame(
 )
 cities.to_sql("cities", db, index=False)
 
-table = pd.read_sql_query("SELECT country, SUM(people) AS people FROM cities GROUP BY country ORDER BY country", db)
+table = pd.read_sql_query(
+    "SELECT country, SUM(people) AS people FROM cities GROUP BY country ORDER BY country", db
+)
 print("People per country, in hundred thousands:")
 print(table.to_string(index=False))

@@ -1,0 +1,1 @@
+"""What source text tells without running it."""

@@ -1,0 +1,156 @@
+"""Fix programs without a model: small models repeat their mistakes even after feedback."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from code_chains.analysis.parsing import parse
+from code_chains.analysis.well_known_imports import import_line, words_of
+from code_chains.records import Execution
+
+__all__ = ["FixedProgram", "autofix"]
+
+_VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
+"""Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
+
+
+class FixedProgram(NamedTuple):
+    """A fixed program, and short descriptions of the fixes."""
+
+    code: str
+    autofixes: tuple[str, ...]
+
+
+def autofix(outcome: Mapping[str, Any]) -> FixedProgram | None:
+    """Fix a program that failed, if what is missing is certain.
+
+    A missing import of a well-known module is added. If nothing was printed, the result of the last statement
+    is: the name that it binds, or the value of the expression in its last branch.
+
+    Args:
+        outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
+
+    Returns:
+        The fixed program, or None if no fix is known.
+    """
+    tree = parse(outcome["code"])
+    if tree is None or not tree.body:
+        return None
+    execution: Execution = outcome["execution"]
+    if imports := [_import(name, tree) for name in _undefined(outcome)]:
+        added = [line for line in dict.fromkeys(imports) if line]
+        autofixes = [f"added `{line}`" for line in added]
+        if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
+            return None
+        return FixedProgram(_with_imports(tree, outcome["code"], added), tuple(autofixes))
+    if (
+        execution.ok
+        and outcome["verdict"].by == "none"
+        and not execution.output.strip()
+        and not execution.artifacts
+    ):
+        return _with_output(outcome["code"], tree)
+    return None
+
+
+# -- a missing import ----------------------------------------------------------------------------------------
+
+
+def _undefined(outcome: Mapping[str, Any]) -> list[str]:
+    """Return the names that a check or the run itself found to be undefined."""
+    messages = [
+        problem.message for problem in outcome["problems"] if problem.message.startswith("undefined name '")
+    ]
+    error = outcome["execution"].error
+    if error is not None and error.type in ("NameError", "UnboundLocalError"):
+        messages.append(error.message.replace("name '", "undefined name '", 1))
+    return list(dict.fromkeys(message.split("'")[1] for message in messages if message.count("'") >= 2))
+
+
+def _import(name: str, tree: ast.Module) -> str:
+    """Return the import that defines a name, as the program uses it; empty if that is not certain."""
+    used = [
+        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, name)
+    ]
+    called = any(isinstance(node, ast.Call) and _is_name(node.func, name) for node in ast.walk(tree))
+    if any(
+        node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name)
+    ):
+        return ""  # It is a variable of the program's own that comes too late.
+    if name == "datetime":
+        whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
+        return "import datetime" if whole else "from datetime import datetime"
+    line = import_line(name)
+    if line.startswith("import"):
+        return line if used else ""
+    if line:
+        return line if name in _VALUES or _only_called(name, tree) else ""
+    return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _only_called(name: str, tree: ast.Module) -> bool:
+    """Return whether a name is only ever called, or used as a decorator, a base class or an attribute's owner."""
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            called += node.decorator_list
+            called += node.bases if isinstance(node, ast.ClassDef) else []
+    loads = [node for node in ast.walk(tree) if _is_name(node, name)]
+    return all(any(node is owner for owner in [*called, *owners]) for node in loads)
+
+
+def _with_imports(tree: ast.Module, code: str, added: list[str]) -> str:
+    """Return the program with imports at its top, after its docstring and `from __future__`."""
+    head = 0
+    for number, node in enumerate(tree.body):
+        docstring = number == 0 and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+            head = node.end_lineno or 0
+    lines = code.split("\n")
+    return "\n".join([*lines[:head], *added, *lines[head:]])
+
+
+# -- an outcome that is not shown ----------------------------------------------------------------------------
+
+
+def _with_output(code: str, tree: ast.Module) -> FixedProgram | None:
+    last = tree.body[-1]
+    if isinstance(last, ast.FunctionDef) and not _needs_arguments(last):
+        return FixedProgram(f"{code.rstrip()}\n\n{last.name}()\n", (f"called `{last.name}()` at the end",))
+    while isinstance(last, ast.If | ast.With | ast.Try):
+        last = (last.body if not isinstance(last, ast.Try) else last.orelse or last.body)[-1]
+    if name := _bound(last):
+        return FixedProgram(f"{code.rstrip()}\nprint({name})\n", (f"printed `{name}` at the end",))
+    if isinstance(last, ast.Expr) and last is not tree.body[-1]:
+        last.value = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
+        return FixedProgram(ast.unparse(ast.fix_missing_locations(tree)), ("printed the last expression",))
+    return None
+
+
+def _needs_arguments(function: ast.FunctionDef) -> bool:
+    arguments = function.args
+    return (
+        len(arguments.posonlyargs) + len(arguments.args) > len(arguments.defaults)
+        or None in arguments.kw_defaults
+    )
+
+
+def _bound(statement: ast.stmt) -> str:
+    """Return the name that a statement assigns."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.expr = statement.targets[0]
+    elif isinstance(statement, ast.AugAssign | ast.AnnAssign) and getattr(statement, "value", None):
+        target = statement.target
+    else:
+        return ""
+    return target.id if isinstance(target, ast.Name) else ""

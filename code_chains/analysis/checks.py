@@ -1,0 +1,287 @@
+"""Static checks, before a program runs. They advise the model; only the sandbox protects.
+
+A check is any function `code -> list of Problem`. Checks with options are created by a call: `checks=[parses,
+names_defined, shorter_than(80), no_calls("subprocess", "eval")]`. A problem with severity `error` keeps a
+program from running; `as_advice(check)` returns a check that only advises.
+
+Policies by name: `none`; `standard` rejects what cannot run (syntax, undefined names, excessive length) and
+advises on the rest; `strict` also rejects what `security` finds.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, wraps
+from typing import Any, Literal, cast
+
+from code_chains.analysis.import_checks import check_names, did_you_mean, imports_available, imports_only
+from code_chains.analysis.output_checks import prints_something, results_used
+from code_chains.analysis.references import canonical, match, read, words
+from code_chains.analysis.risks import find_risks
+from code_chains.analysis.well_known_imports import import_line
+from code_chains.errors import ConfigurationError, check_int
+from code_chains.records import Problem
+
+__all__ = [
+    "POLICIES",
+    "STANDARD",
+    "Check",
+    "as_advice",
+    "find_problems",
+    "imports_available",
+    "imports_only",
+    "names_defined",
+    "no_calls",
+    "parses",
+    "prints_something",
+    "resolve_checks",
+    "results_used",
+    "security",
+    "shorter_than",
+]
+
+_MAX_HINTS = 20
+_DEFINING = words("builtins.exec builtins.globals builtins.locals builtins.vars __main__")
+
+Check = Callable[[str], list[Problem]]
+
+
+def parses(code: str) -> list[Problem]:
+    """Check that the program is Python that this interpreter can compile."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "<code>", "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except SyntaxError as error:
+        return [Problem("parses", f"{type(error).__name__}: {error.msg}", error.lineno)]
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return [Problem("parses", f"The program cannot be compiled: {error or type(error).__name__}")]
+    return []
+
+
+def names_defined(code: str) -> list[Problem]:
+    r"""Check with pyflakes that every name is defined somewhere, and suggest what may be missing.
+
+    Example:
+        >>> [problem.message for problem in names_defined("total = 1\nprint(totl, math.pi)")]
+        ["undefined name 'totl'; did you mean 'total'?", "undefined name 'math'; add `import math`"]
+    """
+    from pyflakes import messages
+
+    fatal = (messages.UndefinedName, messages.UndefinedLocal, messages.ReturnOutsideFunction)
+    reading = read(code)
+    if reading is None:
+        return []  # `parses` reports it.
+    try:
+        findings = [item for item in _checker()(reading.tree, code).messages if isinstance(item, fatal)]
+    except RecursionError:
+        return []
+    undefined = {item.message_args[0] for item in findings if isinstance(item, messages.UndefinedName)}
+    hints = _hints(undefined, reading.tree)
+    severity: Literal["error", "advice"] = "advice" if undefined and _defines_dynamically(code) else "error"
+    problems = []
+    for item in findings:
+        text = item.message % item.message_args
+        if isinstance(item, messages.UndefinedName):
+            problems.append(
+                Problem("names_defined", text + hints.get(item.message_args[0], ""), item.lineno, severity)
+            )
+        else:
+            problems.append(Problem("names_defined", text, item.lineno))
+    return problems
+
+
+@cache
+def _checker() -> Any:
+    """Return pyflakes' checker, restricted to the builtins that occur: binding all of them takes most of its time."""
+    from pyflakes.checker import Checker
+
+    class Quick(Checker):  # type: ignore[misc]
+        builtin_names: Collection[str] = getattr(
+            Checker, "builtIns", ()
+        )  # Before pyflakes 4 they belong to the class.
+
+        def __init__(self, tree: ast.Module, code: str) -> None:
+            self.words = set(re.findall(r"\w+", unicodedata.normalize("NFKC", code)))
+            super().__init__(tree, filename="<code>")
+
+        @property
+        def builtIns(self) -> set[str]:  # noqa: N802 (pyflakes' name)
+            return self.words.intersection(self.builtin_names)
+
+        @builtIns.setter
+        def builtIns(self, builtin_names: Collection[str]) -> None:  # noqa: N802
+            self.builtin_names = builtin_names
+
+    return Quick
+
+
+def _defines_dynamically(code: str) -> bool:
+    """Return whether a program may define names dynamically, with `exec` or through `globals()`."""
+    reading = read(code)
+    uses = reading.uses if reading else []
+    return any(use.name == "builtins" or match(use.name, _DEFINING) for use in uses)
+
+
+def _hints(names: Collection[str], tree: ast.Module) -> dict[str, str]:
+    """Return what may be missing, for the first few undefined names, as comparing takes time."""
+    if not names:
+        return {}
+    defined = {*_bound(tree), *dir(builtins)}
+    return {name: _hint(name, defined) for name in sorted(names)[:_MAX_HINTS]}
+
+
+def _hint(name: str, defined: Collection[str]) -> str:
+    if line := import_line(name):
+        return f"; add `{line}`"
+    if name in sys.stdlib_module_names:
+        return f"; add `import {name}`"
+    return did_you_mean(name, defined)
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
+def shorter_than(lines: int) -> Check:
+    """Make a check that refuses programs longer than a number of lines.
+
+    Args:
+        lines: The largest number of lines that is still allowed.
+    """
+    check_int("lines", lines, "a whole number of lines, at least 1", minimum=1)
+
+    def check(code: str) -> list[Problem]:
+        count = len(code.splitlines())
+        message = f"The program has {count} lines; at most {lines} are allowed"
+        return [Problem("shorter_than", message)] if count > lines else []
+
+    return check
+
+
+def no_calls(*names: str) -> Check:
+    r"""Make a check that refuses some functions, and whole modules: calls, mere references, and the usual ways around.
+
+    It follows imports under other names, assignments, `getattr`, `__import__`, `vars()`, `__dict__` and texts
+    put together of constants. What merely has the same name, such as a method `eval` of a data frame, is not
+    meant.
+
+    Args:
+        names: Full dotted names such as `os.system`; `subprocess` stands for all in it, `eval` for the
+            builtin.
+
+    Example:
+        >>> [str(problem) for problem in no_calls("os.system")("import os as o\nf = o.system")]
+        ['line 2: `os.system` may not be used here; do it another way (no_calls)']
+    """
+    check_names(names)
+    rules = {canonical(name) for name in names}
+
+    def check(code: str) -> list[Problem]:
+        reading = read(code)
+        references = (
+            {(use.line, rule): None for use in reading.uses if (rule := match(use.name, rules))}
+            if reading
+            else {}
+        )
+        return [
+            Problem(
+                "no_calls",
+                f"`{rule.removeprefix('builtins.')}` may not be used here; do it another way",
+                line,
+            )
+            for line, rule in references
+        ]
+
+    return check
+
+
+def security(code: str) -> list[Problem]:
+    r"""Find habits that are risky without isolation. Advice, however strict: only the sandbox protects.
+
+    It finds removed files, other programs, code made from text, walks through Python's insides, paths of the
+    system, and loops without an end. That there is no network is advice, never an error: some places have
+    one.
+
+    Example:
+        >>> [str(problem) for problem in security("import os\nos.system('ls')")]
+        ['line 2: `os.system` starts or stops processes; compute it in Python instead (security)']
+    """
+    reading = read(code)
+    return [replace(problem, check="security") for problem in find_risks(reading)] if reading else []
+
+
+def as_advice(check: Check) -> Check:
+    r"""Make a check that finds the same but refuses nothing.
+
+    Args:
+        check: A function from code to problems.
+
+    Example:
+        >>> [problem.severity for problem in as_advice(shorter_than(1))("a = 1\nb = 2")]
+        ['advice']
+    """
+
+    @wraps(check)
+    def advise(code: str) -> list[Problem]:
+        return [replace(problem, severity="advice") for problem in check(code) or ()]
+
+    return advise
+
+
+_REQUIRED_TO_RUN: tuple[Check, ...] = (parses, names_defined, shorter_than(2000))
+_ADVICE: tuple[Check, ...] = (results_used, as_advice(prints_something))
+STANDARD: tuple[Check, ...] = (*_REQUIRED_TO_RUN, as_advice(security), *_ADVICE)
+POLICIES: dict[str, tuple[Check, ...]] = {
+    "none": (),
+    "standard": STANDARD,
+    "strict": (*_REQUIRED_TO_RUN, security, *_ADVICE),
+}
+
+
+def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
+    """Turn a policy's name, one check or several into a tuple of checks.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    if isinstance(checks, str):
+        if checks not in POLICIES:
+            raise ConfigurationError("checks", checks, f"one of {sorted(POLICIES)}, or a list of functions")
+        return POLICIES[checks]
+    resolved = cast("tuple[Check, ...]", tuple(checks) if isinstance(checks, Sequence) else (checks,))
+    if not all(callable(check) for check in resolved):
+        raise ConfigurationError(
+            "checks", checks, f"one of {sorted(POLICIES)}, or functions from code to problems"
+        )
+    return resolved
+
+
+def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] = ()) -> list[Problem]:
+    """Run checks in order over a program; those after one that found something still run, duplicates go.
+
+    Args:
+        code: The program.
+        checks: Functions from code to problems.
+        defined: Names that will exist when the program starts; that they are undefined is no problem.
+    """
+    problems: dict[Problem, None] = {}
+    for check in checks:
+        problems.update(dict.fromkeys(check(code) or ()))
+    names = {f"undefined name {name!r}" for name in defined}
+    return [problem for problem in problems if problem.message.partition(";")[0] not in names]

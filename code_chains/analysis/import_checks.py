@@ -1,0 +1,144 @@
+"""Checks of what a program imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable
+
+from code_chains.analysis.references import Import, Reading, read
+from code_chains.errors import ConfigurationError
+from code_chains.records import Problem
+
+__all__ = ["check_names", "did_you_mean", "imports_available", "imports_only"]
+
+Check = Callable[[str], list[Problem]]
+_MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+def imports_only(*names: str) -> Check:
+    """Make a check that refuses imports of all but some modules. `os.path` allows only that, `numpy` all below it.
+
+    Args:
+        names: Dotted names of modules that may be imported.
+
+    Example:
+        >>> [problem.message for problem in imports_only("json", "math")("import math, socket")]
+        ['`socket` may not be imported; only json, math may']
+    """
+    check_names(names)
+    allowed = {*names, "__future__"}
+
+    def check(code: str) -> list[Problem]:
+        reading = read(code)
+        remedy = f"only {', '.join(names)} may" if names else "write the program without imports"
+        return [] if not reading else [
+            Problem("imports_only", f"{_module_name(imported)} may not be imported; {remedy}", imported.line)
+            for imported in reading.imports if not _is_below(imported.name.removesuffix(".*"), allowed)
+        ]  # fmt: skip
+
+    return check
+
+
+def _is_below(name: str, allowed: Collection[str]) -> bool:
+    return any(name == module or name.startswith(f"{module}.") for module in allowed)
+
+
+def _module_name(imported: Import) -> str:
+    return (
+        "A module whose name is computed" if imported.name == "?" else f"`{imported.name.removesuffix('.*')}`"
+    )
+
+
+def imports_available(packages: Collection[str] | None = None) -> Check:
+    """Make a check that refuses imports of what is not there: not in the standard library, not installed here.
+
+    It looks at this interpreter, without importing anything. Where programs run in another one, give
+    `packages`, or leave it out. Imports inside `try` with `except ImportError` may fail, and a program may
+    write a module of its own.
+
+    Args:
+        packages: Further names that can be imported where the program runs.
+
+    Example:
+        >>> [problem.message for problem in imports_available()("import jsn")]
+        ["There is no module 'jsn'; did you mean 'json'?"]
+    """
+    available = {name.partition(".")[0] for name in packages or ()}
+
+    def check(code: str) -> list[Problem]:
+        reading = read(code)
+        return [] if not reading else [
+            Problem("imports_available", f"There is no module {root!r}{_alternative(root, available)}", imported.line)
+            for imported in _needed(reading)
+            if (root := imported.name.partition(".")[0])
+            and not _is_available(root, available)
+            and not _is_written(root, reading)
+        ]  # fmt: skip
+
+    return check
+
+
+def _needed(reading: Reading) -> list[Import]:
+    """Return the import statements whose failure the program does not handle."""
+    optional = {id(node) for guard in ast.walk(reading.tree) if _may_fail(guard) for node in ast.walk(guard)}
+    return [imported for imported in reading.imports
+            if isinstance(imported.node, ast.Import | ast.ImportFrom) and id(imported.node) not in optional]  # fmt: skip
+
+
+def _may_fail(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return any(
+            getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)
+        )
+    if isinstance(node, ast.With):
+        caught = [item.context_expr for item in node.items]
+    else:
+        handlers = node.handlers if isinstance(node, ast.Try) else []
+        caught = [handler.type or ast.Name("Exception") for handler in handlers]
+    return any(
+        isinstance(part, ast.Name) and part.id in _MISSING for what in caught for part in ast.walk(what)
+    )
+
+
+def _is_available(root: str, available: Collection[str]) -> bool:
+    from importlib.util import find_spec
+
+    if root in sys.stdlib_module_names or root in available or root == "__main__":
+        return True
+    try:
+        return find_spec(root) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False
+
+
+def _is_written(root: str, reading: Reading) -> bool:
+    """Return whether the program seems to write the module itself: a string names the file or the folder."""
+    named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)")
+    return any(isinstance(node, ast.Constant) and isinstance(node.value, str) and named.search(node.value)
+               for node in ast.walk(reading.tree))  # fmt: skip
+
+
+def _alternative(root: str, available: Collection[str]) -> str:
+    from pkgutil import iter_modules
+
+    public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
+    close = did_you_mean(root, {*public, *available, *(module.name for module in iter_modules())})
+    return close or "; use the standard library, or what is installed"
+
+
+def check_names(names: Collection[str]) -> None:
+    """Raise if these are no dotted names."""
+    if not all(
+        isinstance(name, str) and all(part.isidentifier() for part in name.split(".")) for name in names
+    ):
+        raise ConfigurationError("names", names, 'full dotted names, e.g. "os.system"')
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return a suggestion of a similar name; empty if there is none."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, sorted(set(names) - {name}), n=1, cutoff=0.8)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,43 @@
+"""Parse whatever a model may have written."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import warnings
+from contextlib import suppress
+
+__all__ = ["UNREADABLE", "parse", "syntax_tree"]
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `syntax_tree` raises."""
+_MAX_TRIES = 100
+_MAX_CACHED, _MAX_CACHED_CHARS = 8, 20_000
+
+
+def parse(code: str) -> ast.Module | None:
+    """Return the tree of a program; None if it is no Python, or nested too deeply. Never raise, and never warn.
+
+    Invariant: trees are cached and shared, as several stages read the same program. Never mutate one.
+    """
+    return _cached(code) if len(code) <= _MAX_CACHED_CHARS else _parse(code)
+
+
+def _parse(code: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return syntax_tree(code)
+    except UNREADABLE:
+        return None
+
+
+_cached = functools.lru_cache(_MAX_CACHED)(_parse)
+
+
+def syntax_tree(code: str) -> ast.Module:
+    """Return a new tree of a program, also while other threads parse; errors are `UNREADABLE`."""
+    for _ in range(_MAX_TRIES):
+        with suppress(SystemError):  # Until Python 3.12 threads share a recursion counter (gh-106905).
+            return ast.parse(code)
+    return ast.parse(code)

@@ -1,0 +1,1 @@
+"""What people and programs talk to: terminal, chat, notebook, MCP server, page."""

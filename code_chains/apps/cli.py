@@ -1,0 +1,259 @@
+"""The command line: the commands that answer questions; the others are in `cli_resources`.
+
+The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 not answered,
+2 usage error, 130 interrupted. Heavy modules are imported when a command runs, so that `--help` is fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from code_chains.apps import cli_resources
+from code_chains.apps.cli_options import (
+    approve_option,
+    chain_arguments,
+    chain_options,
+    create_chain,
+    echo,
+    files_by_name,
+    handle_errors,
+    parse_budget,
+    parse_keys,
+    terminal_options,
+)
+from code_chains.callbacks.redaction import escape_invisible
+
+__all__ = ["cli"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="code-chains", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Answer questions with executed code.
+
+    A model writes Python, static checks review it, a kernel sandbox runs it, and a model phrases the answer.
+    """
+
+
+cli.add_command(cli_resources.cache)
+cli.add_command(cli_resources.doctor)
+cli.add_command(cli_resources.index)
+cli.add_command(cli_resources.models)
+cli.add_command(cli_resources.search)
+
+
+# -- at the terminal -----------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("question")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the complete result as JSON instead of the answer."
+)
+@click.option(
+    "--tests",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file of assertions that the program must pass.",
+)
+@click.option("--cache", is_flag=True, help="Cache good answers; repeating a question costs nothing.")
+@terminal_options
+@handle_errors
+def ask(
+    question: str,
+    files: tuple[str, ...],
+    as_json: bool,
+    show: str,
+    tests: str | None,
+    approve: bool,
+    **options: Any,
+) -> None:
+    """Ask a QUESTION and get an answer computed by code.
+
+    Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
+    """
+    from code_chains.inputs import check_files, check_query
+
+    keys = parse_keys(show)
+    state: dict[str, Any] = {"query": check_query(question), "files": check_files(files_by_name(files))}
+    if tests:
+        state["tests"] = _read_tests(tests)
+    from code_chains.apps.progress import Progress, follow
+    from code_chains.state import as_json as to_json_values
+
+    progress = Progress(keys)
+    with create_chain(approve=progress.approve if approve else None, **options) as chain:
+        result = follow(chain, state, progress, answer=not as_json)
+    if as_json:
+        click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
+    sys.exit(0 if result["verdict"].ok else 1)
+
+
+def _read_tests(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path!r} cannot be read: {error}", param_hint="--tests") from None
+
+
+@cli.command()
+@click.option(
+    "--session", metavar="NAME", help="Save the conversation under this name, and continue it if it exists."
+)
+@terminal_options
+@handle_errors
+def chat(session: str | None, files: tuple[str, ...], show: str, approve: bool, **options: Any) -> None:
+    """Hold a conversation, in which programs build on the state of earlier ones.
+
+    /help lists the commands. Questions may also come from a pipe, one per line. A budget applies to all of
+    them together.
+
+    Example: code-chains chat --session sales -f sales.csv
+    """
+    from code_chains.inputs import check_files, check_session_id
+
+    keys = parse_keys(show)
+    checked_files = check_files(files_by_name(files))
+    name = None if session is None else check_session_id(session)
+    from code_chains.apps.chat import Chat, open_memory
+    from code_chains.apps.progress import Progress
+
+    progress = Progress(keys)
+    approver = progress.approve if approve else None
+    with (
+        open_memory(name) as memory,
+        create_chain(approve=approver, conversation_memory=memory, **options) as chain,
+    ):
+        Chat(chain, progress, name=name, files=checked_files).run()
+
+
+# -- many questions ------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.argument("questions", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The results file, with one line per answer.",
+)
+@click.option("--resume", is_flag=True, help="Continue the results file; questions in it are skipped.")
+@click.option(
+    "--concurrency", type=click.IntRange(1), help="How many questions run at once. [default: two per core]"
+)
+@click.option(
+    "--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes on this machine."
+)
+@chain_options
+@handle_errors
+def run(
+    questions: str,
+    out: str,
+    resume: bool,
+    concurrency: int | None,
+    cluster: str | None,
+    budget: tuple[str, ...],
+    **options: Any,
+) -> None:
+    """Answer all QUESTIONS in a file.
+
+    The file is .jsonl, .csv with a column query, or text with one question per line. Questions must name the
+    files that they need. Each answer is written as soon as it is complete, exactly once; OUT.failed holds the
+    failures. Resume an interrupted run with --resume. The exit code is 0 if each question has a line.
+
+    Example: code-chains run questions.jsonl --out answers.jsonl
+    """
+    from code_chains.apps.progress import show_batch
+    from code_chains.batch.questions import read_questions
+    from code_chains.batch.results_file import ResultsFile
+    from code_chains.batch.runner import map_questions
+
+    all_questions = list(read_questions(questions))
+    with contextlib.ExitStack() as stack:
+        results_file = stack.enter_context(ResultsFile(out, resume=resume))
+        limits = parse_budget(budget)
+        chain: Any
+        if cluster:
+            chain = {**chain_arguments(**options), "memory": False}
+        else:
+            chain = stack.enter_context(create_chain(budget=(), **options))
+        answers = map_questions(
+            chain,
+            all_questions,
+            cluster=int(cluster) if cluster and cluster.isdigit() else cluster,
+            concurrency=concurrency,
+            results_file=results_file,
+            budget=limits,
+        )
+        done = sum(question.id in results_file.done for question in all_questions)
+        counts = show_batch(answers, total=len(all_questions), done=done)
+    echo(f"{out}: {counts}", err=True)
+    sys.exit(0 if counts.all_done else 1)
+
+
+# -- servers -------------------------------------------------------------------------------------------------
+
+
+@cli.command()
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others require a token."
+)
+@click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 selects a free one.")
+@click.option("--token", is_flag=True, help="Always require a token; locks out other users of this machine.")
+@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+@click.option("--concurrency", default=2, show_default=True, help="How many questions run at once.")
+@approve_option
+@chain_options
+@handle_errors
+def serve(
+    host: str, port: int, token: bool, no_open: bool, concurrency: int, approve: bool, **options: Any
+) -> None:
+    """Open a page to learn with: ask, watch the program, edit it and run it again.
+
+    A budget applies to all questions together.
+
+    Example: code-chains serve --model openai:gpt-5-mini
+    """
+    if concurrency < 1:
+        raise click.BadParameter("must be at least 1", param_hint="--concurrency")
+    from code_chains.apps.page import approve as approve_on_page
+    from code_chains.apps.page import serve as serve_page
+
+    with create_chain(approve=approve_on_page if approve else None, **options) as chain:
+        serve_page(
+            chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=not no_open
+        )
+
+
+@cli.command()
+@chain_options
+@handle_errors
+def mcp(model: str | None, **options: Any) -> None:
+    """Serve the Model Context Protocol on standard input and output.
+
+    run_python runs programs in the sandbox. answer_with_code has a model write them; it is available if a
+    model is named or an API key is set. The budget applies to all questions together.
+
+    Example: code-chains mcp --seconds 30 --memory 1G
+    """
+    from langchain_core.runnables import RunnableLambda
+
+    from code_chains.apps.mcp_server import serve
+    from code_chains.models import default_model
+
+    name = model or default_model()
+    answers = bool(model) or name != "local"
+    tools = (
+        f"run_python, answer_with_code with {name}"
+        if answers
+        else "run_python (answer_with_code needs --model)"
+    )
+    with create_chain(model=name if answers else RunnableLambda(str), **options) as chain:
+        echo(f"Serving on standard input and output: {tools}", err=True)
+        serve(chain, answers=answers)

@@ -1,0 +1,255 @@
+"""What the commands share: error handling, the options of a chain, and the chain that they describe."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from code_chains.callbacks.redaction import PrintableFormatter, printable
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+
+    from code_chains.callbacks.budget import Budget
+    from code_chains.chains.validate import Approve
+    from code_chains.code_chain import CodeChain
+    from code_chains.conversations.memory import ConversationMemory
+
+__all__ = [
+    "approve_option",
+    "chain_arguments",
+    "chain_options",
+    "create_chain",
+    "echo",
+    "files_by_name",
+    "handle_errors",
+    "parse_budget",
+    "parse_keys",
+    "terminal_options",
+]
+
+SHOWABLE_KEYS = ("code", "output", "sources", "verdict", "attempts", "usage")
+CURATED = "<curated>"
+_SIGTERM_EXIT_CODE = 128 + signal.SIGTERM
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+approve_option = click.option(
+    "--approve", is_flag=True, help="Show each program and ask for approval before it runs."
+)
+_CHAIN_OPTIONS = (
+    click.option(
+        "-m",
+        "--model",
+        help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]",
+    ),
+    click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
+    click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (no isolation)."),
+    click.option(
+        "--checks",
+        default="standard",
+        show_default=True,
+        help="Static checks before a run: standard, strict, none.",
+    ),
+    click.option("--max-attempts", default=3, show_default=True, help="Maximum number of programs to try."),
+    click.option(
+        "--samples",
+        default=1,
+        show_default=True,
+        help="Programs to generate at once; the majority result wins.",
+    ),
+    click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    click.option(
+        "--snippets",
+        is_flag=False,
+        flag_value=CURATED,
+        metavar="[FOLDER]",
+        help="Give the model examples: of a folder, or without one those that come with the package.",
+    ),
+    click.option(
+        "--language",
+        default="auto",
+        show_default=True,
+        help="Language of the answer, e.g. es; auto: as the question.",
+    ),
+    click.option(
+        "--budget",
+        multiple=True,
+        metavar="LIMIT=N",
+        help="E.g. usd=0.05, tokens=9000, seconds=60; repeatable.",
+    ),
+    click.option(
+        "--seconds", default=10.0, show_default=True, help="Wall-clock limit of one run, in seconds."
+    ),
+    click.option("--memory", default="512M", show_default=True, help="Memory limit of one run."),
+)
+_TERMINAL_OPTIONS = (
+    click.option(
+        "-f",
+        "--file",
+        "files",
+        multiple=True,
+        metavar="PATH",
+        help="A file that programs may read; repeatable.",
+    ),
+    click.option(
+        "--show",
+        default="code,output,sources",
+        show_default=True,
+        help=f"What to show besides the answer: {', '.join(SHOWABLE_KEYS)}.",
+    ),
+    approve_option,
+)
+
+
+# -- decorators ----------------------------------------------------------------------------------------------
+
+
+def chain_options(command: _Command) -> _Command:
+    """Add the options of a chain, which `create_chain` takes."""
+    for option in reversed(_CHAIN_OPTIONS):
+        command = option(command)
+    return command
+
+
+def terminal_options(command: _Command) -> _Command:
+    """Add the options of commands that answer questions at the terminal."""
+    for option in reversed(_TERMINAL_OPTIONS):
+        command = option(command)
+    return chain_options(command)
+
+
+def handle_errors(command: _Command) -> _Command:
+    """Turn expected errors into a message of one line and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        _configure_process()
+        try:
+            command(*args, **kwargs)
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            sys.exit(_report(error))
+
+    return run  # type: ignore[return-value]
+
+
+def _configure_process() -> None:
+    with contextlib.suppress(ValueError):  # Not in the main thread.
+        # Exit by an exception, so that processes and temporary files are cleaned up.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(_SIGTERM_EXIT_CODE))
+    if logging.lastResort:  # It prints warnings in a process without a logging configuration.
+        logging.lastResort.setFormatter(PrintableFormatter())
+
+
+def _report(error: BaseException) -> int:
+    """Print an error and return the exit code."""
+    from code_chains.errors import CodeChainsError, ConfigurationError, InputError
+
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        click.echo("Interrupted.", err=True)
+        return 130
+    if isinstance(error, BrokenPipeError):  # The reader of the answer is gone; keep the flush at exit silent.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    if isinstance(error, CodeChainsError):
+        echo(f"Error: {error}", err=True)
+        return 2 if isinstance(error, ConfigurationError | InputError) else 1
+    # A traceback may quote a provider or a file, so it is escaped and redacted like any other message.
+    echo("".join(traceback.format_exception(error)), err=True)
+    return 1
+
+
+def echo(message: str, *, err: bool = False) -> None:
+    """Print a message. All messages that quote an error, a file or a name go through here."""
+    click.echo(printable(message), err=err)
+
+
+# -- values --------------------------------------------------------------------------------------------------
+
+
+def create_chain(
+    *,
+    approve: Approve | None = None,
+    budget: tuple[str, ...],
+    conversation_memory: ConversationMemory | bool = True,
+    **options: Any,
+) -> CodeChain:
+    """Create the chain that the options describe, and optimise the process for it."""
+    import gc
+
+    from code_chains.executors import Limits
+    from code_chains.factory import create_code_chain
+
+    arguments = chain_arguments(**options)
+    arguments["limits"] = Limits(**arguments["limits"])
+    chain = create_code_chain(
+        **arguments, approve=approve, budget=parse_budget(budget), memory=conversation_memory
+    )
+    gc.freeze()  # Exclude everything loaded so far from garbage collections, each of which would take 0.1 s.
+    return chain
+
+
+def chain_arguments(
+    *,
+    model: str | Runnable[Any, Any] | None,
+    seconds: float,
+    memory: str,
+    snippets: str | None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the arguments of `create_code_chain` that the options describe, as JSON values if the model is a name."""
+    from code_chains.models import default_model
+
+    return {
+        **options,
+        "model": model or default_model(),
+        "limits": {"seconds": seconds, "memory": memory},
+        "snippets": True if snippets == CURATED else snippets or False,
+    }
+
+
+def parse_budget(limits: tuple[str, ...]) -> Budget | None:
+    """Parse limits of the form `NAME=N`."""
+    from code_chains.callbacks.budget import INTEGER_LIMITS, LIMITS, Budget
+
+    values: dict[str, Any] = {}
+    for limit in limits:
+        name, _, number = limit.partition("=")
+        if name not in LIMITS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(LIMITS)}", param_hint="--budget")
+        try:
+            values[name] = int(number) if name in INTEGER_LIMITS else float(number)
+        except ValueError:
+            raise click.BadParameter(
+                f"{limit!r} has no number, as in {name}=5", param_hint="--budget"
+            ) from None
+    return Budget(**values) if values else None
+
+
+def parse_keys(show: str) -> tuple[str, ...]:
+    """Parse the value of `--show`."""
+    keys = tuple(key.strip() for key in show.split(",") if key.strip())
+    for key in keys:
+        if key not in SHOWABLE_KEYS:
+            raise click.BadParameter(f"{key!r} is none of {', '.join(SHOWABLE_KEYS)}", param_hint="--show")
+    return keys
+
+
+def files_by_name(paths: tuple[str, ...]) -> dict[str, str]:
+    """Return the paths by file name."""
+    files = {Path(path).name: path for path in paths}
+    if len(files) < len(paths):
+        raise click.BadParameter("two files have the same name", param_hint="--file")
+    return files

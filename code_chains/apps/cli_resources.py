@@ -1,0 +1,185 @@
+"""Commands for what chains use: models, snippets, cached answers, and the machine's isolation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from code_chains.apps.cli_options import echo, handle_errors
+from code_chains.callbacks.redaction import strip_control_chars
+
+if TYPE_CHECKING:
+    from code_chains.models.weights import Weights
+
+__all__ = ["cache", "doctor", "index", "models", "search"]
+
+# -- models --------------------------------------------------------------------------------------------------
+
+
+@click.group()
+def models() -> None:
+    """List, download and remove embedded models."""
+
+
+@models.command("list")
+@handle_errors
+def list_models() -> None:
+    """List the embedded models and the folder where they are stored."""
+    from code_chains.models.weights import CATALOGUE, models_directory
+
+    for weights in CATALOGUE.values():
+        state = "installed" if weights.is_installed() else "not downloaded"
+        echo(f"{weights.name:<12}{weights.size / 1e6:>7.0f} MB  {state:<16} {weights.title}")
+    echo(f"stored in {models_directory()}", err=True)
+
+
+@models.command()
+@click.argument("name", default="local:0.5b")
+@handle_errors
+def pull(name: str) -> None:
+    """Download and verify the embedded model NAME."""
+    echo(str(find_weights(name).install()))
+
+
+@models.command()
+@click.argument("name")
+@handle_errors
+def remove(name: str) -> None:
+    """Delete the embedded model NAME."""
+    click.echo("removed" if find_weights(name).remove() else "not installed")
+
+
+def find_weights(name: str) -> Weights:
+    """Return the embedded model with a name.
+
+    Raises:
+        ConfigurationError: There is no such model.
+    """
+    from code_chains.errors import ConfigurationError
+    from code_chains.models.weights import CATALOGUE
+
+    weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
+    if weights is None:
+        raise ConfigurationError("name", name, f"one of {['local', *CATALOGUE]}")
+    return weights
+
+
+# -- snippets ------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, file_okay=False))
+@click.option(
+    "--into", type=click.Path(file_okay=False), help="Folder of the index. [default: in the user's cache]"
+)
+@handle_errors
+def index(path: str, into: str | None) -> None:
+    """Index the code under PATH for search, or update its index.
+
+    Reads Python, Markdown, notebooks and other languages; only changed files are read again.
+    """
+    from code_chains.apps.progress import spinner
+    from code_chains.retrieval.persistence import is_saved
+    from code_chains.retrieval.store import SnippetStore
+
+    with spinner("Reading and embedding changes"):
+        if into is None:
+            store = SnippetStore.cached(path)
+        else:
+            store = SnippetStore.load(into) if is_saved(Path(into)) else SnippetStore()
+        changes = store.update(path)
+        folder = Path(into or store.folder or path)
+        store.save(folder)
+    counts = ", ".join(f"{count} {name}" for name, count in vars(changes).items())
+    echo(f"{len(store)} snippets in {folder} ({counts})")
+
+
+@click.command()
+@click.argument("query")
+@click.option(
+    "--in",
+    "folder",
+    type=click.Path(exists=True, file_okay=False),
+    help="A folder. [default: the curated snippets]",
+)
+@click.option("-k", "count", default=3, show_default=True, help="Maximum number of results.")
+@click.option("--code/--no-code", default=True, help="Whether to show the code as well.")
+@handle_errors
+def search(query: str, folder: str | None, count: int, code: bool) -> None:
+    """Search snippets for QUERY, in any language."""
+    from code_chains.apps.progress import spinner
+    from code_chains.retrieval.curated import curated_snippets
+    from code_chains.retrieval.store import SnippetStore
+
+    with spinner("Searching"):
+        store = SnippetStore.open(folder) if folder else curated_snippets()
+        matches = store.similarity_search_with_score(query, k=count)
+    for snippet, score in matches:
+        source = strip_control_chars(str(snippet.metadata.get("source", snippet.id)))
+        click.secho(f"{score:.2f}  {source}", bold=True)
+        click.echo(f"      {strip_control_chars(str(snippet.metadata.get('about', '')))}")
+        if code:
+            lines = strip_control_chars(snippet.page_content).splitlines()
+            click.echo("".join(f"    {line}\n" for line in lines))
+    sys.exit(0 if matches else 1)
+
+
+# -- cached answers ------------------------------------------------------------------------------------------
+
+
+@click.group()
+def cache() -> None:
+    """Inspect or clear the cache of `ask --cache`."""
+
+
+_path_option = click.option(
+    "--path", type=click.Path(dir_okay=False), help="The file. [default: the one in the user's cache]"
+)
+
+
+@cache.command()
+@_path_option
+@handle_errors
+def stats(path: str | None) -> None:
+    """Show the number of cached answers, and where they are stored."""
+    from code_chains.factory import answers_store
+
+    with answers_store(path) as store:
+        size = store.stats()
+        echo(f"{size.entries} answers, {size.bytes / 1e6:.1f} MB in {store.path}")
+
+
+@cache.command()
+@_path_option
+@handle_errors
+def clear(path: str | None) -> None:
+    """Delete all cached answers."""
+    from code_chains.factory import answers_store
+
+    with answers_store(path) as store:
+        click.echo(f"{store.clear()} answers deleted")
+
+
+# -- diagnosis -----------------------------------------------------------------------------------------------
+
+
+@click.command()
+@handle_errors
+def doctor() -> None:
+    """Check what this machine supports: versions, isolation and models.
+
+    Isolation is proven by a probe inside the sandbox.
+    """
+    from code_chains.apps.doctor import diagnose
+
+    is_healthy = True
+    for section, checks in diagnose():
+        click.secho(section, bold=True)
+        for ok, message in checks:
+            echo(f"  {'✓' if ok else '✗'} {message}")
+        if section == "Isolation":
+            is_healthy = any(ok for ok, _ in checks)
+    sys.exit(0 if is_healthy else 1)

@@ -1,0 +1,84 @@
+"""Diagnosis of this machine: versions, isolation and models, tested by using them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from code_chains.errors import CodeChainsError
+from code_chains.executors import SandboxExecutor
+from code_chains.models import default_model
+from code_chains.models.weights import CATALOGUE, Weights, models_directory
+from code_chains.state import PROBED
+
+__all__ = ["diagnose"]
+
+Check = tuple[bool, str]
+PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
+
+
+def diagnose() -> Iterator[tuple[str, list[Check]]]:
+    """Yield sections with their checks: whether each passed, and a message that names the remedy if it did not."""
+    yield "Versions", list(_check_versions())
+    yield "Isolation", [_check_isolation(launcher) for launcher in ("bubblewrap", "namespaces", "landlock")]
+    yield "Models", list(_check_models())
+
+
+def _check_versions() -> Iterator[Check]:
+    yield (
+        True,
+        f"Python {platform.python_version()} on {platform.system()} {platform.release()} {platform.machine()}",
+    )
+    for package in PACKAGES:
+        try:
+            yield True, f"{package} {version(package)}"
+        except PackageNotFoundError:
+            yield False, f"{package} is not installed"
+
+
+def _check_isolation(launcher: Any) -> Check:
+    if launcher == "bubblewrap" and not shutil.which("bwrap"):
+        return (
+            False,
+            "bubblewrap: not installed (`apt install bubblewrap`); the namespaces launcher is used instead",
+        )
+    try:
+        min_isolation: Any = "landlock" if launcher == "landlock" else "kernel"
+        with SandboxExecutor(
+            launcher=launcher, min_isolation=min_isolation, preload=(), min_idle=0
+        ) as sandbox:
+            isolation = sandbox.run("print('from inside the sandbox')").isolation
+    except CodeChainsError as error:
+        return False, f"{launcher}: {error}"
+    if isolation is None:
+        return False, f"{launcher}: the test program did not run"
+    closed = [name for name in PROBED if name not in isolation.open]
+    label = f"{launcher} {_bwrap_version()}".rstrip() if launcher == "bubblewrap" else launcher
+    proof = f"a probe inside confirmed as closed: {', '.join(closed)}; layers: {', '.join(isolation.layers)}"
+    return isolation.level != "none", f"{label}: {isolation.level}; {proof}"
+
+
+def _bwrap_version() -> str:
+    process = subprocess.run(["bwrap", "--version"], capture_output=True, text=True, check=False)  # noqa: S607
+    return process.stdout.split()[-1] if process.returncode == 0 and process.stdout else ""
+
+
+def _check_models() -> Iterator[Check]:
+    has_key = bool(os.environ.get("OPENAI_API_KEY"))
+    yield has_key, f"OpenAI: OPENAI_API_KEY is {'set' if has_key else 'not set'}"
+    if importlib.util.find_spec("xllamacpp") is None:
+        yield False, "embedded: the runtime is not installed (`pip install 'code-chains[local]'`)"
+    else:
+        yield from map(_describe_weights, CATALOGUE.values())
+    yield True, f"models are stored in {models_directory()}; the default is {default_model()}"
+
+
+def _describe_weights(weights: Weights) -> Check:
+    state = "installed" if weights.is_installed() else f"downloaded on first use, {weights.size / 1e6:.0f} MB"
+    return True, f"{weights.name}: {state}; {weights.title}"

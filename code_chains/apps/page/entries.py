@@ -1,0 +1,163 @@
+"""A turn as the page shows it: its input, its progress and its outcome."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from code_chains.analysis.extraction import extract_code, extract_fenced
+from code_chains.apps.page.approval import Approval
+from code_chains.apps.progress import STAGE_LABELS, stage_note
+from code_chains.state import Artifact, Execution, Source, StopReason, Verdict
+
+__all__ = ["ChatEntry", "EntryOutcome", "EntryProgress"]
+
+_LIMIT_MESSAGES: Mapping[str, str] = {
+    "usd": "The budget is spent: its limit of dollars is reached.",
+    "tokens": "The budget is spent: its limit of tokens is reached.",
+    "model_calls": "The budget is spent: its limit of model calls is reached.",
+    "seconds": "The budget is spent: its limit of seconds is reached.",
+}
+_MIN_GROWTH = 32
+"""A reply is parsed again when it has grown by this fraction of itself."""
+
+
+@dataclass
+class EntryProgress:
+    """How far the work on an entry is.
+
+    Attributes:
+        queue_position: Position in the queue, from 1; 0 once work begins.
+        stage: Name of the current stage, as in `progress.STAGE_LABELS`; empty before and after.
+        finished_stages: Names of the stages before, in order.
+        notes: Problems on the way.
+        approval: The program that waits for approval, if there is one.
+        reply: What the model has written of a program so far.
+        is_running: Whether work has not ended.
+    """
+
+    queue_position: int = 0
+    stage: str = ""
+    finished_stages: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    approval: Approval | None = None
+    reply: str = ""
+    is_running: bool = True
+    _model_run: str = field(default="", init=False)
+    _extracted: tuple[int, str] = field(default=(0, ""), init=False)
+
+    def handle_event(self, event: Mapping[str, Any]) -> None:
+        """Advance by an event of `astream_events`."""
+        kind, name, data = event["event"], event["name"], event["data"]
+        if kind == "on_chain_start" and name in STAGE_LABELS:
+            self.stage = name
+        elif kind == "on_chain_end" and name in STAGE_LABELS:
+            self.finished_stages.append(name)
+            if note := stage_note(name, data.get("output")):
+                self.notes.append(note)
+        elif kind == "on_chat_model_start" and self.stage == "generate":
+            self._model_run, self.reply, self._extracted = event["run_id"], "", (0, "")
+        elif kind == "on_chat_model_stream" and event["run_id"] == self._model_run:
+            self.reply += str(data["chunk"].text)
+
+    def code_in_reply(self, language: str) -> str:
+        """Return the program in the reply so far.
+
+        While the model writes, the reply is parsed only when it has grown by a fraction of itself: parsing
+        each chunk would be quadratic.
+        """
+        length, code = self._extracted
+        slack = length // _MIN_GROWTH if self.stage == "generate" else 0
+        if not length <= len(self.reply) <= length + slack:
+            reply = self.reply
+            code = extract_code(reply) if language == "python" else extract_fenced(reply, language)
+            self._extracted = len(reply), code
+        return code
+
+
+@dataclass
+class EntryOutcome:
+    """What a chain returned for an entry, as far as it has arrived.
+
+    Attributes:
+        code: The program that was selected.
+        execution: How its run ended.
+        output: Its output.
+        verdict: Whether the output is an answer.
+        sources: Examples that the model saw.
+        answer: The answer so far.
+        stop_reason: Why the work ended.
+        error: Why there is no outcome at all; then the conversation is unchanged.
+    """
+
+    code: str = ""
+    execution: Execution | None = None
+    output: str = ""
+    verdict: Verdict | None = None
+    sources: tuple[Source, ...] = ()
+    answer: str = ""
+    stop_reason: StopReason | None = None
+    error: str = ""
+
+    @property
+    def artifacts(self) -> tuple[Artifact, ...]:
+        """What the program wrote or displayed."""
+        return self.execution.artifacts if self.execution else ()
+
+    @property
+    def limit_message(self) -> str:
+        """The limit of the budget that ended the work; empty if none did."""
+        return _LIMIT_MESSAGES.get(self.stop_reason or "", "")
+
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        """Add a chunk of the chain's result."""
+        for key in ("code", "execution", "output", "verdict", "sources", "stop_reason"):
+            if key in chunk:
+                setattr(self, key, chunk[key])
+        self.answer += chunk.get("answer") or ""
+
+    def drop_artifacts(self) -> None:
+        """Discard what the program wrote or displayed."""
+        if self.execution is not None:
+            self.execution = replace(self.execution, artifacts=())
+
+
+@dataclass(eq=False)
+class ChatEntry:
+    """A turn as the page shows it, from its question on.
+
+    Attributes:
+        query: The question.
+        is_user_code: Whether the program was written by the user.
+        progress: How far the work is.
+        outcome: What it produced.
+        id: Identifies the entry in URLs.
+    """
+
+    query: str
+    is_user_code: bool = False
+    progress: EntryProgress = field(default_factory=EntryProgress)
+    outcome: EntryOutcome = field(default_factory=EntryOutcome)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether it became a turn of the conversation."""
+        return not self.progress.is_running and not self.outcome.error
+
+    def visible_code(self, language: str) -> str:
+        """Return the program that waits for approval, the selected one, or that in the model's reply so far."""
+        if approval := self.progress.approval:
+            return approval.request.code
+        if self.outcome.code or not self.progress.reply:
+            return self.outcome.code
+        return self.progress.code_in_reply(language)
+
+    def handle_event(self, event: Mapping[str, Any]) -> None:
+        """Update progress and outcome by an event of `astream_events`."""
+        if event["event"] == "on_chain_stream" and not event["parent_ids"]:
+            self.outcome.add(event["data"]["chunk"])
+        else:
+            self.progress.handle_event(event)

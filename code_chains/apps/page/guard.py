@@ -1,0 +1,226 @@
+"""Access control of the page: only this machine, or holders of a token.
+
+On a loopback address the `Host` of a request must be a loopback name, which prevents DNS rebinding. On other
+addresses a token is required, which the first request passes as a parameter. In both cases requests and
+WebSockets from pages of other sites are refused, and a content security policy prevents the page from loading
+anything from elsewhere.
+
+Browsers send cookies to every port of a host, so a cookie with the token would reach the servers of other
+users there. The token is therefore exchanged for a random path and a cookie restricted to that path; neither
+grants access without the other.
+
+Requests by `Sec-Fetch-Site`, in which browsers report the origin of a request (absent in other clients, and
+without TLS beyond loopback):
+
+| Sec-Fetch-Site | request | |
+|---|---|---|
+| absent, `none` (typed, a bookmark, another app), `same-origin` | any | allowed |
+| `same-site`, `cross-site` | opens the page in a tab or window (a link) | allowed |
+| `same-site`, `cross-site`, anything else | an image, script, frame, form, fetch, prefetch … | refused |
+| any | WebSocket | allowed from its own `Origin` |
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from http.cookies import SimpleCookie
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+__all__ = ["TOKEN", "Guard", "is_loopback", "redirect_file"]
+
+TOKEN = "token"  # noqa: S105 (the name of the query parameter)
+_CLIENT_ID = re.compile(r"[\w-]{20,64}")
+_COOKIE_MAX_AGE_S = 365 * 86_400
+_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-dns-prefetch-control": "off",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    # Vue compiles templates in the browser, hence unsafe-eval; no other origin can be reached.
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline';"
+        " img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-src 'self'; object-src 'none';"
+        " base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    ),
+}
+
+_REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">The page</a>
+"""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is a loopback one.
+
+    Example:
+        >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "192.168.1.5", "example.org", "")]
+        [True, True, True, False, False, False]
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """ASGI middleware. It identifies each client by a cookie, and passes the id in `scope["state"]["client_id"]`.
+
+    Args:
+        app: The application. With a token it is served below a random path, which is its `root_path`.
+        port: The port. It is part of the names of cookies, which browsers share between the ports of a host.
+        token: The token that grants access; None on a loopback address.
+        max_bytes: Maximum size of a request body.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, port: int, token: str | None = None, max_bytes: int = 32 << 20
+    ) -> None:
+        self.app, self._token, self._max_bytes = app, token, max_bytes
+        self._client_cookie, self._access_cookie = f"code_chains_client_{port}", f"code_chains_access_{port}"
+        self._access_key = secrets.token_urlsafe(24)
+        self._root_path = f"/{secrets.token_urlsafe(24)}" if token else ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the application, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        refusal = self._refusal(request)
+        if refusal is None:
+            client_id = self._client_id(request)
+            is_new = client_id != request.cookies.get(self._client_cookie)
+            scope = {
+                **scope,
+                "root_path": self._root_path,
+                "state": {**scope.get("state", {}), "client_id": client_id},
+            }
+            cookies = (
+                [self._cookie(self._client_cookie, client_id)] if is_new and scope["type"] == "http" else []
+            )
+            await self.app(scope, _limit_body(receive, self._max_bytes), _with_headers(send, cookies))
+        elif scope["type"] == "websocket":
+            await WebSocketClose(1008)(scope, receive, send)
+        else:
+            await refusal(scope, receive, _with_headers(send))
+
+    def _client_id(self, request: HTTPConnection) -> str:
+        client_id = request.cookies.get(self._client_cookie, "")
+        return client_id if _CLIENT_ID.fullmatch(client_id) else secrets.token_urlsafe(24)
+
+    def _refusal(self, request: HTTPConnection) -> Response | None:
+        """Return the response to a request that is refused or redirected; None if it is allowed."""
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        if self._token is None and not is_loopback(_host_name(host)):
+            return PlainTextResponse(
+                "This page is only available on this machine: open it as http://127.0.0.1.", 403
+            )
+        if (origin is not None and origin.partition("://")[2] != host) or self._is_cross_site(request):
+            return PlainTextResponse("Requests from pages of other sites are refused.", 403)
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > self._max_bytes:
+            return PlainTextResponse("The request is too large.", 413)
+        return None if self._token is None else self._check_token(request, self._token)
+
+    def _is_cross_site(self, request: HTTPConnection) -> bool:
+        """Return whether a page of another origin makes a request other than opening this page in a tab or window."""
+        if request.scope["type"] == "websocket" or request.headers.get("sec-fetch-site", "none") in (
+            "none",
+            "same-origin",
+        ):
+            return False
+        is_navigation = (
+            request.scope["method"] == "GET"
+            and request.headers.get("sec-fetch-mode") == "navigate"
+            and request.headers.get("sec-fetch-dest") == "document"
+            and "sec-purpose" not in request.headers  # Not a speculative prefetch.
+        )
+        return not (is_navigation and request.scope["path"] in ("/", f"{self._root_path}/"))
+
+    def _check_token(self, request: HTTPConnection, token: str) -> Response | None:
+        is_below = request.scope["path"].startswith(f"{self._root_path}/")
+        if is_below and _is_equal(request.cookies.get(self._access_cookie, ""), self._access_key):
+            return None
+        if request.scope["type"] == "http" and _is_equal(request.query_params.get(TOKEN, ""), token):
+            response = RedirectResponse(f"{self._root_path}/", 303)
+            response.headers.append("set-cookie", self._cookie(self._access_cookie, self._access_key))
+            return response
+        return PlainTextResponse(
+            "Open the address that `code-chains serve` printed, including its token.", 401
+        )
+
+    def _cookie(self, name: str, value: str) -> str:
+        cookie: SimpleCookie = SimpleCookie({name: value})
+        attributes = {"httponly": True, "samesite": "Lax", "path": f"{self._root_path}/"}
+        if self._token is None:  # Otherwise it is restricted to a path that ends with this process.
+            attributes["max-age"] = _COOKIE_MAX_AGE_S
+        for attribute, setting in attributes.items():
+            cookie[name][attribute] = setting
+        return cookie[name].OutputString()
+
+
+@contextmanager
+def redirect_file(address: str) -> Iterator[str]:
+    """Create a file that redirects to an address with a token, and yield its URL for a browser.
+
+    Other users can read the command line of a browser, but not this file.
+    """
+    with tempfile.NamedTemporaryFile("w", prefix="code-chains-", suffix=".html") as file:
+        file.write(_REDIRECT.format(address=escape(address)))
+        file.flush()
+        yield Path(file.name).as_uri()
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a `Host` header, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_equal(value: str, secret: str) -> bool:
+    return hmac.compare_digest(value.encode(), secret.encode())
+
+
+def _limit_body(receive: Receive, max_bytes: int) -> Receive:
+    """End a request whose body is too large, whatever length it declares."""
+    received = 0
+
+    async def limited() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        return message if received <= max_bytes else {"type": "http.disconnect"}
+
+    return limited
+
+
+def _with_headers(send: Send, cookies: list[str] | None = None) -> Send:
+    """Add security headers that the application does not set itself."""
+
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            for cookie in cookies or []:
+                headers.append("set-cookie", cookie)
+        await send(message)
+
+    return send_with_headers

@@ -1,0 +1,173 @@
+"""The server of the page and of the artifacts of its programs."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from types import FrameType
+
+import click
+
+from code_chains.apps.page.registry import SessionRegistry
+from code_chains.apps.shutdown import drain_then
+from code_chains.code_chain import CodeChain
+from code_chains.conversations.filenames import safe_name
+from code_chains.errors import ConfigurationError, InputError, needs
+from code_chains.state import Artifact
+
+with needs("ui", "command", "serve"):
+    import uvicorn
+    from fastapi import FastAPI, Request, Response
+    from fastapi.responses import HTMLResponse, PlainTextResponse
+    from nicegui import Client, ui
+
+    from code_chains.apps.page.app import Page
+    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file
+    from code_chains.apps.page.view import IMAGES
+
+__all__ = ["create_app", "serve"]
+
+_MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
+"""Beyond this number of pages, those are deleted to which no browser has connected within the timeout."""
+_ARTIFACT_STYLE = b"""<!doctype html><meta charset="utf-8"><style>
+body { margin: 2px 0; font: 14px/18px system-ui, sans-serif; color: #1c1917 }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
+th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid rgb(28 25 23 / 14%); text-align: right }
+thead th { border-bottom: 1px solid rgb(28 25 23 / 40%); font-weight: 600 }
+</style>"""
+_SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
+
+
+def create_app(sessions: SessionRegistry) -> FastAPI:
+    """Create the application that serves the page; wrap it in a `Guard`.
+
+    Args:
+        sessions: The sessions, opened and closed with the application.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with sessions:
+            yield
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/artifacts/{entry_id}/{index}")
+    async def artifact(request: Request, entry_id: str, index: int) -> Response:
+        session = sessions.get(request.state.client_id)
+        content = session.artifact(entry_id, index) if session else None
+        return (
+            _artifact_response(content) if content else PlainTextResponse("There is no such artifact.", 404)
+        )
+
+    @app.post("/upload")
+    async def upload(request: Request, name: str) -> Response:
+        try:
+            stored_name = await sessions.open(request.state.client_id).add_file(name, await request.body())
+        except InputError as error:
+            return PlainTextResponse(str(error), 400)
+        return PlainTextResponse(stored_name)
+
+    @ui.page("/", title="code_chains", language="en-US")
+    def page(request: Request) -> Response | None:
+        if len(Client.instances) > _MAX_PAGES:
+            Client.prune_instances(client_age_threshold=_CONNECT_TIMEOUT_S)
+        try:
+            Page(sessions, request.state.client_id)
+        except InputError as error:
+            return PlainTextResponse(str(error), 503)
+        return None
+
+    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
+    return app
+
+
+def _artifact_response(artifact: Artifact) -> Response:
+    """Return an artifact so that no script in it runs, even if its URL is opened directly."""
+    headers = {"content-security-policy": _SANDBOXED, "cache-control": "private, max-age=3600"}
+    if artifact.media_type == "text/html":
+        return HTMLResponse(_ARTIFACT_STYLE + artifact.data, headers=headers)
+    if artifact.media_type in IMAGES:
+        return Response(artifact.data, media_type=artifact.media_type, headers=headers)
+    name = safe_name(artifact.name).encode("ascii", "replace").decode()
+    headers["content-disposition"] = f'attachment; filename="{name}"'
+    return Response(artifact.data, media_type="application/octet-stream", headers=headers)
+
+
+def serve(
+    chain: CodeChain,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    token: bool = False,
+    concurrency: int = 2,
+    open_browser: bool = True,
+) -> None:
+    """Serve the page until interrupted.
+
+    Args:
+        chain: What answers.
+        host: The address to listen on.
+        port: The port; 0 selects a free one.
+        token: Whether to require a token, which is part of the printed address. It locks out other users of
+            this machine; beyond loopback addresses it is always required.
+        concurrency: How many questions run at once.
+        open_browser: Whether to open the page in a browser.
+
+    Raises:
+        ConfigurationError: The address is not available.
+    """
+    listening = _listen(host, port)
+    port = listening.getsockname()[1]
+    secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
+    address = f"http://{_public_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
+    app = create_app(SessionRegistry(chain, concurrency=concurrency))
+    config = uvicorn.Config(
+        Guard(app, port=port, token=secret),
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    click.echo(f"The page is at {address} (press Ctrl-C to stop)", err=True)
+    with listening, redirect_file(address) if secret else nullcontext(address) as url:
+        if open_browser:
+            webbrowser.open(url)
+        _Server(config, chain).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that shuts down gracefully on SIGTERM: it finishes running questions.
+
+    A second signal ends it at once.
+    """
+
+    def __init__(self, config: uvicorn.Config, chain: CodeChain) -> None:
+        super().__init__(config)
+        self._chain, self._is_draining = chain, False
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Start to shut down."""
+        if sig != signal.SIGTERM or self._is_draining:
+            super().handle_exit(sig, frame)
+            return
+        self._is_draining = True
+        drain_then(self._chain, lambda: super(_Server, self).handle_exit(sig, frame))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        remedy = f"an available address, e.g. --port 0 for a free port ({error})"
+        raise ConfigurationError("host, port", (host, port), remedy) from error
+
+
+def _public_name(host: str) -> str:
+    """Return the name by which others reach this machine if it listens on all addresses."""
+    name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not bound)
+    return f"[{name}]" if ":" in name else name

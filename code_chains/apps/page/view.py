@@ -1,0 +1,322 @@
+"""The view of a turn.
+
+Output of models and programs is plain text, or isolated in a frame in which no script runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from html import escape
+
+from nicegui import ui
+
+from code_chains.apps.page.approval import TIMEOUT_S, Approval
+from code_chains.apps.page.entries import ChatEntry
+from code_chains.apps.page.html import listing, plain, render_markdown
+from code_chains.apps.progress import STAGE_LABELS, strip_control_chars
+from code_chains.state import Artifact, ErrorReport
+
+__all__ = ["IMAGES", "TurnView", "announcement", "frame_height", "is_table", "stages", "text"]
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
+"""Media types displayed as images, in which no script runs."""
+_TITLES = {
+    "verified": "Verified",
+    "plausible": "Plausible",
+    "unverified": "Not verified",
+    "failed": "No answer",
+}
+_MAX_LOCALS = 6
+
+
+def text(content: str, tag: str = "div", classes: str = "") -> ui.html:
+    """Add an element with plain text."""
+    return ui.html(plain(content), sanitize=False, tag=tag).classes(classes)
+
+
+def stages(entry: ChatEntry) -> str:
+    """Return the finished stages of an entry and the current one as an HTML list."""
+    progress = entry.progress
+    if progress.queue_position:
+        return _stage_list([], f"Waiting: {_queue_text(progress.queue_position)}")
+    if not progress.stage:
+        return _stage_list([], "Starting")
+    order = list(STAGE_LABELS)
+    earlier = order[: order.index(progress.stage)]
+    finished = [STAGE_LABELS[name] for name in earlier if name in progress.finished_stages]
+    current = STAGE_LABELS[progress.stage]
+    attempt = progress.finished_stages.count("generate") + 1
+    if progress.approval:
+        current = "Waiting for your approval"
+    elif progress.stage == "generate" and attempt > 1:
+        current += f", attempt {attempt}"
+    return _stage_list(finished, current)
+
+
+def _stage_list(finished: Sequence[str], current: str) -> str:
+    items = "".join(f'<li class="done">{label}</li>' for label in finished)
+    return f'<ol class="stages">{items}<li class="now">{current}</li></ol>'
+
+
+def _queue_text(position: int) -> str:
+    return f"{position} question{'' if position == 1 else 's'} ahead"
+
+
+def is_table(html: bytes) -> bool:
+    """Return whether a view is a table without images, which may be displayed in dark colours."""
+    return b"<tr" in html and not re.search(rb"<(img|svg)\b", html)
+
+
+def frame_height(html: bytes) -> int:
+    """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
+    return min(420, 20 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
+
+
+class TurnView:
+    """The view of an entry, which follows its progress.
+
+    Args:
+        entry: The entry.
+        language: The language of its program.
+        on_run: Called with an edited program; returns whether it was started.
+    """
+
+    def __init__(self, entry: ChatEntry, language: str, on_run: Callable[[str], bool]) -> None:
+        self.entry, self._language, self._on_run = entry, language, on_run
+        self._is_final, self._is_stale, self._is_new = False, True, entry.progress.is_running
+        self._approval: Approval | None = None
+        with ui.element("article").classes("turn") as self.element:
+            if entry.is_user_code:
+                text("Edited by you", "p", "kicker")
+            text(entry.query, "h2", "question")
+            self._stages = ui.html(sanitize=False)
+            self._above = ui.element("div")
+            with ui.element("div").classes("work"):
+                with (
+                    ui.element("section")
+                    .classes("panel program")
+                    .props('aria-label="Program"') as self._program
+                ):
+                    self._bar = ui.element("div").classes("bar")
+                    self._code = ui.html(sanitize=False).classes("code")
+                    self._approval_bar = ui.element("div").classes("approval below")
+                    self._approval_bar.props('role=group aria-label="Approval"')
+                    self._editing = ui.element("div").classes("editing")
+                self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
+            self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown")
+            self._below = ui.element("div").classes("below")
+        for part in (self._program, self._outcome, self._approval_bar, self._editing, self._answer):
+            part.set_visibility(False)
+        with self._bar:
+            text("Program", "p", "kicker")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Display what has changed, except the program and the answer, which `draw` displays."""
+        if self._is_final:
+            return
+        self._is_stale, entry = True, self.entry
+        is_running = entry.progress.is_running
+        self._stages.set_content(stages(entry) if is_running else "")
+        self._stages.set_visibility(is_running)
+        if entry.outcome.execution is not None and not self._outcome.visible:
+            self._show_outcome()
+        if not is_running:
+            self._finish()
+
+    async def draw(self) -> None:
+        """Display the program and the answer.
+
+        They are rendered in a thread, which does not delay other pages.
+        """
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        approval = self.entry.progress.approval
+        program, answer = await asyncio.to_thread(self._render)
+        self._program.set_visibility(bool(program))
+        self._code.set_content(program)
+        self._answer.set_visibility(bool(answer))
+        self._answer.set_content(answer)
+        # Approval is requested only for the program on display.
+        if approval is self.entry.progress.approval is not self._approval:
+            self._approval = approval
+            self._show_approval(approval)
+
+    def _render(self) -> tuple[str, str]:
+        """Return program and answer as HTML; empty if there is none yet. A complete program is highlighted."""
+        progress, outcome = self.entry.progress, self.entry.outcome
+        code = self.entry.visible_code(self._language)
+        error = outcome.execution.error if outcome.execution else None
+        is_complete = progress.approval or not progress.is_running
+        program = listing(code, self._language if is_complete else None, error.line if error else None)
+        answer = render_markdown(outcome.answer) if outcome.answer else ""
+        return program if code.strip() else "", answer
+
+    def _finish(self) -> None:
+        """Display what is known at the end."""
+        self._is_final = True
+        entry, outcome = self.entry, self.entry.outcome
+        with self._above:
+            for message in filter(None, (outcome.error, outcome.limit_message)):
+                text(message, "p", "error-message").props("role=alert")
+        if outcome.code.strip() and (entry.is_turn or entry.is_user_code):
+            with self._bar:
+                edit = ui.button("Edit", icon="edit", on_click=self._edit, color=None)
+                edit.props("flat dense no-caps").classes("quiet")
+        with self._below:
+            self._show_verdict()
+        if self._is_new:
+            ui.run_javascript(f"getHtmlElement({self._below.id})?.scrollIntoView({{block: 'nearest'}})")
+
+    def _show_approval(self, approval: Approval | None) -> None:
+        """Display a request for approval, or hide it if there is none."""
+        self._approval_bar.clear()
+        self._approval_bar.set_visibility(approval is not None)
+        if approval is None:
+            return
+        files = [f"It may read {name}." for name in approval.request.files]
+        timeout = f"Without a decision within {TIMEOUT_S / 60:.0f} minutes it counts as refused."
+        with self._approval_bar:
+            text("This program is about to run.", "p")
+            for hint in (*map(str, approval.request.problems), *files, timeout):
+                text(hint, "p", "hint")
+            with ui.element("div").classes("choice"):
+                for label, is_approved, style in (("Refuse", False, "outline"), ("Run", True, "unelevated")):
+                    button = ui.button(label, on_click=partial(approval.decide, is_approved), color=None)
+                    button.props(f"{style} no-caps").classes("main")
+        ui.run_javascript(f"getHtmlElement({self._approval_bar.id})?.scrollIntoView({{block: 'nearest'}})")
+
+    # -- editing the program ---------------------------------------------------------------------------------
+
+    async def _edit(self) -> None:
+        dark = await ui.run_javascript("document.body.classList.contains('body--dark')")
+        self._code.set_visibility(False)
+        self._bar.set_visibility(False)
+        self._editing.set_visibility(True)
+        with self._editing:
+            bar = ui.element("div").classes("bar")
+            editor = ui.codemirror(
+                self.entry.outcome.code.strip("\n"),
+                language="Python" if self._language == "python" else "SQL",
+                theme="githubDark" if dark else "githubLight",
+                line_wrapping=True,
+            ).props('aria-label="Program to edit"')
+        editor.map_key("Mod-Enter", lambda: self._run(editor.value))
+        with bar:
+            text("Edit and run", "p", "kicker")
+            ui.button("Cancel", on_click=self._close_editor, color=None).props("flat dense no-caps").classes(
+                "quiet"
+            )
+            run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value), color=None)
+            run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
+        ui.run_javascript(
+            f"setTimeout(() => getHtmlElement({editor.id})?.querySelector('.cm-content')?.focus(), 150)"
+        )
+
+    def _close_editor(self) -> None:
+        self._editing.clear()
+        self._editing.set_visibility(False)
+        self._code.set_visibility(True)
+        self._bar.set_visibility(True)
+
+    def _run(self, code: str) -> None:
+        if self._on_run(code):
+            self._close_editor()
+
+    # -- outcome ---------------------------------------------------------------------------------------------
+
+    def _show_outcome(self) -> None:
+        entry, execution = self.entry, self.entry.outcome.execution
+        assert execution is not None
+        artifacts = list(_visible_artifacts(entry))
+        has_table = any(artifact.media_type == "text/html" for _, artifact in artifacts)
+        output = execution.stdout.rstrip() if has_table else execution.output
+        with self._outcome:
+            text("Outcome", "p", "kicker")
+            if output.strip():
+                text(output, "pre", "printed").props("tabindex=0")
+            for index, artifact in artifacts:
+                self._show_artifact(f"artifacts/{entry.id}/{index}", artifact)
+            if execution.error is not None:
+                _show_error(execution.error)
+            if not output.strip() and not artifacts and execution.ok:
+                text("The program ran without output.", "p", "hint")
+        self._outcome.set_visibility(True)
+
+    def _show_artifact(self, url: str, artifact: Artifact) -> None:
+        name = strip_control_chars(artifact.name)
+        if artifact.media_type in IMAGES:
+            alt = f"Figure {name} for: {self.entry.query[:150]}"
+            ui.html(f'<img src="{url}" alt="{escape(alt)}">', sanitize=False, tag="figure").classes("paper")
+        elif artifact.media_type == "text/html":
+            height = frame_height(artifact.data)
+            ui.html(
+                f'<iframe sandbox src="{url}" title="{escape(name)}" style="height: {height}px"></iframe>',
+                sanitize=False,
+                tag="figure",
+            ).classes("table" if is_table(artifact.data) else "paper")
+        else:
+            ui.html(f'<a href="{url}" download>{escape(name)}</a>', sanitize=False, tag="p").classes(
+                "download"
+            )
+
+    def _show_verdict(self) -> None:
+        outcome = self.entry.outcome
+        verdict = outcome.verdict
+        if verdict is not None:
+            with ui.element("p").classes(f"verdict {verdict.status}"):
+                text(_TITLES[verdict.status], "strong")
+                if verdict.reason not in outcome.answer:
+                    text(verdict.reason, "span")
+        if verdict is not None and verdict.ok:
+            for note in dict.fromkeys(self.entry.progress.notes):
+                text(f"Along the way: {note}", "p", "hint")
+        if outcome.sources:
+            with ui.element("details").classes("hint"):
+                text(f"Examples given to the model ({len(outcome.sources)})", "summary")
+                with ui.element("ul"):
+                    for source in outcome.sources:
+                        text(f"{source.name}: {source.about}" if source.about else source.name, "li")
+
+
+def _show_error(error: ErrorReport) -> None:
+    with ui.element("div").classes("failure"):
+        text(f"Line {error.line}" if error.line else "Error", "strong")
+        text(str(error), "span")
+        if error.hint:
+            text(error.hint, "p", "hint")
+        if error.locals:
+            variables = ", ".join(
+                f"{name} = {value}" for name, value in list(error.locals.items())[:_MAX_LOCALS]
+            )
+            text(f"Variables: {variables}", "p", "hint")
+
+
+def _visible_artifacts(entry: ChatEntry) -> Iterator[tuple[int, Artifact]]:
+    """Yield the artifacts of a program with their indices, except representations of its result as text."""
+    for index, artifact in enumerate(entry.outcome.artifacts):
+        is_result = re.fullmatch(r"result\.(md|tex|txt|json)", artifact.name)
+        if not is_result or artifact.name in entry.outcome.code:
+            yield index, artifact
+
+
+def announcement(entries: Sequence[ChatEntry]) -> str:
+    """Return what screen readers announce of the latest entry."""
+    if not entries:
+        return ""
+    progress, outcome = entries[-1].progress, entries[-1].outcome
+    if progress.approval:
+        return "A program waits for your approval: run or refuse it."
+    if progress.is_running and progress.queue_position:
+        return f"Waiting: {_queue_text(progress.queue_position)}"
+    if progress.is_running:
+        return STAGE_LABELS.get(progress.stage, "Starting")
+    if outcome.error:
+        return outcome.error
+    if outcome.verdict is None:
+        return "Done"
+    return outcome.answer or f"Done: {outcome.verdict.reason}"

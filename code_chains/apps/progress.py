@@ -1,0 +1,284 @@
+"""Progress of a chain at a terminal: a spinner, a line per stage, the program and the answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, cast
+from uuid import UUID
+
+import click
+from langchain_core.callbacks import BaseCallbackHandler
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.syntax import Syntax
+from rich.text import Text
+
+from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
+from code_chains.chains.validate import ApprovalRequest
+from code_chains.code_chain import CodeChain
+from code_chains.errors import CodeChainsError
+from code_chains.state import Attempt, Usage
+
+if TYPE_CHECKING:
+    from code_chains.batch.records import Answer
+
+__all__ = [
+    "STAGE_LABELS",
+    "Counts",
+    "Progress",
+    "follow",
+    "format_usage",
+    "show_batch",
+    "spinner",
+    "stage_note",
+    "strip_control_chars",
+]
+
+STAGE_LABELS = {
+    "translate": "Translating the question",
+    "retrieve": "Searching for examples",
+    "plan": "Planning",
+    "write_tests": "Writing tests",
+    "generate": "Writing a program",
+    "validate": "Checking the program",
+    "execute": "Running the program",
+    "evaluate": "Evaluating the outcome",
+    "interpret": "Phrasing the answer",
+}
+
+
+class Progress(BaseCallbackHandler):
+    """A callback handler that shows stages on standard error: a spinner on a terminal, plain lines elsewhere.
+
+    A context manager, entered once per question.
+
+    Args:
+        keys: Keys of the result to show there as they arrive, e.g. `("code", "output")`.
+    """
+
+    def __init__(self, keys: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.keys = keys
+        self.console = Console(stderr=True, highlight=False)
+        self._status = self.console.status("Starting …")
+        self._stages: dict[UUID, tuple[str, float]] = {}
+        self._has_answer = False
+        self._approval_lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._has_answer = False
+        self._stages.clear()
+        if self.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._status.stop()
+        if self._has_answer and kind is not BrokenPipeError:
+            click.echo()
+
+    def on_chain_start(
+        self, serialized: dict[str, Any], inputs: dict[str, Any], *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Show the current stage."""
+        name = kwargs.get("name") or ""
+        if name in STAGE_LABELS:
+            self._stages[run_id] = (name, time.monotonic())
+            self._status.update(f"{STAGE_LABELS[name]} …")
+
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        """Show a finished stage with its duration."""
+        name, start = self._stages.pop(run_id, ("", 0.0))
+        if name and not self._has_answer:
+            note = Text(printable(stage_note(name, outputs)), "yellow")
+            self.console.print(
+                f"[dim]{STAGE_LABELS[name]:<28}{time.monotonic() - start:6.1f} s  [/dim]", note
+            )
+
+    def approve(self, request: ApprovalRequest) -> bool:
+        """Show a program that is about to run with the problems that checks reported, and ask for approval."""
+        with self._approval_lock:  # Samples may request approval concurrently.
+            self._status.stop()
+            self.console.print("[bold]This program is about to run:[/bold]")
+            self.show_value("code", request.code)
+            for problem in request.problems:
+                self.console.print(Text(f"  ! {strip_control_chars(str(problem))}", "yellow"))
+            for name, path in request.files.items():
+                self.console.print(
+                    Text(strip_control_chars(f"  it may read {name}, a copy of {path}"), "dim")
+                )
+            is_approved = click.confirm("Run it?", default=False, err=True)
+            if self.console.is_terminal:
+                self._status.start()
+            return is_approved
+
+    def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
+        """Show a chunk of the stream; the answer is streamed to standard output."""
+        for key in self.keys:
+            if key in chunk:
+                self.show_value(key, chunk[key])
+        if answer and chunk.get("answer"):
+            self._status.stop()
+            self._has_answer = True
+            click.echo(strip_control_chars(chunk["answer"]), nl=False)
+
+    def _print(self, plain: str, styled: RenderableType) -> None:
+        """Print the styled text on a terminal, and elsewhere the plain one without wrapping."""
+        if self.console.is_terminal:
+            self.console.print(Padding(styled, (0, 2)))
+        else:
+            indented = "\n".join(f"  {line}" for line in strip_control_chars(plain).rstrip().split("\n"))
+            self.console.print(Text(indented), soft_wrap=True)
+
+    def show_value(self, key: str, value: Any) -> None:
+        """Show the value of a key of the result on standard error."""
+        if key == "code" and value:
+            code = strip_control_chars(value.rstrip())
+            self._print(value, Syntax(code, "python", background_color="default", word_wrap=True))
+        elif key == "output" and value:
+            self._print(value, Text(strip_control_chars(value), "green"))
+        elif key == "verdict":
+            self.console.print(
+                Text.assemble((value.status, "bold"), f" (by {value.by}): {printable(value.reason)}")
+            )
+        elif key == "attempts":
+            for attempt in value:
+                self.console.print(Text(printable(_format_attempt(attempt))))
+        elif key == "sources":
+            for source in value:
+                self.console.print(
+                    Text(strip_control_chars(f"Example: {source.name} ({source.about})"), "dim")
+                )
+        elif key == "usage":
+            self.console.print(f"\n[dim]{format_usage(value)}[/dim]")
+
+
+def _format_attempt(attempt: Attempt) -> str:
+    autofixes = f" ({', '.join(attempt.autofixes)})" if attempt.autofixes else ""
+    outcome = f"{attempt.status}, {attempt.verdict.reason}"
+    line = f"attempt {attempt.number}, {attempt.strategy}{autofixes}: {outcome}"
+    return " ".join(line.split())
+
+
+def follow(
+    chain: CodeChain,
+    state: dict[str, Any],
+    progress: Progress,
+    *,
+    answer: bool = True,
+    callbacks: Sequence[BaseCallbackHandler] = (),
+) -> dict[str, Any]:
+    """Run a chain and show its progress.
+
+    Args:
+        chain: The chain.
+        state: Its input.
+        progress: Where progress is shown.
+        answer: Whether to stream the answer to standard output.
+        callbacks: Further callback handlers.
+
+    Returns:
+        The complete result.
+
+    Raises:
+        CodeChainsError: Any error, including those of the model's provider, with a message of one line.
+    """
+    result: Any = None
+    stream = cast("Generator[Any, None, None]", chain.stream(state, {"callbacks": [progress, *callbacks]}))
+    try:
+        with progress, closing(stream):
+            for chunk in stream:
+                result = chunk if result is None else result + chunk
+                progress.show(chunk, answer=answer)
+    except (CodeChainsError, BrokenPipeError, click.Abort):
+        raise
+    except Exception as error:
+        raise CodeChainsError(describe_error(error)) from error
+    return dict(result)
+
+
+def format_usage(usage: Usage) -> str:
+    """Format the usage of models as one line."""
+    cost = f", {usage.usd:.4f} dollars" if usage.usd else ""
+    tokens = f"{usage.input_tokens} input tokens, {usage.output_tokens} output tokens"
+    return f"{usage.model_calls} model calls, {tokens}{cost}"
+
+
+@contextmanager
+def spinner(label: str) -> Iterator[None]:
+    """Show a spinner on standard error; only on a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(f"{label} …"):
+        yield
+
+
+@dataclass
+class Counts:
+    """The outcomes of many questions.
+
+    Attributes:
+        total: Number of questions.
+        done: How many are done, including those of earlier runs.
+        unanswered: How many of these have no program that passed verification.
+        failed: How many raised an error or were abandoned.
+    """
+
+    total: int
+    done: int = 0
+    unanswered: int = 0
+    failed: int = 0
+
+    def __str__(self) -> str:
+        remaining = self.total - self.done - self.failed
+        parts = [f"{self.done} of {self.total} done"]
+        if self.unanswered:
+            parts.append(f"{self.unanswered} without an answer")
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if remaining:
+            parts.append(f"{remaining} not started")
+        return ", ".join(parts)
+
+    @property
+    def all_done(self) -> bool:
+        """Whether no question failed or remains, so that each has an answer or a failed verdict."""
+        return self.done == self.total
+
+
+def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0) -> Counts:
+    """Consume all answers and count them; show a progress bar on a terminal, and a line per failure."""
+    counts, console = Counts(total, done), Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("Answering", total=total, completed=done)
+        for answer in answers:
+            if answer.error:
+                counts.failed += 1
+                console.print(Text(printable(f"{answer.id}: {answer.error}"), "yellow"), soft_wrap=True)
+            else:
+                counts.done += 1
+                counts.unanswered += not answer.ok
+            bar.advance(task)
+    return counts
+
+
+def stage_note(name: str, outputs: Any) -> str:
+    """Return the problem of a stage that did not succeed; empty if it did."""
+    if not isinstance(outputs, Mapping):
+        return ""
+    if name == "validate" and outputs.get("problems"):
+        return str(outputs["problems"][0])
+    execution = outputs.get("execution") if name == "execute" else None
+    return execution.summary if execution and execution.status not in ("ok", "refused") else ""

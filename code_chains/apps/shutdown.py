@@ -1,0 +1,77 @@
+"""Graceful shutdown on SIGTERM: running questions finish first, in servers and at the terminal."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from code_chains.code_chain import CodeChain
+
+__all__ = ["GRACE_PERIOD_S", "TERMINATED_EXIT_CODE", "TurnGuard", "drain_then"]
+
+GRACE_PERIOD_S = 20.0
+"""Seconds that running questions may still take; orchestrators usually kill after 30."""
+TERMINATED_EXIT_CODE = 128 + signal.SIGTERM
+_FLUSH_S = 0.3
+"""Seconds in which a server sends the last answers to its clients."""
+
+
+def drain_then(chain: CodeChain, end: Callable[[], object]) -> None:
+    """Refuse further questions, and end a server once running ones are answered. This does not block."""
+
+    def drain() -> None:
+        chain.drain(GRACE_PERIOD_S)
+        time.sleep(_FLUSH_S)
+        end()
+
+    threading.Thread(target=drain, daemon=True).start()
+
+
+class TurnGuard:
+    """Lets the turn in the main thread finish on SIGTERM, and then exits. A context manager.
+
+    A second SIGTERM, or one between turns, ends the process at once.
+    """
+
+    def __init__(self) -> None:
+        self._is_running = self._is_terminating = False
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> TurnGuard:
+        if threading.current_thread() is threading.main_thread():
+            handlers = {signal.SIGTERM: self._terminate, signal.SIGALRM: _exit}
+            self._previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Protect a turn."""
+        self._is_running = True
+        try:
+            yield
+        finally:
+            self._is_running = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._is_terminating:
+            sys.exit(TERMINATED_EXIT_CODE)
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if self._is_terminating or not self._is_running:
+            _exit(number, frame)
+        self._is_terminating = True
+        signal.setitimer(signal.ITIMER_REAL, GRACE_PERIOD_S)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(TERMINATED_EXIT_CODE)

@@ -1,0 +1,1 @@
+"""Many questions, each answered once: questions, results file, runner, workers."""

@@ -1,0 +1,1 @@
+"""LangChain callback handlers: usage, budget, deadlines, pricing, tracing, redaction."""

@@ -1,0 +1,421 @@
+"""Limits on what is spent: reserved before it is spent, shared by every chain that gets the same budget."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+from uuid import UUID
+
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables import RunnableConfig
+
+from code_chains.callbacks.runs import RunObserver
+from code_chains.callbacks.usage import ModelCall, UsageMeter
+from code_chains.errors import BudgetError, BudgetLimit, ConfigurationError, check_int
+from code_chains.records import Usage
+
+__all__ = [
+    "INTEGER_LIMITS",
+    "LIMITS",
+    "Budget",
+    "count_attempt",
+    "find_budgets",
+    "suppress_callback_errors",
+]
+
+T = TypeVar("T")
+LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
+INTEGER_LIMITS = ("tokens", "model_calls", "attempts", "code_lines")
+"""Names of the limits, and of those that are integers."""
+_POLL_INTERVAL_S, _MAX_WAIT_S = 0.02, 300.0
+"""How often and how long a call checks whether it fits into what is left."""
+
+
+class Budget(UsageMeter):
+    """Limits on spending, and the record of what was spent. It may be used from many threads and tasks at once.
+
+    Pass it once to `create_code_chain(budget=…)`; there the limit that is reached becomes the `stop_reason`,
+    with the best result so far. On any other LangChain chain it is a callback handler, `chain.invoke(…,
+    {"callbacks": [budget]})`, and the call that would go beyond a limit raises `BudgetError` instead of being
+    made.
+
+    Before a call its messages and the longest reply are reserved. A call that does not fit beside others in
+    flight waits until they have settled; as a callback handler on an event loop, where waiting would block
+    them, it fails instead (`budget.handler()` is a twin that waits). So limits of tokens and money are
+    exceeded by the reply of one call at most.
+
+    Args:
+        usd: Dollars. Each model needs a known price: from `prices`, or the public list
+            (`code-chains[prices]`); the embedded ones are free.
+        tokens: Input and output tokens.
+        model_calls: Model calls, including failed ones.
+        seconds: Wall-clock seconds from the first call on. A call in flight is abandoned; a running program
+            ends by the `Limits` of its executor.
+        attempts: Attempts, over all questions that share the budget; with `samples` each asks for several
+            programs.
+        code_lines: Lines of one program.
+        per: Whether `"all"` questions share the budget, or each `"question"` has its own; then the spending
+            of each is in its own `usage`, and `spent` stays empty.
+        prices: `{model name: (dollars per million input tokens, dollars per million output tokens)}`.
+        reply_tokens: Tokens reserved for a reply without `max_tokens`.
+
+    Raises:
+        ConfigurationError: A limit is invalid.
+
+    Example:
+        >>> from code_chains.testing import ScriptedModel
+        >>> budget, model = Budget(model_calls=1), ScriptedModel(lambda messages: "Hello.")
+        >>> model.invoke("Hi", {"callbacks": [budget]}).text
+        'Hello.'
+        >>> model.invoke("Hi again", {"callbacks": [budget]})
+        Traceback (most recent call last):
+        ...
+        code_chains.errors.BudgetError: The budget's limit of 1 model calls is reached.
+    """
+
+    raise_error = True
+    run_inline = True
+
+    def __init__(
+        self,
+        *,
+        usd: float | None = None,
+        tokens: int | None = None,
+        model_calls: int | None = None,
+        seconds: float | None = None,
+        attempts: int | None = None,
+        code_lines: int | None = None,
+        per: Literal["all", "question"] = "all",
+        prices: Mapping[str, tuple[float, float]] | None = None,
+        reply_tokens: int = 2048,
+    ) -> None:
+        super().__init__(prices)
+        values = (usd, tokens, model_calls, seconds, attempts, code_lines)
+        self.limits: dict[str, float] = {
+            name: _number(name, value)
+            for name, value in zip(LIMITS, values, strict=True)
+            if value is not None
+        }
+        if per not in ("all", "question"):
+            raise ConfigurationError("per", per, '"all" or "question"')
+        self.per, self.reply_tokens = per, int(_number("reply_tokens", reply_tokens))
+        self._began: float | None = None
+        self._begun_calls = self._begun_attempts = 0
+        self._estimated = 0.0
+        self._reservations: dict[UUID, _Reservation] = {}
+        self._settled = threading.Condition(self._lock)
+        suppress_callback_errors(Budget.__name__, _OnTheLoop.__name__)
+
+    @property
+    def spent(self) -> Usage:
+        """What was spent so far."""
+        return self.usage
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the limit of time; None without one. The clock starts with the first call."""
+        if "seconds" not in self.limits:
+            return None
+        with self._lock:
+            self._began = self._began or time.monotonic()
+            return self._began + self.limits["seconds"] - time.monotonic()
+
+    def fresh(self) -> Budget:
+        """Return the same limits with nothing spent."""
+        limits: dict[str, Any] = self.limits
+        return Budget(**limits, per=self.per, prices=self.prices.own, reply_tokens=self.reply_tokens)
+
+    def handler(self, *, before: Callable[[], object] = lambda: None) -> AsyncCallbackHandler:
+        """Return a twin for event loops, which waits without blocking them.
+
+        Args:
+            before: Called before a call of a model is counted. What it raises is raised, and nothing is
+                counted.
+        """
+        return _OnTheLoop(self, before)
+
+    def begin_attempt(self) -> None:
+        """Count an attempt that is about to be made.
+
+        Raises:
+            BudgetError: The limit of attempts is reached.
+        """
+        with self._lock:
+            self._begun_attempts += 1
+            if self._begun_attempts > self.limits.get("attempts", float("inf")):
+                raise BudgetError("attempts", self.limits["attempts"])
+        self.check_time()
+
+    def check_time(self) -> None:
+        """Check that time is left.
+
+        Raises:
+            BudgetError: No time is left.
+        """
+        if (left := self.seconds_left) is not None and left <= 0:
+            raise BudgetError("seconds", self.limits["seconds"])
+
+    # -- reservations ----------------------------------------------------------------------------------------
+
+    def _begin(
+        self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
+    ) -> None:
+        deadline = time.monotonic() + (
+            0 if _in_a_loop() else _MAX_WAIT_S
+        )  # On a loop it would block what it waits for.
+        while not self.reserve(run_id, parent, call, messages):
+            self.raise_if_expired(deadline)
+            with self._settled:
+                self._settled.wait(_POLL_INTERVAL_S)
+
+    def raise_if_expired(self, until: float) -> None:
+        """Give up waiting for other calls after some time.
+
+        Raises:
+            BudgetError: The wait is over.
+        """
+        if time.monotonic() >= until:
+            name: BudgetLimit = "tokens" if "tokens" in self.limits else "usd"
+            raise BudgetError(name, self.limits[name])
+
+    def reserve(
+        self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
+    ) -> bool:
+        """Reserve what a call may take; return False if it must wait for others to settle.
+
+        Raises:
+            BudgetError: It does not fit.
+            ConfigurationError: There is a limit of money, and the price of the model is unknown.
+        """
+        if "usd" in self.limits:
+            self.prices.require_price(call.model, call.provider)
+        self.check_time()
+        with self._lock:
+            if run_id in self._reservations:  # It is attached in two places.
+                return True
+            if self._begun_calls >= self.limits.get("model_calls", float("inf")):
+                raise BudgetError("model_calls", self.limits["model_calls"])
+            input_tokens, output_tokens = _tokens(messages), call.max_tokens or self.reply_tokens
+            if not self._fits(call, input_tokens):
+                return False
+            needs = {
+                "tokens": float(input_tokens + output_tokens),
+                "usd": self._cost(call, input_tokens, output_tokens),
+            }
+            owner = None if _in_a_loop() else threading.current_thread()
+            above = frozenset(run for run, _ in self._above(parent))
+            self._reservations[run_id] = _Reservation(needs, input_tokens, owner, above)
+            self._begun_calls += 1
+            super()._begin(run_id, parent, call, messages)
+        return True
+
+    def _fits(self, call: ModelCall, input_tokens: int) -> bool:
+        """Return whether a call may begin beside those in flight; False if others must settle first."""
+        self._reservations = {
+            run_id: reservation for run_id, reservation in self._reservations.items() if reservation.is_alive
+        }
+        me = threading.current_thread()
+        others = call.is_single and any(
+            reservation.owner is not me for reservation in self._reservations.values()
+        )
+        for name, needs in (("tokens", float(input_tokens)), ("usd", self._cost(call, input_tokens, 0))):
+            limit = self.limits.get(name, float("inf"))
+            reserved = sum(reservation.needs[name] for reservation in self._reservations.values())
+            if self._used(name) + needs > limit or self._used(name) >= limit:
+                raise BudgetError(name, limit)  # type: ignore[arg-type]
+            if self._reservations and self._used(name) + reserved + needs > limit:
+                if not others:  # Nobody else will settle.
+                    raise BudgetError(name, limit)  # type: ignore[arg-type]
+                return False
+        return True
+
+    def _used(self, name: str) -> float:
+        if name == "usd":
+            return self._usd or 0.0
+        return sum(sum(tokens.values()) for tokens in self._models.values()) + self._estimated
+
+    def _cost(self, call: ModelCall, input_tokens: int, output_tokens: int) -> float:
+        return (
+            (self.prices.cost(call.model, call.provider, input_tokens, output_tokens) or 0.0)
+            if "usd" in self.limits
+            else 0.0
+        )
+
+    def run_ends(self, run_id: UUID) -> None:
+        """Release what was reserved for calls of a run that has ended, even if their end was not reported."""
+        super().run_ends(run_id)
+        self._release(run_id)
+
+    def _release(self, run_id: UUID) -> None:
+        with self._settled:
+            for call in [
+                call for call, reservation in self._reservations.items() if run_id in reservation.above
+            ]:
+                del self._reservations[call]
+                self._calls_in_flight.pop(call, None)
+            self._settled.notify_all()
+
+    def _settle(self, run_id: UUID, call: ModelCall, message: AIMessage, counts: dict[str, int]) -> None:
+        reservation, usd_before = self._reservations.pop(run_id, None), self._usd
+        super()._settle(run_id, call, message, counts)
+        if reservation and not message.usage_metadata:  # It keeps no account: it is estimated.
+            output_tokens = count_tokens_approximately([message])
+            self._estimated += reservation.input_tokens + output_tokens
+            if "usd" in self.limits:
+                self._usd = (usd_before or 0.0) + self._cost(call, reservation.input_tokens, output_tokens)
+        self._settled.notify_all()
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Settle a call that failed; input tokens count if it began to reply."""
+        super().on_llm_error(error, run_id=run_id, **kwargs)
+        with self._settled:
+            reservation = self._reservations.pop(run_id, None)
+            response = kwargs.get("response")
+            if (
+                reservation
+                and isinstance(response, LLMResult)
+                and response.generations
+                and response.generations[0]
+            ):
+                self._estimated += reservation.input_tokens
+            self._settled.notify_all()
+
+
+@dataclass(frozen=True)
+class _Reservation:
+    """What is reserved for a call.
+
+    Attributes:
+        needs: Tokens and dollars, at most.
+        input_tokens: Tokens of its messages.
+        owner: The thread of the call, which it does not outlive; None on an event loop.
+        above: The runs that it is part of.
+    """
+
+    needs: Mapping[str, float]
+    input_tokens: int
+    owner: threading.Thread | None
+    above: frozenset[UUID]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its owner can still settle it."""
+        return self.owner is None or self.owner.is_alive()
+
+
+class _OnTheLoop(AsyncCallbackHandler, RunObserver):
+    """A budget as an async callback handler."""
+
+    raise_error = True
+    listens = False
+
+    def __init__(self, budget: Budget, before: Callable[[], object]) -> None:
+        self.budget, self._before = budget, before
+
+    def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
+        """Forward the event."""
+        self.budget.run_begins(run_id, parent_run_id, name)
+
+    def run_ends(self, run_id: UUID) -> None:
+        """Forward the event."""
+        self.budget.run_ends(run_id)
+
+    async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
+        self._before()
+        call, deadline = ModelCall.from_event(kwargs), time.monotonic() + _MAX_WAIT_S
+        while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), call, messages):
+            self.budget.raise_if_expired(deadline)
+            await asyncio.sleep(_POLL_INTERVAL_S)  # What it waits for may settle in any thread.
+
+    async def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """Reserve a call."""
+        await self._begin(kwargs, messages[0] if messages else [])
+
+    async def on_llm_start(self, serialized: dict[str, Any], prompts: list[str], **kwargs: Any) -> None:
+        """Reserve a call."""
+        await self._begin(kwargs, prompts)
+
+    async def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Settle a call."""
+        self.budget.on_llm_end(response, **kwargs)
+
+    async def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+        """Settle a failed call."""
+        self.budget.on_llm_error(error, **kwargs)
+
+    async def on_chain_start(self, serialized: dict[str, Any], inputs: dict[str, Any], **kwargs: Any) -> None:
+        """Forward the event."""
+        self.budget.on_chain_start(serialized, inputs, **kwargs)
+
+    async def on_chain_end(self, outputs: dict[str, Any], **kwargs: Any) -> None:
+        """Forward the event."""
+        self.budget.on_chain_end(outputs, **kwargs)
+
+    async def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
+        """Forward the event."""
+        self.budget.on_chain_error(error, **kwargs)
+
+
+def find_budgets(config: RunnableConfig) -> list[Budget]:
+    """Return the budgets that listen to a run."""
+    callbacks = config.get("callbacks") or []
+    handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks
+    budgets = [handler.budget if isinstance(handler, _OnTheLoop) else handler for handler in handlers]
+    return list({id(budget): budget for budget in budgets if isinstance(budget, Budget)}.values())
+
+
+def count_attempt(config: RunnableConfig) -> None:
+    """Count an attempt on the budgets that listen to a run.
+
+    Raises:
+        BudgetError: The limit of attempts is reached, or no time is left.
+    """
+    for budget in find_budgets(config):
+        budget.begin_attempt()
+
+
+def _number(name: str, value: object) -> float:
+    if name in (*INTEGER_LIMITS, "reply_tokens"):
+        return check_int(name, value, "a whole number greater than 0, or None for no limit", minimum=1)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ConfigurationError(name, value, "a number greater than 0, or None for no limit")
+    return value
+
+
+def _tokens(messages: Sequence[BaseMessage | str]) -> int:
+    return count_tokens_approximately(
+        [message if isinstance(message, BaseMessage) else ("user", message) for message in messages]
+    )
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+_suppressed: set[str] = set()
+
+
+def suppress_callback_errors(*handlers: str) -> None:
+    """Stop LangChain from logging the exceptions with which these callback handlers refuse a call."""
+    logger = logging.getLogger("langchain_core.callbacks.manager")
+    _suppressed.update(handlers)
+    if _is_not_suppressed not in logger.filters:
+        logger.addFilter(_is_not_suppressed)
+
+
+def _is_not_suppressed(record: logging.LogRecord) -> bool:
+    return not record.args or next(iter(record.args)) not in _suppressed

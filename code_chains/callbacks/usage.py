@@ -1,0 +1,220 @@
+"""Count what is spent on models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from code_chains.callbacks.pricing import Prices
+from code_chains.callbacks.runs import RunObserver
+from code_chains.records import Usage
+
+__all__ = ["ModelCall", "UsageMeter"]
+
+STAGES = ("retrieve", "plan", "generate", "judge", "write_tests", "interpret")
+"""Names of runs that calls are counted under; elsewhere it is the innermost named run."""
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A model call in flight.
+
+    Attributes:
+        model: Its name; empty if it is unknown.
+        provider: The provider, e.g. `openai`.
+        max_tokens: Maximum length of the reply, in tokens; None if it is not limited.
+        is_single: Whether it is not part of a batch.
+    """
+
+    model: str
+    provider: str
+    max_tokens: int | None
+    is_single: bool = True
+
+    @classmethod
+    def from_event(cls, options: Mapping[str, Any]) -> ModelCall:
+        """Read the model from what callbacks receive when a model is called."""
+        metadata, parameters = options.get("metadata") or {}, options.get("invocation_params") or {}
+        name = (
+            metadata.get("ls_model_name")
+            or parameters.get("model")
+            or parameters.get("model_name")
+            or parameters.get("_type")
+            or ""
+        )
+        limits = [parameters.get(key) for key in ("max_tokens", "max_completion_tokens", "max_output_tokens")]
+        max_tokens = next(
+            (limit for limit in [*limits, metadata.get("ls_max_tokens")] if isinstance(limit, int)), None
+        )
+        return cls(
+            str(name),
+            str(metadata.get("ls_provider") or ""),
+            max_tokens,
+            int(options.get("batch_size") or 1) < 2,
+        )
+
+
+class UsageMeter(BaseCallbackHandler, RunObserver):
+    """A callback handler that adds up calls, tokens and costs of every model below the run it is attached to.
+
+    It works on any LangChain chain: `chain.invoke(…, {"callbacks": [meter]})`, then `meter.usage`. Models
+    that report no tokens are counted as calls only.
+
+    Args:
+        prices: Prices of models that are not in the public list.
+    """
+
+    listens = False
+    run_inline = True  # It only counts; a thread for each event would cost more than all of it.
+
+    def __init__(self, prices: Mapping[str, tuple[float, float]] | None = None) -> None:
+        super().__init__()
+        self.prices = Prices(prices)
+        self._lock = threading.RLock()
+        self._calls = 0
+        self._usd: float | None = 0.0
+        self._models: dict[str, dict[str, int]] = {}
+        self._stages: dict[str, dict[str, int]] = {}
+        self._names: dict[UUID, tuple[str, UUID | None]] = {}
+        self._calls_in_flight: dict[UUID, tuple[ModelCall, str]] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """What was spent so far."""
+        with self._lock:
+            models = {name: dict(tokens) for name, tokens in self._models.items()}
+            stages = {name: dict(counts) for name, counts in self._stages.items()}
+            input_tokens = sum(tokens["input_tokens"] for tokens in models.values())
+            output_tokens = sum(tokens["output_tokens"] for tokens in models.values())
+            return Usage(
+                self._calls,
+                input_tokens,
+                output_tokens,
+                models,
+                stages,
+                self._usd if self._usd is None else round(self._usd, 9),
+            )
+
+    # -- events ------------------------------------------------------------------------------------------
+
+    def run_begins(self, run_id: UUID, parent_run_id: UUID | None, name: str) -> None:
+        """Register a stage for the calls within it."""
+        self._names[run_id] = (name, parent_run_id)
+
+    def run_ends(self, run_id: UUID) -> None:
+        """Remove it."""
+        self._names.pop(run_id, None)
+
+    def on_chain_start(
+        self,
+        serialized: dict[str, Any],
+        inputs: dict[str, Any],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Register a run of another chain."""
+        self.run_begins(run_id, parent_run_id, str(kwargs.get("name") or ""))
+
+    def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
+        """Handle its end."""
+        self.run_ends(run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Handle its failure."""
+        self.run_ends(run_id)
+
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Handle the call of a chat model."""
+        self._begin(run_id, parent_run_id, ModelCall.from_event(kwargs), messages[0] if messages else [])
+
+    def on_llm_start(
+        self,
+        serialized: dict[str, Any],
+        prompts: list[str],
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Handle the call of a completion model."""
+        self._begin(run_id, parent_run_id, ModelCall.from_event(kwargs), prompts)
+
+    def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """Count one answered call."""
+        generation = next(iter(next(iter(response.generations), [])), None)
+        message = generation.message if isinstance(generation, ChatGeneration) else None
+        with self._lock:
+            if run_id not in self._calls_in_flight:  # Reported twice: attached in two places.
+                return
+            call, stage = self._calls_in_flight.pop(run_id)
+            self._calls += 1
+            counts = (
+                self._stages.setdefault(stage, {"model_calls": 0, "input_tokens": 0, "output_tokens": 0})
+                if stage
+                else {}
+            )
+            if counts:
+                counts["model_calls"] += 1
+            replied = (
+                message
+                if isinstance(message, AIMessage)
+                else AIMessage(generation.text if generation else "")
+            )
+            self._settle(run_id, call, replied, counts)
+
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Handle a failed call."""
+        self._calls_in_flight.pop(run_id, None)
+
+    # -- totals ----------------------------------------------------------------------------------------------
+
+    def _begin(
+        self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
+    ) -> None:
+        self._calls_in_flight[run_id] = (call, self._stage(parent))
+
+    def _above(self, run_id: UUID | None) -> Iterator[tuple[UUID, str]]:
+        """Yield a run and the runs around it, each with its name, innermost first."""
+        while run_id in self._names:
+            name, parent = self._names[run_id]
+            yield run_id, name
+            run_id = parent
+
+    def _stage(self, run_id: UUID | None) -> str:
+        """Return the stage that a run belongs to."""
+        names = [name for _, name in self._above(run_id) if name]
+        return next((name for name in names if name in STAGES), names[0] if names else "")
+
+    def _settle(self, run_id: UUID, call: ModelCall, message: AIMessage, counts: dict[str, int]) -> None:
+        usage = message.usage_metadata
+        if not usage:
+            self._usd = (
+                None if self._usd is None or not self.prices.is_free(call.model, call.provider) else self._usd
+            )
+            return
+        name = str(message.response_metadata.get("model_name") or call.model or "unknown")
+        for account in (self._models.setdefault(name, {"input_tokens": 0, "output_tokens": 0}), counts):
+            if account:
+                account["input_tokens"] += usage["input_tokens"]
+                account["output_tokens"] += usage["output_tokens"]
+        cost = self.prices.cost(
+            call.model or name, call.provider, usage["input_tokens"], usage["output_tokens"]
+        )
+        self._usd = None if self._usd is None or cost is None else self._usd + cost

@@ -1,0 +1,1 @@
+"""Turns of conversations, their sessions, and their export."""

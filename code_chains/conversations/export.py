@@ -1,0 +1,431 @@
+"""Export of a session: a notebook, a script, or Markdown.
+
+Exports are self-contained: variables of a question become assignments, and failed turns are included as text
+only. Names of artifacts are untrusted; nothing is written outside the chosen folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import filecmp
+import os
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import isfinite
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import nbformat
+from markdown_it import MarkdownIt
+from pydantic import JsonValue
+
+from code_chains.analysis.parsing import parse
+from code_chains.analysis.references import words
+from code_chains.conversations.filenames import numbered_names, safe_name
+from code_chains.errors import InputError
+from code_chains.inputs import check_name, check_variables, fenced
+from code_chains.state import Artifact, Turn
+from code_chains.storage.files import atomic_write
+
+__all__ = ["export", "to_markdown", "to_notebook", "to_script"]
+
+_IMAGES = {
+    "image/png": ".png",
+    "image/jpeg": ".jpg",
+    "image/gif": ".gif",
+    "image/webp": ".webp",
+    "image/svg+xml": ".svg",
+}
+_MAX_HEADING_CHARS = 100
+_KERNEL = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "language_info": {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"},
+}
+_NEVER_NONE = words(
+    "abs all any bool bytes complex dict divmod enumerate float format frozenset hash hex int isinstance len list map ord"
+    " pow range repr reversed round set sorted str sum tuple type zip"
+)
+"""Builtin functions that never return None."""
+_RETURNING_NONE = words("print show display append extend savefig close")
+"""Last names of functions and methods that are called for their effect, so that their None is not printed."""
+
+
+def export(turns: Sequence[Turn], path: str | os.PathLike[str]) -> list[Path]:
+    """Write the turns of a session to a file, and the files that it needs beside it.
+
+    These are the input files of the programs, if they still exist, and for Markdown also the images. The file
+    at `path` is replaced atomically; no other file is ever changed.
+
+    Args:
+        turns: The turns, e.g. `memory.turns(session_id)`.
+        path: Ends with `.ipynb` for a notebook, `.py` for a script or `.md` for Markdown.
+
+    Returns:
+        The paths of the files that were written, beginning with `path`.
+
+    Raises:
+        InputError: There are no turns, the suffix is not supported, the folder is missing or not writable, or
+            another file has the name of an input file.
+    """
+    target = Path(path)
+    if not turns:
+        raise InputError("There is nothing to export yet. Ask a question first.")
+    _check_target(target)
+    files = _input_files(turns, target)
+    images = _Images(target.parent, reserved=set(files) | {target.name})
+    content = _content(turns, target, images)
+    companions: dict[str, Path | bytes] = {**files, **images.files}
+    try:
+        atomic_write(target, content)
+        paths = [target]
+        for name, source in companions.items():
+            if not _has_content(target.parent / name, source):
+                (target.parent / name).parent.mkdir(parents=True, exist_ok=True)
+                atomic_write(target.parent / name, source)
+                paths.append(target.parent / name)
+    except OSError as error:
+        raise InputError(f"{str(target)!r} cannot be written: {error}.") from error
+    return paths
+
+
+def _check_target(target: Path) -> None:
+    if target.suffix not in (".ipynb", ".py", ".md"):
+        raise InputError(
+            f"{str(target)!r} must end with .ipynb (a notebook), .py (a script) or .md (Markdown)."
+        )
+    if not target.parent.is_dir():
+        raise InputError(f"The folder {str(target.parent)!r} does not exist. Create it, or choose another.")
+    if target.is_dir():
+        raise InputError(f"{str(target)!r} is a folder. Name a file.")
+
+
+def _content(turns: Sequence[Turn], target: Path, images: _Images) -> bytes:
+    if target.suffix == ".ipynb":
+        text = str(nbformat.writes(to_notebook(turns, title=target.stem))) + "\n"  # type: ignore[no-untyped-call]
+    elif target.suffix == ".py":
+        text = to_script(turns)
+    else:
+        text = _markdown(turns, images.name)
+    return text.encode()
+
+
+# -- notebook ------------------------------------------------------------------------------------------------
+
+
+def to_notebook(turns: Sequence[Turn], *, title: str = "A conversation with code") -> nbformat.NotebookNode:
+    """Return a notebook: for each turn the question as a heading, the program with its output, and the answer.
+
+    Args:
+        turns: The turns of a session.
+        title: The title of the notebook.
+
+    Raises:
+        InputError: A variable of a turn has an invalid name.
+    """
+    cells = [_cell("markdown", "title", f"# {' '.join(_text(title).split())}")]
+    for number, (turn, images) in enumerate(_with_images(turns), 1):
+        cells += _cells(f"turn-{number}", turn, images)
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": _KERNEL, "cells": cells}
+    notebook: nbformat.NotebookNode = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    return notebook
+
+
+def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[str, Any]]:
+    yield _cell("markdown", f"{name}-question", _question(turn.query))
+    if _has_program(turn):
+        stream = {"output_type": "stream", "name": "stdout", "text": f"{_text(turn.output)}\n"}
+        outputs = [*([stream] if turn.output else []), *map(_display_data, images)]
+        yield {
+            **_cell("code", f"{name}-program", _program(turn)),
+            "execution_count": None,
+            "outputs": outputs,
+        }
+    if turn.answer.strip():
+        yield _cell("markdown", f"{name}-answer", _text(turn.answer))
+
+
+def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
+    return {"cell_type": kind, "id": name, "metadata": {}, "source": source}
+
+
+def _display_data(image: Artifact) -> dict[str, Any]:
+    is_vector = image.media_type == "image/svg+xml"
+    data = image.data.decode("utf-8", "replace") if is_vector else base64.b64encode(image.data).decode()
+    return {"output_type": "display_data", "metadata": {}, "data": {image.media_type: data}}
+
+
+# -- script --------------------------------------------------------------------------------------------------
+
+
+def to_script(turns: Sequence[Turn]) -> str:
+    """Return a script with the programs of the turns and the questions as comments, which prints their output.
+
+    The value of a last expression, which a notebook displays, is printed. A program that only a notebook can
+    run, e.g. with a top-level await, becomes a comment.
+
+    Args:
+        turns: The turns of a session.
+
+    Raises:
+        InputError: A variable of a turn has an invalid name.
+    """
+    parts, futures = [], set[str]()
+    for turn in turns:
+        if not _has_program(turn):
+            parts.append(_comment(f"{turn.query}\n\n{turn.answer}" if turn.answer else turn.query))
+            continue
+        program, features = _extract_futures(_print_value(_program(turn), turn.output))
+        futures |= features
+        parts.append(_comment(turn.query) + (program if _compiles(program) else _comment(program)))
+    # The declaration also prevents a question in the first lines from being read as one.
+    header = "# -*- coding: utf-8 -*-\n"
+    if futures:
+        header += f"from __future__ import {', '.join(sorted(futures))}\n\n"
+    return "\n".join([header, *parts])
+
+
+def _comment(text: str) -> str:
+    lines = re.split(r"\r\n|\r|\n", _text(text).replace("\0", "\N{REPLACEMENT CHARACTER}").strip())
+    return "".join(f"# {line}".rstrip() + "\n" for line in lines)
+
+
+def _compiles(program: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(program, "<export>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _print_value(program: str, output: str) -> str:
+    """Make a program print the value of its last expression, if it had output."""
+    tree = parse(program)
+    last = tree.body[-1] if tree and tree.body else None
+    if not isinstance(last, ast.Expr) or not output.strip() or _callee_name(last.value) in _RETURNING_NONE:
+        return program
+    value = _source(program, last)
+    if isinstance(last.value, ast.Tuple):
+        value = f"({value})"
+    # str and repr of numbers, lists and other literals are equal.
+    template = "print({})" if _is_literal(output.strip().splitlines()[-1]) else "print(repr({}))"
+    if _may_be_none(last.value):
+        newline = "\n" if _line_prefix(program, last).strip() else ""  # `if` cannot follow a semicolon.
+        return _replace(program, last, f"{newline}if (_ := {value}) is not None:\n    {template.format('_')}")
+    return _replace(program, last, template.format(value))
+
+
+def _may_be_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and not (
+        isinstance(value.func, ast.Name) and value.func.id in _NEVER_NONE
+    )
+
+
+def _callee_name(value: ast.expr) -> str:
+    """Return the last name of the function that is called; empty if it is not a call."""
+    function = value.func if isinstance(value, ast.Call) else None
+    return getattr(function, "id", "") or getattr(function, "attr", "")
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        return not isinstance(ast.literal_eval(text), str | bytes)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
+
+
+def _extract_futures(program: str) -> tuple[str, set[str]]:
+    """Return a program without its imports from `__future__`, which must be at the beginning of a file, and their names."""
+    tree, names = parse(program), set[str]()
+    for node in reversed(tree.body if tree else []):
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            program = _replace(program, node, "pass")
+            names |= {alias.name for alias in node.names}
+    return program, names
+
+
+def _span(program: str, node: ast.stmt) -> tuple[bytes, int, int]:
+    """Return a program as bytes, the unit of columns in the syntax tree, with start and end of a statement."""
+    lines = program.encode().splitlines(keepends=True)
+    starts = list(accumulate(map(len, lines), initial=0))
+    end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+    return program.encode(), starts[node.lineno - 1] + node.col_offset, end
+
+
+def _source(program: str, node: ast.stmt) -> str:
+    data, start, end = _span(program, node)
+    return data[start:end].decode()
+
+
+def _line_prefix(program: str, node: ast.stmt) -> str:
+    """Return the text before a statement on its line."""
+    data, start, _ = _span(program, node)
+    return data[:start].rpartition(b"\n")[2].decode()
+
+
+def _replace(program: str, node: ast.stmt, new: str) -> str:
+    data, start, end = _span(program, node)
+    return f"{data[:start].decode()}{new}{data[end:].decode()}"
+
+
+# -- Markdown ------------------------------------------------------------------------------------------------
+
+
+def to_markdown(turns: Sequence[Turn]) -> str:
+    """Return Markdown: question, program, output, links to the images that `export` writes, and answer of each turn.
+
+    No part can absorb the next one, whatever it contains.
+
+    Args:
+        turns: The turns of a session.
+
+    Raises:
+        InputError: A variable of a turn has an invalid name, or the name of an image points outside the
+            folder.
+    """
+    return _markdown(turns, _Images().name)
+
+
+def _markdown(turns: Sequence[Turn], name: Callable[[Artifact], str]) -> str:
+    parts: list[str] = []
+    for turn, images in _with_images(turns):
+        parts.append(_question(turn.query))
+        if _has_program(turn):
+            parts.append(fenced(_program(turn), "python"))
+            if turn.output.strip():
+                parts.append(f"Output:\n\n{fenced(_text(turn.output))}")
+            parts += [f"![{image_name}]({quote(image_name)})" for image_name in map(name, images)]
+        if turn.answer.strip():
+            parts.append(_isolate(_text(turn.answer)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _isolate(text: str) -> str:
+    """Return Markdown, fenced if a heading after it would become part of it."""
+    last = MarkdownIt().parse(f"{text}\n\n# end\n")[-3:]
+    is_heading = [token.type for token in last] == ["heading_open", "inline", "heading_close"]
+    is_separate = is_heading and last[0].level == 0 and last[1].content == "end"
+    return text if is_separate else fenced(text, "markdown")
+
+
+# -- shared --------------------------------------------------------------------------------------------------
+
+
+def _has_program(turn: Turn) -> bool:
+    return bool(turn.code.strip()) and turn.status != "failed"
+
+
+def _program(turn: Turn) -> str:
+    """Return the program of a turn, preceded by assignments of its variables."""
+    assignments = "".join(
+        f"{name} = {_literal(value)}\n" for name, value in check_variables(turn.variables).items()
+    )
+    if assignments:
+        assignments += "\n"
+    code = turn.code.strip("\r\n")
+    return _text(f"{assignments}{code}\n")
+
+
+def _literal(value: JsonValue) -> str:
+    """Return a JSON value as Python source."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_literal(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value) if not isinstance(value, float) or isfinite(value) else f'float("{value}")'
+
+
+def _text(text: str) -> str:
+    """Return text with normalized line ends, and without lone surrogates."""
+    return re.sub(r"\r\n?", "\n", text.encode("utf-8", "replace").decode())
+
+
+def _question(query: str) -> str:
+    """Return a question as a heading; a long question follows in full."""
+    line = " ".join(_text(query).split()) or "?"
+    if len(line) <= _MAX_HEADING_CHARS and "\n" not in _text(query).strip():
+        return f"## {line}"
+    full = "\n".join(f"> {paragraph}" for paragraph in _text(query).strip().split("\n"))
+    return f"## {textwrap.shorten(line, _MAX_HEADING_CHARS, placeholder=' …')}\n\n{full}"
+
+
+def _with_images(turns: Sequence[Turn]) -> Iterator[tuple[Turn, list[Artifact]]]:
+    """Yield turns with their images, without those that an earlier turn has."""
+    seen: set[bytes] = set()
+    for turn in turns:
+        images = [image for image in turn.artifacts if image.media_type in _IMAGES and image.data not in seen]
+        seen |= {image.data for image in images}
+        yield turn, images if _has_program(turn) else []
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Images:
+    """Unique names for the files of images.
+
+    Attributes:
+        folder: The target folder; names of its files are not available.
+        reserved: Further names that are not available.
+        files: The images by name.
+    """
+
+    folder: Path | None = None
+    reserved: set[str] = field(default_factory=set)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def name(self, image: Artifact) -> str:
+        """Assign a name to an image, with the suffix of its media type."""
+        preferred = PurePosixPath(safe_name(image.name)).stem + _IMAGES[image.media_type]
+        name = next(name for name in numbered_names(preferred) if self._is_free(name, image.data))
+        self.files[name] = image.data
+        return name
+
+    def _is_free(self, name: str, data: bytes) -> bool:
+        if name in self.reserved or self.files.get(name, data) != data:
+            return False
+        path = self.folder / name if self.folder else None
+        return path is None or not os.path.lexists(path) or _has_content(path, data)
+
+
+def _input_files(turns: Sequence[Turn], target: Path) -> dict[str, Path]:
+    """Return the existing input files of the programs by name.
+
+    Raises:
+        InputError: Another file has such a name already, or it is the export target.
+    """
+    files: dict[str, Path] = {}
+    inputs = [item for turn in turns if _has_program(turn) for item in turn.files.items()]
+    for name, path in inputs:
+        name, source = check_name(name), Path(path)
+        if not source.is_file():
+            continue
+        copy = target.parent / name
+        if copy == target or (target.exists() and source.samefile(target)):
+            raise InputError(
+                f"{str(target)!r} is a file that a program read. Choose another name to export to."
+            )
+        other = files.setdefault(name, source)
+        if not _has_content(other, source) or (os.path.lexists(copy) and not _has_content(copy, source)):
+            raise InputError(
+                f"{str(copy)!r} is needed for a copy of {str(source)!r}, but is another file. Move it away."
+            )
+    return files
+
+
+def _has_content(path: Path, content: Path | bytes) -> bool:
+    """Return whether a file has this content, or is the same file."""
+    if not path.is_file():
+        return False
+    if isinstance(content, bytes):
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    return path.samefile(content) or filecmp.cmp(path, content, shallow=False)

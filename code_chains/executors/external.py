@@ -1,0 +1,169 @@
+"""Shared by executors on third-party engines: loading the engine, and a probe that tries to get out of it.
+
+The probe is plain Python that interpreters of a subset and of all of Python run alike. An attempt must fail
+because the sandbox is closed and for no other reason; a test runs it where everything is open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from code_chains.errors import ExecutorError, needs
+from code_chains.executors.sandbox.canary import shared_memory
+from code_chains.state import PROBED, Isolation, Level
+
+__all__ = ["PROBE", "canary", "isolation", "load_extra"]
+
+PROBE = """
+import json
+
+def closed(attempt):
+    try:
+        attempt()
+    except Exception:
+        return True
+    return False
+
+def read_a_file():
+    with open(canary["file"]) as file:
+        file.read()
+
+def make_a_file():
+    with open(canary["file"] + ".made", "w") as file:
+        file.write("made")
+
+def connect():
+    import socket
+    socket.create_connection(("127.0.0.1", canary["port"]), 0.5).close()
+
+def see_the_host():
+    with open("/proc/" + str(canary["pid"]) + "/cmdline", "rb") as file:
+        assert list(file.read()) == canary["command"]
+
+def signal_the_host():
+    import os
+    os.kill(canary["pid"], 0)
+    if os.path.exists("/proc/self"):
+        see_the_host()
+
+def look_into_the_host():
+    see_the_host()
+    with open("/proc/" + str(canary["pid"]) + "/mem", "rb") as file:
+        file.read(0)
+
+def attach():
+    import ctypes
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    assert canary["segment"] >= 0 and libc.shmat(canary["segment"], None, 0o10000) not in (None, 2**64 - 1)
+
+def inherited():
+    found = {}
+    for name in canary["names"]:
+        try:
+            import os
+            value = os.getenv(name)
+        except Exception:
+            value = None
+        if value is not None:
+            found[name] = value
+    return found
+
+print(json.dumps({
+    "filesystem": [closed(read_a_file), closed(make_a_file)] == [True, True],
+    "network": closed(connect),
+    "processes": closed(see_the_host),
+    "signals": closed(signal_the_host),
+    "ptrace": closed(look_into_the_host),
+    "ipc": closed(attach),
+    "environment": inherited(),
+}))
+"""
+COMMON_VARIABLES = {
+    *(
+        "PATH",
+        "HOME",
+        "PWD",
+        "OLDPWD",
+        "TMPDIR",
+        "LANG",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "SHELL",
+        "SHLVL",
+        "TERM",
+        "_",
+    ),
+    *("USER", "LOGNAME", "HOSTNAME", "GPG_KEY", "PYTHON_VERSION", "PYTHON_SHA256", "PYTHONUNBUFFERED"),
+}
+"""Variables that an image or a launcher sets itself; the same value inside and outside proves nothing."""
+MAX_SHOWN_CHARS = 200
+
+
+def load_extra(module: str, extra: str) -> Any:
+    """Import a package that an extra installs.
+
+    Raises:
+        ConfigurationError: It is not installed; the message names the extra.
+    """
+    with needs(extra, "executor", extra):
+        return importlib.import_module(module)
+
+
+@contextlib.contextmanager
+def canary() -> Iterator[dict[str, Any]]:
+    """Yield what the probe must not reach: a file, a listening socket, shared memory, this process and its variables."""
+    with (
+        tempfile.TemporaryDirectory(prefix="code_chains-canary-") as folder,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
+        os.chmod(folder, 0o755)  # noqa: S103 - it must be the sandbox that keeps others out, not a mode
+        path = os.path.join(folder, "canary")
+        with open(path, "w") as file:
+            file.write("canary")
+        segment, detach = shared_memory()
+        try:
+            yield {
+                "file": path,
+                "port": server.getsockname()[1],
+                "segment": segment,
+                "pid": os.getpid(),
+                "command": _command(),
+                "names": sorted(set(os.environ) - COMMON_VARIABLES),
+            }
+        finally:
+            detach()
+
+
+def _command() -> list[int]:
+    """Return the bytes of this process's command line, which distinguish it from another process of the same pid."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            return list(file.read())
+    except OSError:
+        return []
+
+
+def isolation(level: Level, launcher: str, output: str) -> Isolation:
+    """Parse the probe's output; the level is `none` if it found anything open.
+
+    Raises:
+        ExecutorError: The output is malformed.
+    """
+    try:
+        report: Mapping[str, Any] = json.loads(output)
+        closed: dict[str, Any] = {name: report[name] is True for name in PROBED if name != "environment"}
+        inherited = report["environment"].items()
+        closed["environment"] = not any(os.environ.get(name) == value for name, value in inherited)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        shown = output[:MAX_SHOWN_CHARS]
+        raise ExecutorError(f"The output of the probe inside {launcher} is malformed: {shown!r}.") from error
+    return Isolation(level if all(closed.values()) else "none", launcher, **closed)

@@ -1,0 +1,46 @@
+"""Outcomes of runs: the limit that was reached, or what the process reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from code_chains.executors.base import Limits
+from code_chains.state import ErrorReport, Status
+
+__all__ = ["RunOutcome", "limit_reached", "reported_outcome"]
+
+RunOutcome = tuple[Status, ErrorReport | None, str | None]
+"""Status, error and result."""
+REPORTABLE = ("ok", "error", "memory", "disk_limit", "file_limit", "process_limit")
+"""Statuses that a program's process may report about itself."""
+
+
+def limit_reached(limits: Limits, reason: str) -> RunOutcome:
+    """Return the outcome of a run that was stopped for a reason."""
+    reports: dict[str, tuple[Status, str, str]] = {
+        "timeout": ("timeout", "Timeout", f"The program did not end within {limits.seconds:g} seconds."),
+        "memory": ("memory", "MemoryLimit", f"The program used more than {limits.memory} of memory."),
+        "output": ("output_limit", "OutputLimit", f"More than {limits.output} bytes were printed."),
+        "processes": (
+            "process_limit",
+            "ProcessLimit",
+            f"The program started more than {limits.processes} processes.",
+        ),
+        "files": ("disk_limit", "DiskLimit", f"The program made more than {limits.files} files."),
+        "disk": ("disk_limit", "DiskLimit", f"The program wrote more than {limits.disk} bytes."),
+        "stopped": ("killed", "Stopped", "The program was stopped."),
+    }
+    status, kind, message = reports[reason]
+    return status, ErrorReport(kind, message), None
+
+
+def reported_outcome(report: Mapping[str, Any]) -> RunOutcome | None:
+    """Return the outcome that the program's process reported; None if the report is malformed."""
+    status, error, result = report.get("status"), report.get("error"), report.get("result")
+    if status not in REPORTABLE or not isinstance(result, str | None):
+        return None
+    try:
+        return status, None if error is None else ErrorReport.from_dict(error), result
+    except (ValueError, TypeError):
+        return None

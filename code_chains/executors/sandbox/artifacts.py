@@ -1,0 +1,141 @@
+"""Collect what a program made from its sandbox, trusting nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import mimetypes
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, Folders, open_folder
+from code_chains.state import Artifact
+
+__all__ = ["ArtifactCollector", "has_artifacts"]
+
+MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
+"""Files that are collected, depth of folders, and entries that are looked at."""
+Marks = Mapping[str, tuple[int, int, int]]
+
+
+@dataclass
+class ArtifactCollector:
+    """Collects what a program made. Nothing is trusted: not names, not sizes, not links.
+
+    Attributes:
+        room: Bytes that may still be collected.
+        artifacts: What was collected.
+        marks: By file name, what tells whether a file has changed.
+        truncated: Whether something was left out.
+    """
+
+    room: int
+    artifacts: list[Artifact] = field(default_factory=list)
+    marks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    truncated: bool = False
+
+    def add(self, artifact: Artifact) -> None:
+        """Add an artifact, unless there is no room for it or the same bytes were collected already."""
+        if len(artifact.data) > self.room or len(self.artifacts) >= MAX_FILES:
+            self.truncated = True
+        elif all(artifact.data != other.data or not artifact.data for other in self.artifacts):
+            self.artifacts.append(artifact)
+            self.room -= len(artifact.data)
+
+    def collect_files(self, root: int, *, inputs: Collection[str] = (), known: Marks | None = None) -> None:
+        """Collect the regular files of a working directory that a program made or changed.
+
+        Args:
+            root: Descriptor of the directory that contains the working directory `box`.
+            inputs: Names of files that were given to the program.
+            known: Marks of the files that existed before.
+        """
+        try:
+            top = os.open("box", FOLDER_FLAGS, dir_fd=root)
+        except OSError:
+            return
+        for name, folder, status in _files(top):
+            mark = self.marks[name] = (status.st_ino, status.st_size, status.st_ctime_ns)
+            if (name in inputs and _is_unchanged_input(status)) or (known or {}).get(name) == mark:
+                continue
+            data = _read(folder, name.rpartition("/")[2], status, self.room)
+            if data is None:
+                self.truncated = True
+            else:
+                media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+                self.add(Artifact(name, media_type, data))
+
+    def collect_views(self, result: Mapping[str, Any] | None) -> None:
+        """Collect the figures and rich views that the program's process sent with its result."""
+        if result is None:
+            return
+        views = result.get("views")
+        for view in views if isinstance(views, list) else ():
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                name, media_type = str(view["name"]), str(view["media_type"])
+                if name.isprintable() and len(name) < 256 and "/" not in name:
+                    self.add(Artifact(name, media_type[:100], view["data"]))
+        self.truncated = self.truncated or result.get("truncated") is True
+
+
+def has_artifacts(root: int, inputs: Collection[str]) -> bool:
+    """Return whether the working directory holds anything besides unchanged inputs."""
+    try:
+        with open_folder(root, "box") as folder:
+            others = set(os.listdir(folder)) - set(inputs)
+        return bool(others) or not all(_is_unchanged_input(_status(root, f"box/{name}")) for name in inputs)
+    except OSError:
+        return True
+
+
+def _status(root: int, path: str) -> os.stat_result:
+    """Return the status of an entry; none of the folders above it may be a link."""
+    with Folders(root) as folders:
+        folder, name = folders.entry(path)
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def _is_unchanged_input(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == 0o444
+
+
+def _files(top: int) -> Iterator[tuple[str, int, os.stat_result]]:
+    """Yield regular files below a directory, each with the descriptor of its folder, which is closed afterwards."""
+    pending, entries = [("", top, 0)], 0
+    try:
+        while pending:
+            parent, folder, depth = pending.pop()
+            try:
+                for name in sorted(os.listdir(folder)):
+                    entries += 1
+                    if entries > MAX_ENTRIES or not name.isprintable():
+                        continue
+                    with contextlib.suppress(OSError):
+                        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                        if stat.S_ISREG(status.st_mode):
+                            yield parent + name, folder, status
+                        elif stat.S_ISDIR(status.st_mode) and depth < MAX_DEPTH and len(pending) < MAX_FILES:
+                            pending.append(
+                                (f"{parent}{name}/", os.open(name, FOLDER_FLAGS, dir_fd=folder), depth + 1)
+                            )
+            finally:
+                os.close(folder)
+    finally:
+        for _, folder, _ in pending:
+            os.close(folder)
+
+
+def _read(folder: int, name: str, status: os.stat_result, room: int) -> bytes | None:
+    """Return the bytes of a file; None if it is too large, or not what it seemed."""
+    if status.st_size > room or status.st_nlink > 1:
+        return None
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        data = file.read(room + 1) if is_regular else None
+    return None if data is None or len(data) > room else data

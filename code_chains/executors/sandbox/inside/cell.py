@@ -1,0 +1,216 @@
+"""Run one piece of source as a notebook cell, and report the outcome as JSON."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import atexit
+import contextlib
+import errno
+import inspect
+import linecache
+import os
+import reprlib
+import resource
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from . import display, suggestions
+from .wire import Json
+
+MAX_REPR_CHARS = 100_000
+MAX_NAME_CHARS = 200
+MAX_VALUE_CHARS, MAX_PART_CHARS, MAX_LOCALS = 200, 100, 12
+MAX_MESSAGE_LINES, MAX_MESSAGE_CHARS = 20, 2000
+MAX_TRACEBACK_CHARS, TRACEBACK_HEAD_CHARS, TRACEBACK_TAIL_CHARS = 6000, 2000, 4000
+MAX_TRACEBACK_FRAMES = 8
+MAX_HINT_CHARS = 1000
+CROWDED_PROCESSES = 8
+"""With more processes or threads than this, a fork that fails is due to the limit."""
+SOURCE_NAME, FILE_NAME = "<code>", "main.py"
+"""The name of a program in tracebacks, and its `__file__`."""
+STATUS_BY_ERRNO = {
+    errno.ENOSPC: "disk_limit",
+    errno.EFBIG: "disk_limit",
+    errno.EDQUOT: "disk_limit",
+    errno.EMFILE: "file_limit",
+}
+
+
+def new_main() -> Json:
+    """Return the namespace of a new `__main__`."""
+    module = types.ModuleType("__main__")
+    module.__file__ = os.path.abspath(FILE_NAME)
+    sys.modules["__main__"] = module
+    return module.__dict__
+
+
+def own_modules() -> list[str]:
+    """Return the names of this package's modules, for `hide`; called early, as the scan touches all of their memory."""
+    return [name for name in sys.modules if name.partition(".")[0] == "inside"]
+
+
+def hide(names: Iterable[str]) -> None:
+    """Remove modules from what a program sees."""
+    for name in names:
+        del sys.modules[name]
+
+
+def run(
+    code: str,
+    names: Json,
+    *,
+    source: str = SOURCE_NAME,
+    ends: bool = True,
+    max_view_bytes: int = 0,
+    may_exit: bool = True,
+) -> Json:
+    """Run source and return its outcome, with the value that a notebook would display.
+
+    Args:
+        code: The source.
+        names: The namespace that it runs in.
+        source: Its name in tracebacks.
+        ends: Whether the process ends with it, so that exit handlers are called.
+        max_view_bytes: Bytes of figures and rich views of the value.
+        may_exit: Whether `sys.exit()` counts as success.
+    """
+    lines = [line + "\n" for line in code.split("\n")]
+    linecache.cache[source] = (len(code), None, lines, source)
+    previous = names.get("result")
+    outcome: Json = {"status": "ok", "result": None, "error": None}
+    try:
+        value = execute(code, names, source)
+        join_threads()
+        if value is None and names.get("result") is not previous:
+            value = names["result"]
+        outcome["result"] = None if value is None else show(value)
+        outcome |= display.views(value, max_view_bytes)
+    except SystemExit as error:
+        if error.code not in (None, 0) or not may_exit:
+            outcome |= {"status": "error", "error": describe(error)}
+    except MemoryError as error:
+        outcome |= {"status": "memory", "error": describe(error)}
+    except BaseException as error:
+        outcome |= {"status": error_status(error), "error": describe(error)}
+    if ends:
+        call_exit_handlers()
+    flush()
+    usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return {**outcome, "peak": max(usage.ru_maxrss for usage in usages) * 1024}
+
+
+def error_status(error: BaseException) -> str:
+    """Return the status for an exception: that of the limit which caused it, or `error`."""
+    number = error.errno if isinstance(error, OSError) else None
+    is_thread_error = type(error) is RuntimeError and error.args == ("can't start new thread",)
+    if isinstance(error, BlockingIOError) or is_thread_error:
+        return "process_limit" if is_crowded() else "error"
+    return STATUS_BY_ERRNO.get(number or 0, "error")
+
+
+def is_crowded() -> bool:
+    try:
+        processes = sum(name.isdigit() for name in os.listdir("/proc"))
+        return max(processes, len(os.listdir("/proc/self/task"))) > CROWDED_PROCESSES
+    except OSError:
+        return False
+
+
+def execute(code: str, names: Json, source: str) -> Any:
+    """Run all statements; return the value of the last one if it is an expression."""
+    tree = ast.parse(code, source)
+    last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if last:
+        tree.body.pop()
+    value = evaluate(compile(tree, source, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
+    if isinstance(last, ast.Expr):
+        expression = ast.Expression(last.value)
+        value = evaluate(compile(expression, source, "eval", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), names)
+    return value
+
+
+def evaluate(compiled: types.CodeType, names: Json) -> Any:
+    value = eval(compiled, names)  # noqa: S307 - this is what the sandbox is for
+    if compiled.co_flags & inspect.CO_COROUTINE:
+
+        async def wait() -> Any:
+            return await value
+
+        value = asyncio.run(wait())
+    return value
+
+
+def show(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_REPR_CHARS else text[:MAX_REPR_CHARS] + "…"
+
+
+def join_threads() -> None:
+    """Wait for threads, as the interpreter does at its exit."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def call_exit_handlers() -> None:
+    with contextlib.suppress(BaseException):
+        atexit._run_exitfuncs()
+
+
+def flush() -> None:
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(Exception):
+            stream.flush()  # type: ignore[union-attr]  # The program may have replaced it by anything.
+
+
+def describe(error: BaseException) -> Json:
+    """Return an exception as JSON: the program's own frames, and the variables of the frame that failed."""
+    entries: list[types.TracebackType] = []
+    trace = error.__traceback__
+    while trace:
+        entries.append(trace)
+        trace = trace.tb_next
+    own = [entry for entry in entries if entry.tb_frame.f_code.co_filename.startswith("<code")]
+    error = error.with_traceback(own[0] if own else None)
+    line = own[-1].tb_lineno if own else getattr(error, "lineno", None)
+    frame = own[-1].tb_frame if own else None
+    with contextlib.suppress(Exception):
+        trace_text = "".join(
+            traceback.format_exception(type(error), error, error.__traceback__, limit=-MAX_TRACEBACK_FRAMES)
+        )
+        variables = frame.f_locals if frame else {}
+        visible = {**frame.f_globals, **variables} if frame else {}
+        report = build_report(error, line, trace_text, variables)
+        return report | {"hint": suggestions.hint(error, visible)[:MAX_HINT_CHARS]}
+    name = type(error).__name__[:MAX_NAME_CHARS]
+    return {"type": name, "message": "", "line": line, "traceback": "", "locals": {}, "hint": ""}
+
+
+def build_report(error: BaseException, line: int | None, trace_text: str, variables: Json) -> Json:
+    message = "\n".join(str(error).splitlines()[:MAX_MESSAGE_LINES])[:MAX_MESSAGE_CHARS]
+    if len(trace_text) > MAX_TRACEBACK_CHARS:
+        trace_text = trace_text[:TRACEBACK_HEAD_CHARS] + "\n…\n" + trace_text[-TRACEBACK_TAIL_CHARS:]
+    return {
+        "type": type(error).__name__[:MAX_NAME_CHARS],
+        "message": message,
+        "line": line if isinstance(line, int) else None,
+        "traceback": trace_text,
+        "locals": short_locals(variables),
+    }
+
+
+def short_locals(variables: Json) -> dict[str, str]:
+    ignored = types.ModuleType | types.FunctionType | types.BuiltinFunctionType | type
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = MAX_PART_CHARS
+    texts: dict[str, str] = {}
+    for name, value in list(variables.items()):
+        if not name.startswith("_") and not isinstance(value, ignored) and len(texts) < MAX_LOCALS:
+            with contextlib.suppress(Exception):
+                texts[name[:MAX_NAME_CHARS]] = " ".join(brief.repr(value).split())[:MAX_VALUE_CHARS]
+    return texts

@@ -1,0 +1,152 @@
+"""Limit the program's process, and probe whether it can get out."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import resource
+import socket
+import struct
+from collections.abc import Callable
+
+from .config import RunLimits
+from .syscalls import call, libc
+from .wire import Json
+
+STACK_BYTES = 8 << 20
+"""Stack of a process; a program's arguments may take a quarter of it, which is noticed late."""
+DEFAULT_MEMORY_BYTES = 256 << 20
+"""Assumed memory of this process if it cannot be read."""
+CONNECT_TIMEOUT_S = 0.5
+SYS_process_vm_readv = {"x86_64": 310, "aarch64": 270}
+IPC_STAT, SHM_RDONLY = 2, 0o10000
+
+
+def set_limits(limits: RunLimits, *, confined: bool) -> None:
+    """Limit what this process may use from now on; the supervisor limits all processes of a run together."""
+    for kind, value in (
+        (resource.RLIMIT_CORE, 1),  # Not 0: with that, core dumps would still be piped to a handler.
+        (resource.RLIMIT_FSIZE, limits["disk"]),
+        (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
+        (resource.RLIMIT_NPROC, limits["processes"] + 16 if confined else None),
+        (resource.RLIMIT_DATA, limits["memory"] + memory_in_use("VmData:")),
+        (resource.RLIMIT_AS, limits["memory"] + memory_in_use("VmSize:") + (2 << 30)),
+        (resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2),
+        (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_STACK, STACK_BYTES if confined else None),
+    ):
+        if value is not None:
+            with contextlib.suppress(ValueError, OSError):  # A lower limit is in force already.
+                hard = resource.getrlimit(kind)[1]
+                value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+                resource.setrlimit(kind, (value, value))
+
+
+def memory_in_use(field: str) -> int:
+    """Return a field of this process's status, in bytes."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
+    except (OSError, ValueError):
+        return DEFAULT_MEMORY_BYTES
+
+
+def probe(canaries: Json) -> dict[str, bool]:
+    """Try to get out by ordinary means; True is what was found closed."""
+    path, pid = canaries["file"], canaries["pid"]
+    is_foreign = pid not in (
+        1,
+        os.getpid(),
+        os.getppid(),
+    )  # In a namespace of its own, the same pid is another process.
+    return {
+        "filesystem": not succeeds(lambda: open(path).close())
+        and not succeeds(lambda: os.close(os.open(path + ".made", os.O_CREAT | os.O_WRONLY)))
+        and not succeeds(lambda: os.truncate(path, canaries["size"])),
+        "network": not succeeds(lambda: connect(canaries["port"]))
+        and not succeeds(lambda: send_to(canaries["socket"])),
+        "processes": is_alone() or not succeeds(lambda: os.listdir(f"/proc/{pid}/fd")),
+        "environment": set(os.environ) <= set(canaries["environment"])
+        and not has_inherited_variables(canaries),
+        "signals": not (is_foreign and succeeds(lambda: os.kill(pid, 0))),
+        "ptrace": not (is_foreign and succeeds(lambda: read_memory(pid))),
+        "ipc": not succeeds(lambda: attach(canaries["segment"]))
+        and not succeeds(lambda: stat_segment(canaries["segment"])),
+    }
+
+
+def succeeds(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except OSError:
+        return False
+    return True
+
+
+def connect(port: int) -> None:
+    """Connect to a port; a timeout counts as success."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as client, contextlib.suppress(TimeoutError):
+        client.settimeout(CONNECT_TIMEOUT_S)
+        client.connect(("127.0.0.1", port))
+
+
+def send_to(path: str) -> None:
+    """Send to a socket with a path, from sockets that need no connection; raise `OSError` if all are refused."""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        for make in (socket.socketpair, lambda *kinds: [socket.socket(*kinds)]):
+            with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+                sockets = [stack.enter_context(end) for end in make(socket.AF_UNIX, kind)]
+                sockets[0].sendto(b"", path)
+                return
+    raise ConnectionRefusedError
+
+
+def read_memory(pid: int) -> None:
+    """Read a byte of another process's memory; raise `OSError` if that is refused."""
+    number = SYS_process_vm_readv.get(platform.machine(), -1)
+    byte = ctypes.create_string_buffer(1)
+    vector = ctypes.create_string_buffer(struct.pack("PL", ctypes.addressof(byte), 1))
+    if call(number, pid, vector, 1, vector, 1, 0) < 0 and ctypes.get_errno() in (errno.EPERM, errno.ESRCH):
+        raise PermissionError
+
+
+def attach(segment: int) -> None:
+    """Map a segment of System V shared memory; raise `OSError` if that is refused."""
+    if segment < 0 or libc is None:
+        raise OSError
+    libc.shmat.restype = ctypes.c_void_p
+    address = libc.shmat(segment, None, SHM_RDONLY)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), "shmat")
+    libc.shmdt(ctypes.c_void_p(address))
+
+
+def stat_segment(segment: int) -> None:
+    """Read the status of a segment of System V shared memory; raise `OSError` if that is refused."""
+    if segment < 0 or libc is None or libc.shmctl(segment, IPC_STAT, ctypes.create_string_buffer(256)) < 0:
+        raise OSError
+
+
+def is_alone() -> bool:
+    """Return whether every visible process is the supervisor or this one."""
+    try:
+        visible = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    except OSError:
+        return True
+    expected = {os.getpid()}
+    if os.getppid() == 1:
+        expected.add(1)
+    return visible <= expected
+
+
+def has_inherited_variables(canaries: Json) -> bool:
+    """Return whether this process was started with environment variables of the host."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            names = {entry.partition(b"=")[0].decode() for entry in file.read().split(b"\0") if entry}
+    except OSError:
+        return False
+    return not names <= set(canaries["environment"])

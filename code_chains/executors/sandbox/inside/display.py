@@ -1,0 +1,67 @@
+"""What a notebook would display: figures that are open at the end, and rich views of the last value."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+
+from .wire import Json
+
+View = tuple[str, str, bytes]
+"""Name, media type and data."""
+
+METHODS = (
+    ("_repr_html_", "text/html", "html"),
+    ("_repr_markdown_", "text/markdown", "md"),
+    ("_repr_svg_", "image/svg+xml", "svg"),
+    ("_repr_png_", "image/png", "png"),
+    ("_repr_jpeg_", "image/jpeg", "jpg"),
+    ("_repr_latex_", "text/x-latex", "tex"),
+)
+MAX_VIEWS = 300
+CHARTS = {"plotly": "application/vnd.plotly.v1+json", "altair": "application/vnd.vegalite.v5+json"}
+
+
+def views(value: object, max_bytes: int) -> Json:
+    """Return the figures and views that fit into `max_bytes`, and whether some were left out."""
+    included: list[View] = []
+    truncated = False
+    for name, media_type, data in [*figures(), *rich_views(value)]:
+        if len(data) > max_bytes or len(included) >= MAX_VIEWS:
+            truncated = True
+            continue
+        max_bytes -= len(data)
+        included.append((name, media_type, data))
+    return {"views": included, "truncated": truncated}
+
+
+def figures() -> Iterator[View]:
+    """Yield open matplotlib figures as PNG, and close them, so that a session shows each once."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return
+    for number in pyplot.get_fignums():
+        with contextlib.suppress(Exception):
+            target = io.BytesIO()
+            pyplot.figure(number).savefig(target, format="png")
+            yield f"figure-{number}.png", "image/png", target.getvalue()
+            pyplot.close(number)
+
+
+def rich_views(value: object) -> Iterator[View]:
+    """Yield the rich views that a value offers."""
+    if value is None or isinstance(value, type):
+        return
+    library = type(value).__module__.partition(".")[0]
+    if library in CHARTS and hasattr(value, "to_json"):
+        with contextlib.suppress(Exception):
+            yield "result.json", CHARTS[library], value.to_json().encode()
+    for method, media_type, suffix in METHODS:
+        with contextlib.suppress(Exception):
+            view = getattr(value, method)()
+            if isinstance(view, tuple):  # Data with its metadata.
+                view = view[0]
+            if isinstance(view, str | bytes) and view:
+                yield f"result.{suffix}", media_type, view.encode() if isinstance(view, str) else view

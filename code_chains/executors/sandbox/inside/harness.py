@@ -1,0 +1,64 @@
+"""The namespace of tests, in which names of the program are looked up in its sandbox."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any
+
+from .capabilities import ProtectedNamespace
+from .proxies import Remote, condition
+from .rpc import RpcChannel, error_type
+from .wire import Json
+
+
+class HarnessNamespace(ProtectedNamespace):
+    """The tests' names; unknown names are looked up in the program.
+
+    Args:
+        names: The initial names.
+        channel: The channel to the program's sandbox.
+    """
+
+    def __init__(self, names: Json, channel: RpcChannel) -> None:
+        super().__init__(names)
+        channel.is_guarded = True
+        self._channel = channel
+        self._program_names: set[str] | None = None
+        self._own_names = frozenset[str]()
+        # Source of tests refers to these names.
+        self["_program"] = self.look_up
+        self["_condition"] = condition
+        self["_own"] = self.reserve
+
+    def __missing__(self, name: str) -> Any:
+        # Invariant: a program replaces neither builtins, such as `abs` and `all`, nor names that the tests
+        # bind, even if
+        # only in one branch.
+        if name in vars(builtins) or name in self._own_names:
+            raise KeyError(name)
+        return self.look_up(name)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Never look up these names in the program, whether they are bound yet or not: the tests bind them."""
+        self._own_names = frozenset(names)
+
+    def look_up(self, name: str) -> Any:
+        """Return the program's value of a name."""
+        if self._program_names is None:
+            self._program_names = set(self._channel.request("names"))
+        if name not in self._program_names:
+            raise KeyError(name)
+        value = self._channel.request("name", name)
+        if isinstance(value, Remote) and value._class and (error := self._as_error_type(value)):
+            return error
+        return value
+
+    def _as_error_type(self, cls: Remote) -> type[Exception] | None:
+        """Return an exception class of the program as a class that can be caught here."""
+        bases = self._channel.request("getattr", cls, "__mro__")
+        types = tuple((self._text(base, "__module__"), self._text(base, "__name__")) for base in bases)
+        return error_type(types) if ("builtins", "Exception") in types else None
+
+    def _text(self, cls: Any, attribute: str) -> str:
+        return str(self._channel.request("getattr", cls, attribute))

@@ -1,0 +1,79 @@
+"""Check the limits of a whole run: its processes, their memory, and its files."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from . import filesystem, processes
+from .config import WorkerConfig
+
+UNLINKED_CHECK_RATIO = 4
+"""Unlinked files are measured for at most a fifth of the time: the pause is this many times as long as the check."""
+
+
+class LimitMonitor:
+    """Checks what a run uses, and makes room for its inputs.
+
+    Args:
+        root: Descriptor of the directory with the writable folders.
+        config: The configuration of the run.
+        initial_entries: Files and folders that exist before anything is put there.
+    """
+
+    def __init__(self, root: int, config: WorkerConfig, initial_entries: int) -> None:
+        self._root, self._config, self._limits = root, config, config["limits"]
+        self._input_bytes, self._input_entries = 0, initial_entries
+        self._unlinked_bytes, self._next_unlinked_check = 0, 0.0
+        self.set_base_memory()
+
+    def set_base_memory(self) -> None:
+        """Measure what processes share with this one, which does not count for the run."""
+        self._base_bytes = processes.resident(os.getpid())
+
+    def exceeded(self, state_processes: int = 0) -> str | None:
+        """Return the limit that the run exceeds, if any.
+
+        Args:
+            state_processes: Number of processes that hold states of a session, besides.
+        """
+        if limit := processes.exceeded_limit(self._limits, self._base_bytes, state_processes):
+            return limit
+        if self._config["namespaces"]:  # The kernel limits bytes itself.
+            max_entries = self._input_entries + self._limits["files"]
+            return "files" if filesystem.entries(self._root) > max_entries else None
+        max_bytes = self._limits["disk"] + self._input_bytes
+        size, count = filesystem.usage(self._root, self._limits["files"])
+        size += self._unlinked(max_bytes)
+        if count > self._limits["files"]:
+            return "files"
+        return "disk" if size > max_bytes else None
+
+    def _unlinked(self, max_bytes: int) -> int:
+        started = time.monotonic()
+        if started >= self._next_unlinked_check:
+            path = os.readlink(f"/proc/self/fd/{self._root}")
+            self._unlinked_bytes = processes.unlinked(path, max_bytes)
+            finished = time.monotonic()
+            self._next_unlinked_check = finished + UNLINKED_CHECK_RATIO * (finished - started)
+        return self._unlinked_bytes
+
+    def entries(self) -> int:
+        """Return the number of files and folders; 0 without a file system of their own."""
+        return filesystem.entries(self._root) if self._config["namespaces"] else 0
+
+    def reserve(self, size: int, new_entries: int) -> None:
+        """Make room for inputs of so many bytes, files and folders."""
+        self._input_bytes += size
+        self._resize(self.entries() + new_entries)
+
+    def count_inputs(self, entries: int) -> None:
+        """Exempt entries that were put there from the limit."""
+        self._input_entries += entries
+        self._resize(0)
+
+    def _resize(self, min_entries: int) -> None:
+        if self._config["namespaces"]:
+            # One more than allowed, so that a program at its limit is distinguished from one beyond it.
+            max_entries = max(min_entries, self._input_entries + self._limits["files"]) + 1
+            filesystem.resize(self._limits["disk"] + self._input_bytes, max_entries)

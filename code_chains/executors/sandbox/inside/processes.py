@@ -1,0 +1,287 @@
+"""The processes of a run: list them, measure what they use, and end them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import time
+from collections.abc import Collection
+
+from .config import RunLimits
+
+SOCKET_BUFFER_BYTES = 212_992
+"""What the kernel buffers for a socket."""
+MAX_MAPS_BYTES = 16 << 20
+"""Lists of mappings that are read at once; ordinary programs have some hundred kilobytes each."""
+MAX_DEPTH = 100
+MAX_THREADS = 8
+"""Threads of a process whose status is read when its first thread has ended."""
+BLOCK_BYTES = 512
+KILL_TIMEOUT_S = 5.0
+RETRY_INTERVAL_S, RECHECK_INTERVAL_S = 0.001, 0.0001
+
+
+def tree(*, dead: bool = False, root: int = 0) -> list[int]:
+    """Return the processes of this run except this one: all in a namespace of its own, descendants elsewhere.
+
+    Args:
+        dead: Whether zombies count too.
+        root: Another process whose descendants are listed instead.
+    """
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    parents = {pid: ppid for pid in pids if (ppid := parent(pid, dead=dead)) is not None}
+    if os.getpid() == 1 and not root:
+        return [pid for pid in parents if pid != 1]
+    descendants: set[int] = set()
+    generation = {root or os.getpid()}
+    while generation:
+        generation = {pid for pid, ppid in parents.items() if ppid in generation} - descendants
+        descendants |= generation
+    return sorted(descendants)
+
+
+def parent(pid: int, *, dead: bool = False) -> int | None:
+    """Return the parent of a process; None if all of its threads are dead, unless `dead` processes count too."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state, ppid, *fields = file.read().rpartition(b")")[2].split()
+    except (OSError, ValueError):
+        return None
+    is_dead = state in (b"Z", b"X") and int(fields[15]) < 2
+    return None if is_dead and not dead else int(ppid)
+
+
+def is_descendant(pid: object) -> bool:
+    """Return whether a program reported the pid of a process of the run, dead or alive."""
+    ancestor = pid if isinstance(pid, int) and pid > 1 else None
+    for _ in range(MAX_DEPTH):
+        ancestor = parent(ancestor, dead=True) if ancestor else None
+        if ancestor == os.getpid():
+            return True
+    return False
+
+
+def exceeded_limit(limits: RunLimits, base: int, extra_processes: int = 0) -> str | None:
+    """Return the limit that the whole run exceeds, if any.
+
+    Args:
+        limits: The limits.
+        base: Bytes that a process shares with the worker.
+        extra_processes: Number of processes that hold states of a session, besides.
+    """
+    pids, memory = tree(), limits["memory"]
+    if len(pids) > limits["processes"] + extra_processes:
+        return "processes"
+    if sum(max(0, resident(pid) - base) for pid in pids) > memory and sum(map(proportional, pids)) > memory:
+        return "memory"
+    if sockets(pids) * SOCKET_BUFFER_BYTES > memory:
+        return "memory"
+    return None
+
+
+def sockets(pids: list[int]) -> int:
+    """Return an upper bound of the number of sockets; each may hold a buffer that belongs to no process."""
+    if os.getpid() == 1:  # The run has a network namespace of its own.
+        with contextlib.suppress(OSError), open("/proc/net/unix", "rb") as file:
+            return sum(1 for _ in file)
+        return 0
+    return sum(map(descriptors, pids))
+
+
+def descriptors(pid: int) -> int:
+    """Return the number of descriptors of a process; 0 if it is gone."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+def resident(pid: int) -> int:
+    """Return resident bytes that are not read from files."""
+    return status(pid, (b"RssAnon:", b"RssShmem:"))
+
+
+def status(pid: int, names: tuple[bytes, ...]) -> int:
+    """Return the sum of fields of a process's status; of another thread's if the first one has ended alone."""
+    total = read_fields(f"/proc/{pid}/status", names)
+    if total or not os.path.isdir(f"/proc/{pid}/task"):
+        return total
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")[:MAX_THREADS]
+    except OSError:
+        return 0
+    return max((read_fields(f"/proc/{pid}/task/{thread}/status", names) for thread in threads), default=0)
+
+
+def proportional(pid: int) -> int:
+    """Return resident bytes, with shared pages divided among the processes that share them."""
+    return read_fields(f"/proc/{pid}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) or resident(pid)
+
+
+def read_fields(path: str, names: tuple[bytes, ...]) -> int:
+    try:
+        with open(path, "rb") as file:
+            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(names))
+    except (OSError, ValueError):
+        return 0
+
+
+def unlinked(root: str, max_bytes: int) -> int:
+    """Return the bytes of unlinked files below a directory that processes of the run still hold.
+
+    A process that cannot be inspected, and a file that is mapped but not open, count as `max_bytes`, as their
+    size is unknown.
+    """
+    sizes: dict[str, int] = {}
+    remaining = MAX_MAPS_BYTES
+    for pid in tree():
+        try:
+            for number in os.listdir(f"/proc/{pid}/fd"):
+                sizes |= unlinked_file(f"/proc/{pid}/fd/{number}", root)
+            maps = read_maps(pid, remaining)
+            remaining -= len(maps)
+            sizes |= {inode: max_bytes for inode in unlinked_mappings(maps, root) if inode not in sizes}
+        except PermissionError:
+            if parent(pid) is not None:
+                sizes[f"process {pid}"] = max_bytes
+        except OSError:
+            continue
+    total = sum(sizes.values())
+    return total + max_bytes if remaining <= 0 else total
+
+
+def unlinked_file(descriptor: str, root: str) -> dict[str, int]:
+    """Return the size of an open file by its inode, if it lies below a directory and is unlinked."""
+    try:
+        if os.readlink(descriptor).startswith(root):
+            status = os.stat(descriptor)
+            if stat.S_ISREG(status.st_mode) and not status.st_nlink:
+                return {str(status.st_ino): status.st_blocks * BLOCK_BYTES}
+    except FileNotFoundError:
+        pass  # It has been closed.
+    return {}
+
+
+def read_maps(pid: int, max_bytes: int) -> bytes:
+    """Return the mappings of a process, as the kernel lists them."""
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        return file.read(max(0, max_bytes))
+
+
+def unlinked_mappings(maps: bytes, root: str) -> list[str]:
+    """Return the inodes of files below a directory that are mapped and unlinked."""
+    if b"(deleted)" not in maps:
+        return []
+    folder = root.encode()
+    lines = [line for line in maps.splitlines() if folder in line and line.endswith(b"(deleted)")]
+    return [line.split(maxsplit=5)[4].decode() for line in lines]
+
+
+def reap(pid: int = 0) -> tuple[int, int] | None:
+    """Reap every child that has ended; return exit code and peak memory of `pid` if it is among them."""
+    outcome = None
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            child, raw, usage = os.wait4(-1, os.WNOHANG)
+            if child == 0:
+                break
+            if child == pid:
+                outcome = os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
+    return outcome
+
+
+def is_childless() -> bool:
+    """Return whether this process has no child, not even a zombie; as it adopts orphans, the run then has no other."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def exit_code(pid: int) -> int:
+    """Return the exit code of a process that its parent has not reaped; 0 if it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return os.waitstatus_to_exitcode(int(file.read().split()[-1]))
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
+    """Kill every process of the run except `spare`, which are stopped; return False on timeout.
+
+    A listing of processes is not atomic: a process that is dead when it is read may have left a child that
+    was not listed yet. Invariant: a listing without a living process is trusted only if nobody died since the
+    listing before it. Deaths are seen, as this process adopts all orphans (the filter lets nobody else become
+    a subreaper). Whether the spared processes are stopped is checked last, when nobody is left who could
+    resume them.
+    """
+    deadline, dead = time.monotonic() + timeout, None
+    while time.monotonic() < deadline:
+        if os.getpid() == 1:  # Signals to -1 are atomic: nobody forks meanwhile.
+            send_signal(-1, signal.SIGSTOP if spare else signal.SIGKILL)
+        listed = set(tree(dead=True)) - set(spare)
+        alive = [pid for pid in listed if parent(pid) is not None]
+        for pid in [*spare, *alive]:  # A stopped process cannot fork.
+            send_signal(pid, signal.SIGSTOP)
+        for pid in alive:
+            send_signal(pid, signal.SIGKILL)
+        reap()
+        if not alive and (is_childless() or dead == listed) and all(map(is_stopped, spare)):
+            return True
+        dead = listed.difference(alive)
+        time.sleep(RETRY_INTERVAL_S if alive else RECHECK_INTERVAL_S)
+    return False
+
+
+def kill_descendants(root: int, timeout: float = KILL_TIMEOUT_S) -> bool:
+    """Kill all descendants of another process, which should be stopped itself; return False on timeout.
+
+    No process is reaped.
+    """
+    deadline = time.monotonic() + timeout
+    while alive := tree(root=root):
+        if time.monotonic() > deadline:
+            return False
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in alive:
+                send_signal(pid, number)
+        time.sleep(RETRY_INTERVAL_S)
+    return True
+
+
+def last_pid() -> int:
+    """Return the pid that was assigned last in this namespace; every fork changes it."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        return int(file.read().split()[-1])
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether every thread of a process is stopped or dead, so that it cannot run until it is resumed."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return True
+    return all(
+        thread_state(f"/proc/{pid}/task/{thread}/stat") in (b"T", b"Z", b"X", b"") for thread in threads
+    )
+
+
+def thread_state(path: str) -> bytes:
+    """Return the state of a thread as one letter; empty if it is gone."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return b""
+
+
+def send_signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)

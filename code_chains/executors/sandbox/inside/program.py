@@ -1,0 +1,273 @@
+"""The program's process: it isolates itself, proves it, and then runs what it receives.
+
+The supervisor and the host's clock decide how a run ended; what this process reports after a program started
+is untrusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import io
+import json
+import linecache
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Sequence
+from multiprocessing import spawn
+from typing import Any, NoReturn
+
+from . import cell, confine, determinism, harness, landlock, memory, rpc, seccomp, tables, warmup, wire
+from .config import RunLimits, WorkerConfig
+from .syscalls import (
+    CLONE_NEWUSER,
+    PR_CAPBSET_DROP,
+    PR_SET_DUMPABLE,
+    drop_capabilities,
+    map_user,
+    prctl,
+    unshare,
+)
+from .wire import Json
+
+MAX_DESCRIPTORS = 1 << 16
+MAX_CAPABILITIES = 64
+NICENESS = 5
+get_preparation_data = spawn.get_preparation_data
+
+
+def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> NoReturn:
+    """Run programs until the channel is closed. It never returns, whatever happens.
+
+    Args:
+        channel: Socket to the supervisor, which sends what to run.
+        streams: Descriptors for results, output and errors.
+        config: The configuration of the run.
+    """
+    result, out, err = streams
+    try:
+        channel = socket.socket(fileno=move_descriptor(channel.detach(), config["limits"]))
+        result = move_descriptor(result, config["limits"])
+        set_up_descriptors(result, channel.fileno(), out, err)
+        layers = isolate(config)
+        write_frame(result, {"probe": confine.probe(config["probe"]), "layers": layers})
+        prepare(config)
+        serve(channel, result, config)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            write_frame(result, {"broken": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(70)
+
+
+def move_descriptor(descriptor: int, limits: RunLimits) -> int:
+    """Move a descriptor to a number that no program reaches by counting from 3."""
+    moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(32, limits["open_files"]) - 8)
+    os.close(descriptor)
+    return moved
+
+
+def set_up_descriptors(result: int, channel: int, out: int, err: int) -> None:
+    """Set up the program's standard streams, and close all other descriptors except our two."""
+    os.setsid()
+    os.nice(NICENESS)  # Many processes must not starve the supervisor.
+    null = os.open(os.devnull, os.O_RDWR)
+    for source, target in ((null, 0), (out, 1), (err, 2)):
+        os.dup2(source, target)
+    low, high = sorted((result, channel))
+    os.closerange(3, low)
+    os.closerange(low + 1, high)
+    os.closerange(high + 1, MAX_DESCRIPTORS)
+
+
+def isolate(config: WorkerConfig) -> list[str]:
+    """Isolate this process with every available layer of the kernel; return the names of these layers."""
+    layers = []
+    if config["namespaces"]:
+        uid, gid = os.getuid(), os.getgid()
+        unshare(CLONE_NEWUSER)  # The kernel counts its processes apart from those of other runs.
+        prctl(PR_SET_DUMPABLE, 1)  # Otherwise our own /proc would belong to root.
+        map_user(uid, gid)
+        drop_capabilities()
+        layers.append("namespaces")
+    elif os.geteuid() == 0 and config["confined"]:
+        change_user(config["uid"])
+    prctl(PR_SET_DUMPABLE, 1)
+    os.environ.clear()
+    os.environ.update(config["environment"])
+    if config["confined"]:
+        layers += restrict(config)
+    return [*layers, "rlimits"]
+
+
+def restrict(config: WorkerConfig) -> list[str]:
+    """Restrict paths and system calls; return the names of the layers in force."""
+    layers = []
+    readable = ["/"] if config["namespaces"] else config["readable"]
+    min_version = 1 if config["namespaces"] else landlock.MIN_VERSION
+    if landlock.restrict(readable, config["writable"], network=bool(config["network"])) >= min_version:
+        layers.append("landlock")
+    if seccomp.install_filter(namespaces=config["namespaces"], network=bool(config["network"])):
+        layers.append("seccomp")
+    if config["uid"]:
+        layers.append("user")
+    return layers
+
+
+def change_user(uid: int) -> None:
+    """Become another user than root irrevocably, without any capability."""
+    os.setgroups([])
+    for number in range(MAX_CAPABILITIES):
+        prctl(PR_CAPBSET_DROP, number)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    drop_capabilities()
+
+
+def prepare(config: WorkerConfig) -> None:
+    """Restore the state of a new interpreter: its own random numbers, its clock, and streams that survive a kill."""
+    gc.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+    sys.path.insert(0, "")
+    if config["confined"]:
+        memory.replace_mmap("/dev/shm" if config["namespaces"] else None)
+    if "numpy" in sys.modules and config["seed"] is None:
+        sys.modules["numpy"].random.seed()
+    if config["seed"] is not None:
+        determinism.start(config["seed"], config["frozen_at"])
+    spawn.get_preparation_data = preparation_data
+    cell.hide(config["own_modules"])
+
+
+def preparation_data(name: str) -> Json:
+    """Return what a spawned process needs: its main module is this program, which is not a file by itself."""
+    data: Json = get_preparation_data(name)
+    lines = linecache.getlines(cell.SOURCE_NAME)
+    if data.pop("init_main_from_path", None) and lines:
+        with tempfile.NamedTemporaryFile("w", suffix=".py", delete=False) as file:
+            file.writelines(lines)
+        data["init_main_from_path"] = file.name
+    return data
+
+
+def warm_up() -> None:
+    """Run a small program while nobody waits, so that the memory it writes to is copied before the real one starts."""
+    cell.run("1 + 1", {"__name__": "__main__"}, ends=False)
+    if "pandas" in sys.modules:
+        warmup.warm_up("pandas")
+
+
+def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn:
+    """Run one program and exit, or each in a fork that becomes the new state if it succeeds."""
+    names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
+    group = os.getpgrp()
+    confine.set_limits(config["limits"], confined=config["confined"])
+    warm_up()
+    while True:
+        message, descriptors = wire.receive(channel)
+        if message is None:
+            os._exit(0)
+        pid, is_session = os.getpid(), message["is_session"]
+        if is_session:
+            if (child := os.fork()) > 0:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                wire.send(channel, {"pid": child})
+                continue  # Invariant: from here on this process holds the state from before the run.
+            channel.close()
+            pid, channel = (
+                os.getpid(),
+                socket.socket(fileno=move_descriptor(descriptors.pop(), config["limits"])),
+            )
+            if not message["number"]:
+                continue
+            with contextlib.suppress(OSError):
+                os.chdir(
+                    folder
+                )  # It may have been replaced by another directory of this name after a failure.
+        request = read_request(descriptors)
+        names |= request["variables"] | tables.read(request["tables"])
+        source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
+        run = run_connected if request["channel"] else run_alone
+        outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)
+        if os.getpid() != pid:
+            os._exit(0)  # A process that the program forked, and that returned from it.
+        write_outcome(result, outcome)
+        if not is_session:
+            os._exit(0)
+        with contextlib.suppress(OSError):
+            folder = os.getcwd()
+        with contextlib.suppress(
+            OSError
+        ):  # A group of its own would get SIGHUP once the previous state is discarded.
+            os.setpgid(0, group)
+        report_outcome(channel, ok=outcome["status"] == "ok")
+
+
+def run_alone(request: Json, names: Json, **options: Any) -> Json:
+    """Run a program."""
+    return cell.run(request["code"], names, **options)
+
+
+def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_view_bytes: int) -> Json:
+    """Run tests that call the program in another sandbox, or a program that then serves such tests."""
+    channel = rpc.RpcChannel(*request["channel"])
+    if request["is_harness"]:
+        namespace = harness.HarnessNamespace(names, channel)
+        return cell.run(
+            request["code"], namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False
+        )
+    outcome = cell.run(request["code"], names, source=source, ends=False, max_view_bytes=max_view_bytes)
+    if outcome["status"] == "ok":
+        rpc.serve(channel, names)
+    cell.call_exit_handlers()
+    cell.flush()
+    return outcome
+
+
+def read_request(descriptors: list[int]) -> Json:
+    """Return the request, which is in a file, with the descriptors of its tables and of its channel."""
+    with os.fdopen(descriptors[0], encoding="utf-8") as file:
+        file.seek(0)
+        request: Json = json.load(file)
+    tables_end = 1 + len(request["tables"])
+    for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=False):
+        table["descriptor"] = descriptor
+    return request | {"channel": descriptors[tables_end:]}
+
+
+def report_outcome(channel: socket.socket, *, ok: bool) -> None:
+    """Report how a session's program ended, and continue in a single-threaded process, as the state must not change."""
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)
+    try:
+        has_threads = len(os.listdir("/proc/self/task")) > 1
+    except OSError:
+        has_threads = True
+    pid = os.fork() if has_threads else os.getpid()
+    if pid:
+        wire.send(channel, {"ok": ok, "pid": pid})
+    if has_threads and pid:
+        os._exit(0)
+
+
+def write_outcome(result: int, outcome: Json) -> None:
+    """Write how a program ended, with its result and views as binary data."""
+    text = "" if outcome["result"] is None else outcome["result"]
+    views = outcome.get("views", [])
+    headers = [{"name": name, "media_type": media_type} for name, media_type, _ in views]
+    message = {**outcome, "result": outcome["result"] is not None, "views": headers}
+    write_frame(result, message, [text.encode("utf-8", "replace"), *(data for _, _, data in views)])
+
+
+def write_frame(result: int, message: Json, blobs: Sequence[bytes] = ()) -> None:
+    data = memoryview(wire.frame(message, blobs))
+    while data:
+        data = data[os.write(result, data) :]

@@ -1,0 +1,233 @@
+"""Proxies for objects of the program, which tests hold in their own sandbox.
+
+Invariant: nothing that the program's object returns decides an assertion. An object is never asked how it
+    compares with a
+plain value, as it could claim equality with anything, nor whether it is true.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import operator
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .rpc import RpcChannel
+
+BINARY_OPERATORS = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
+    *("and_", "or_", "xor", "lshift", "rshift"),
+)
+NUMERIC_OPERATORS = ("abs", "round", "int", "float", "index", "bool", "neg", "pos", "invert", "len")
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne", "contains")
+REMOTE_ATTRIBUTES = (
+    "__name__",
+    "__qualname__",
+    "__module__",
+    "__wrapped__",
+    "__annotations__",
+    "__dataclass_fields__",
+)
+"""Special attributes that are read from the program's object."""
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(operator, name)
+        for name in (*BINARY_OPERATORS, *COMPARISONS, "getitem", "setitem", "delitem", "neg", "pos", "abs")
+    },
+    **{
+        name: getattr(builtins, name)
+        for name in ("getattr", "setattr", "len", "iter", "next", "bool", "int", "float")
+    },
+    **{name: getattr(builtins, name) for name in ("str", "repr", "hash", "round", "isinstance")},
+    "index": operator.index,
+    "format": format,
+    "invert": operator.invert,
+}
+"""What proxies may request, by name; bound before any program can replace it."""
+
+
+class Remote:
+    """A proxy for an object in the other sandbox.
+
+    The truth of an object that a function returned is not evaluated: `assert is_even(2)` expects a plain
+    value, not an object that claims to be true.
+
+    Args:
+        channel: The channel to the other sandbox.
+        number: The number under which the object is lent.
+        kind: The name of its type.
+        is_class: Whether it is a class.
+        made: Whether the tests created it, by calling a class: such an object may meet plain values, as in
+            `Vector(1, 2) * 2`. An object that a function returned never does.
+        mixed: Whether it results from that: it does not convert to a plain number, or `abs(f(2) - 4) < 1e-9`
+            would hold for a class `f` that lies.
+    """
+
+    def __init__(
+        self,
+        channel: RpcChannel,
+        number: int,
+        kind: str,
+        is_class: bool,
+        *,
+        made: bool = False,
+        mixed: bool = False,
+    ) -> None:
+        own = {
+            "_channel": channel,
+            "_number": number,
+            "_kind": kind,
+            "_class": is_class,
+            "_made": made,
+            "_mixed": mixed,
+        }
+        for name, value in own.items():
+            object.__setattr__(self, name, value)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the object."""
+        borrowed = len(self._channel.borrowed)
+        value = self._channel.request(self._number, *args, **kwargs)
+        is_new = len(self._channel.borrowed) > borrowed
+        return _marked(value, made=True) if self._class and is_new else value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in REMOTE_ATTRIBUTES:
+            raise AttributeError(name)
+        try:
+            return _marked(self._channel.request("getattr", self, name), made=self._made, mixed=self._mixed)
+        except PermissionError:
+            raise AttributeError(name) from None
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]  # Otherwise it would be that of this class.
+        with contextlib.suppress(PermissionError):
+            return self._channel.request("getattr", self, "__doc__")
+        return None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._channel.request("setattr", self, name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = self._channel.request("iter", self)
+        return iterator if isinstance(iterator, Remote) else iter(iterator)
+
+    def __next__(self) -> Any:
+        return self._channel.request("next", self)
+
+    def __str__(self) -> str:
+        return str(self._channel.request("str", self))
+
+    def __repr__(self) -> str:
+        return str(self._channel.request("repr", self))
+
+    def __format__(self, spec: str) -> str:
+        return str(self._channel.request("format", self, spec))
+
+    def __hash__(self) -> int:
+        return int(self._channel.request("hash", self))
+
+    def __enter__(self) -> Any:
+        return self._channel.request("getattr", self, "__enter__")()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        # Invariant: the result is ignored, so that no assertion is swallowed.
+        self._channel.request("getattr", self, "__exit__")(None, None, None)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Remote) and bool(self._channel.request("isinstance", instance, self))
+
+
+def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
+    """Return a proxy that records how it was obtained; plain values are returned unchanged."""
+    if not isinstance(value, Remote) or not (made or mixed):
+        return value
+    marks = {"made": made or value._made, "mixed": mixed or value._mixed}
+    marked = Remote(value._channel, value._number, value._kind, value._class, **marks)
+    value._channel.borrowed[value._number] = marked  # The same object is the same proxy from here on.
+    return marked
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    def method(self: Remote, *args: Any) -> Any:
+        value = self._channel.request(name, self, *args)
+        if self._mixed and name in NUMERIC_OPERATORS and not isinstance(value, Remote):
+            raise TypeError(
+                f"{self._kind} has met a plain value: what it makes of that is not to be believed"
+            )
+        return _marked(value, made=self._made, mixed=self._mixed)
+
+    return method
+
+
+def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
+    def method(self: Remote, other: Any) -> Any:
+        is_plain = not isinstance(other, Remote)
+        if is_plain and not self._made:
+            raise TypeError(
+                f"{self._kind} is an object of the program: take plain values out of it and calculate with those"
+            )
+        operands = (other, self) if reflected else (self, other)
+        value = self._channel.request(name, *operands)
+        if is_plain and not isinstance(value, Remote):
+            raise TypeError(
+                f"{self._kind} has met a plain value: what it makes of that is not to be believed"
+            )
+        return _marked(value, made=self._made, mixed=self._mixed or is_plain)
+
+    return method
+
+
+def _truth(self: Remote) -> bool:
+    if not self._made or self._mixed:
+        raise TypeError(
+            f"{self._kind} is an object of the program: whether it is true is its own word. Give True or False"
+        )
+    return bool(self._channel.request("bool", self))
+
+
+def condition(value: Any) -> bool:
+    """Evaluate the condition of `if` or `while` in the tests, which asserts nothing: `while node: …`."""
+    return bool(value._channel.request("bool", value)) if isinstance(value, Remote) else bool(value)
+
+
+def _comparison(name: str) -> Callable[..., Any]:
+    def method(self: Remote, other: Any) -> Any:
+        if isinstance(other, Remote):
+            result = self._channel.request(name, self, other)
+            if name == "eq" and not isinstance(result, Remote) and result:
+                _reject_universal_equality(self, other)
+            return result
+        if name in ("eq", "ne"):
+            return name == "ne"
+        raise TypeError(
+            f"{self._kind} is an object of the program: take plain values out of it and compare those"
+        )
+
+    return method
+
+
+def _reject_universal_equality(*proxies: Remote) -> None:
+    """Raise if an object equals a random text, and thus probably everything."""
+    random_text = os.urandom(16).hex()
+    for proxy in proxies:
+        is_equal: Any = False
+        with contextlib.suppress(Exception):  # Its __eq__ may support objects of its own type only.
+            is_equal = proxy._channel.request("eq", proxy, random_text)
+        if not isinstance(is_equal, Remote) and is_equal:
+            raise TypeError(
+                f"{proxy._kind} is an object of the program that says to equal anything: it is not to be believed"
+            )
+
+
+for _name in BINARY_OPERATORS:
+    setattr(Remote, f"__{_name.strip('_')}__", _binary(_name))
+    setattr(Remote, f"__r{_name.strip('_')}__", _binary(_name, reflected=True))
+for _name in COMPARISONS:
+    setattr(Remote, f"__{_name}__", _comparison(_name))
+for _name in ("getitem", "setitem", "delitem", *NUMERIC_OPERATORS):
+    setattr(Remote, f"__{_name}__", _unary(_name))
+Remote.__bool__ = _truth  # type: ignore[attr-defined]

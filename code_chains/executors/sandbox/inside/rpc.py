@@ -1,0 +1,327 @@
+"""Remote calls between two sandboxes, so that tests can call a program which can neither read nor patch them.
+
+The program's sandbox serves calls with `serve`; the tests' makes them with `RpcChannel.request`. Only data
+crosses, as JSON, and is rebuilt with exact types, so that the tests compare values of their own. Objects of
+other types stay where they are: they are lent, and the peer holds a `Remote`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+import inspect
+import io
+import os
+import sys
+import threading
+from typing import Any
+
+from . import cell, serialization
+from .capabilities import is_forbidden, is_namespace
+from .proxies import OPERATIONS, Remote
+from .wire import FRAME_HEADER, Json, decode, encode
+
+MUTABLE_TYPES = (list, dict, set)
+"""Types of arguments whose changes by the callee are sent back."""
+MAX_PRINTED_PARTS = 10_000
+"""Parts of a call's output that the tests receive."""
+MAX_MESSAGE_CHARS = 1000
+MAX_READ_BYTES = 1 << 20
+
+
+class ProgramEndedError(Exception):
+    """The program ended while it was being tested."""
+
+    def __str__(self) -> str:
+        return "The program ended while it was being tested."
+
+
+class RpcChannel:
+    """Both directions of a connection between two sandboxes, with the objects that each has lent to the other.
+
+    Args:
+        incoming: Descriptor to read from.
+        outgoing: Descriptor to write to.
+
+    Attributes:
+        lent: Objects that were lent to the peer, by number.
+        borrowed: Proxies for the peer's objects, by number.
+        is_guarded: Whether objects are checked before they are lent; those of tests are, as the program could
+            forge the tests' outcome with them.
+    """
+
+    def __init__(self, incoming: int, outgoing: int) -> None:
+        self.incoming, self.outgoing = incoming, outgoing
+        self.lent: list[Any] = []
+        self.borrowed: dict[int, Remote] = {}
+        self.is_guarded = False
+        self._numbers: dict[int, int] = {}
+        self._lock = threading.RLock()
+        # Invariant: bound before any program can replace them.
+        self._read, self._write = os.read, os.write
+
+    # -- messages --------------------------------------------------------------------------------------------
+
+    def send(self, message: Json) -> None:
+        """Send a message."""
+        data = encode(message).encode()
+        data = FRAME_HEADER.pack(len(data)) + data
+        try:
+            while data:
+                data = data[self._write(self.outgoing, data) :]
+        except OSError:
+            raise ProgramEndedError from None
+
+    def receive(self) -> Json:
+        """Return the peer's next message."""
+        (size,) = FRAME_HEADER.unpack(self._read_exactly(FRAME_HEADER.size))
+        message = decode(self._read_exactly(size).decode())
+        if not isinstance(message, dict):
+            raise ProgramEndedError
+        return message
+
+    def _read_exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            chunk = self._read(self.incoming, min(size - len(data), MAX_READ_BYTES))
+            if not chunk:
+                raise ProgramEndedError
+            data += chunk
+        return bytes(data)
+
+    # -- values ----------------------------------------------------------------------------------------------
+
+    def pack(self, value: Any) -> Any:
+        """Return a value as JSON, or the number under which it is lent."""
+        return serialization.pack(value, self._lend)
+
+    def unpack(self, packed: Any) -> Any:
+        """Return a packed value, or a proxy for it."""
+        return serialization.unpack(packed, self._borrow)
+
+    def _lend(self, value: Any) -> Json:
+        if isinstance(value, Remote):
+            return {"returned": value._number}
+        if self.is_guarded and is_forbidden(value):
+            raise TypeError(f"Tests must not hand on {value!r}: a program could forge its outcome with it.")
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self.lent)
+            self.lent.append(
+                value
+            )  # Invariant: it lives as long as its number, so that its id is not reused.
+        return {
+            "lent": self._numbers[id(value)],
+            "type": type(value).__name__,
+            "class": isinstance(value, type),
+        }
+
+    def _borrow(self, packed: Json) -> Any:
+        if "returned" in packed:
+            return self.lent[packed["returned"]]
+        number = packed["lent"]
+        if number not in self.borrowed:
+            self.borrowed[number] = Remote(self, number, packed["type"], packed["class"])
+        return self.borrowed[number]
+
+    # -- calls -----------------------------------------------------------------------------------------------
+
+    def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Have the peer call `target`, the name of an operation or the number of an object of its own."""
+        arguments = [*args, *kwargs.values()]
+        if self.is_guarded and any(map(is_namespace, arguments)):
+            raise TypeError("Tests must not hand on the names of a module: a program could change them.")
+        packed_kwargs = {key: self.pack(value) for key, value in kwargs.items()}
+        message: Json = {
+            "call": target,
+            "args": [self.pack(value) for value in args],
+            "kwargs": packed_kwargs,
+        }
+        with self._lock:  # The program may call the tests' functions from threads of its own.
+            self.send(message)
+            while "call" in (reply := self.receive()):
+                self.respond(reply)
+        sys.stdout.write(reply.get("printed", ""))
+        for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
+            update_in_place(argument, self.unpack(changed))
+        if "error" in reply:
+            raise self._received_error(target, reply["error"])
+        value = self.unpack(reply["value"])
+        return completed(value) if reply.get("is_coroutine") else value
+
+    def respond(self, message: Json, names: Json | None = None) -> None:
+        """Make a call that the peer requested, and send its outcome.
+
+        Args:
+            message: The request.
+            names: The program's namespace, where the peer is a test; None otherwise.
+        """
+        output = OutputRecorder(sys.stdout)
+        try:
+            with contextlib.redirect_stdout(output):
+                reply = self._outcome(message, names)
+            encode(reply)
+        except BaseException as error:
+            reply = {"error": self._pack_error(error)}
+        if output.parts and names is not None:
+            reply["printed"] = "".join(output.parts)
+        self.send(reply)
+
+    def _outcome(self, message: Json, names: Json | None) -> Json:
+        """Return the value of a call, with the arguments that it changed."""
+        args = [self.unpack(value) for value in message["args"]]
+        kwargs = {key: self.unpack(value) for key, value in message["kwargs"].items()}
+        arguments = [*args, *kwargs.values()]
+        before = [encode(self.pack(value)) if type(value) in MUTABLE_TYPES else None for value in arguments]
+        value = self._call(message["call"], args, kwargs, names)
+        is_coroutine = inspect.iscoroutine(value)
+        if is_coroutine:
+            value = asyncio.run(value)
+        reply: Json = {"value": self.pack(value), "is_coroutine": is_coroutine}
+        after = [
+            self.pack(value) if old is not None else None
+            for value, old in zip(arguments, before, strict=True)
+        ]
+        if any(old is not None and encode(new) != old for old, new in zip(before, after, strict=True)):
+            reply["args"] = after
+        return reply
+
+    def _call(self, target: Any, args: list[Any], kwargs: Json, names: Json | None) -> Any:
+        """Make one call.
+
+        Only tests, whose calls come with the program's `names`, may do more than call lent objects.
+        """
+        if isinstance(target, int):
+            return self.lent[target](*args, **kwargs)
+        if names is None:
+            is_lent = any(value is lent for value in args[:1] for lent in self.lent)
+            if target not in ("iter", "next", "len") or not is_lent:
+                raise PermissionError(
+                    "What tests give to a program can be called or gone through, and nothing else."
+                )
+        elif target == "names":
+            return [name for name in names if not name.startswith("__")]
+        elif target == "name":
+            return names[args[0]]
+        return OPERATIONS[target](*args, **kwargs)
+
+    # -- exceptions ------------------------------------------------------------------------------------------
+
+    def _pack_error(self, error: BaseException) -> list[Any]:
+        """Return an exception as JSON: its type with its bases, its attributes, where it was raised, and its text."""
+        types = [[cls.__module__, cls.__name__] for cls in type(error).__mro__]
+        content: Any = None
+        with contextlib.suppress(Exception):
+            attributes = {key: value for key, value in vars(error).items() if key[:1] != "_"}
+            content = self.pack((tuple(error.args), attributes))
+            encode(content)
+        text = ""
+        with contextlib.suppress(Exception):
+            text = str(error)[:MAX_MESSAGE_CHARS]
+        return [types, content or self.pack(((), {})), location(error), text]
+
+    def _received_error(self, target: Any, packed: list[Any]) -> Exception:
+        error = self._unpack_error(*packed)
+        if (
+            isinstance(error, StopIteration) and target != "next"
+        ):  # It would end whatever loop of the tests called it.
+            return RuntimeError("The program raised StopIteration.")
+        return error
+
+    def _unpack_error(self, types: list[list[str]], content: Any, note: str, text: str) -> Exception:
+        """Return an exception of the peer, with a note that says where it was raised."""
+        cls = error_type(tuple(map(tuple, types)))
+        args, attributes = self.unpack(content)
+        try:
+            error = cls(*args)
+        except Exception:  # Its constructor takes other arguments than `args`.
+            error = cls.__new__(cls)
+            error.args = args
+        if isinstance(error, RemoteError):
+            vars(error).update(attributes, _text=text)
+        if note:
+            error.add_note(note)
+        return error
+
+
+async def completed(value: Any) -> Any:
+    """Return the outcome of the program's coroutine, for tests that await it."""
+    return value
+
+
+class OutputRecorder(io.TextIOBase):
+    """Writes to a stream, and records some of it for tests that check what is printed."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.parts = stream, list[str]()
+
+    def write(self, text: str) -> int:
+        """Write and record."""
+        if len(self.parts) < MAX_PRINTED_PARTS:
+            self.parts.append(text)
+        return int(self.stream.write(text))
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self.stream.flush()
+
+
+def update_in_place(argument: Any, changed: Any) -> None:
+    """Apply what the program changed in a list, dict or set to the tests' own object."""
+    if type(argument) is not type(changed) or argument == changed:
+        return
+    if isinstance(argument, list):
+        argument[:] = changed
+    elif isinstance(argument, dict | set):
+        argument.clear()
+        argument.update(changed)
+
+
+class RemoteError(Exception):
+    """Represents exception classes that the program defines."""
+
+    def __str__(self) -> str:
+        return str(vars(self).get("_text") or super().__str__())
+
+
+_error_types: dict[tuple[Any, ...], type[Exception]] = {}
+
+
+def error_type(types: tuple[Any, ...]) -> type[Exception]:
+    """Return an exception class of this name: that of a loaded module of Python, else a class with the same bases.
+
+    Invariant: nothing is imported because a program names it, and no exception that ends or skips tests is
+        accepted.
+
+    Args:
+        types: `(module, name)` of the class and of its bases, in method resolution order.
+    """
+    module, name = types[0]
+    package = module.partition(".")[0]
+    if package in sys.stdlib_module_names and package != "unittest":
+        loaded = vars(sys.modules.get(module, builtins)).get(name)
+        if isinstance(loaded, type) and issubclass(loaded, Exception):
+            return loaded
+    if types not in _error_types:  # Also for SystemExit, which would end the tests as if they had passed.
+        base = error_type(types[1:]) if types[1][1] not in ("BaseException", "object") else Exception
+        bases = (RemoteError,) if base is Exception else (RemoteError, base)
+        _error_types[types] = type(name, bases, {})
+    return _error_types[types]
+
+
+def location(error: BaseException) -> str:
+    """Return the line of the program that failed, with its variables at that time."""
+    report = cell.describe(error)
+    if not report["line"]:
+        return ""
+    values = ", ".join(f"{name} = {value}" for name, value in report["locals"].items())
+    return f"in line {report['line']} of the program" + (f", with {values}" if values else "")
+
+
+def serve(channel: RpcChannel, names: Json) -> None:
+    """Respond to the tests' requests until they end."""
+    while True:
+        try:
+            channel.respond(channel.receive(), names)
+        except ProgramEndedError:
+            return

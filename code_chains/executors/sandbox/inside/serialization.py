@@ -1,0 +1,189 @@
+"""Serialize values to JSON and restore them with exact types: numbers, text, collections, dates, arrays and frames."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import enum
+import fractions
+import pathlib
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from .wire import Json
+
+MAX_DEPTH = 100
+MAX_INT_BITS = 1000
+"""Longer integers are packed as hexadecimal text, as JSON is slow with them and refuses the longest."""
+JSON_TYPES = (type(None), bool, int, float, str)
+Convert = Callable[[Any], Any]
+"""Packs or unpacks a part of a value."""
+
+
+def _list(value: Any, pack: Convert) -> Any:
+    return [pack(item) for item in value]
+
+
+def _pairs(value: Any, pack: Convert) -> Any:
+    return [[pack(key), pack(item)] for key, item in value.items()]
+
+
+def _frame(value: Any, pack: Convert) -> Any:
+    columns = [value.iloc[:, number].tolist() for number in range(value.shape[1])]
+    return [pack(value.index.tolist()), pack(value.columns.tolist()), pack(columns)]
+
+
+PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
+    "builtins.int": lambda value, pack: format(value, "x"),
+    "builtins.range": lambda value, pack: [value.start, value.stop, value.step],
+    **dict.fromkeys(["builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"], _list),
+    **dict.fromkeys(
+        ["pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"], lambda value, pack: str(value)
+    ),
+    "collections.OrderedDict": _pairs,
+    "builtins.slice": lambda value, pack: [pack(value.start), pack(value.stop), pack(value.step)],
+    "collections.Counter": _pairs,
+    **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _list),
+    **dict.fromkeys(
+        ["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)
+    ),
+    **dict.fromkeys(
+        ["datetime.date", "datetime.time", "datetime.datetime", "pandas.Timestamp"],
+        lambda value, pack: value.isoformat(),
+    ),
+    "builtins.dict": _pairs,
+    "builtins.bytes": lambda value, pack: value.hex(),
+    "datetime.timedelta": lambda value, pack: [value.days, value.seconds, value.microseconds],
+    "namedtuple": lambda value, pack: [
+        type(value).__name__,
+        list(value._fields),
+        [pack(item) for item in value],
+    ],
+    "numpy.ndarray": lambda value, pack: [pack(value.tolist()), str(value.dtype)],
+    "pandas.DataFrame": _frame,
+    "pandas.Series": lambda value, pack: [pack(value.index.tolist()), pack(value.tolist())],
+}
+
+
+def _namedtuple(content: Any, unpack: Convert) -> Any:
+    name, fields, values = content
+    return collections.namedtuple(name, fields)(*map(unpack, values))
+
+
+def _array(content: Any, unpack: Convert) -> Any:
+    import numpy
+
+    return numpy.array(unpack(content[0]), dtype=content[1])
+
+
+def _pandas(kind: str) -> Callable[[Any, Convert], Any]:
+    def rebuild(content: Any, unpack: Convert) -> Any:
+        import pandas
+
+        if kind == "Timestamp":
+            return pandas.Timestamp(content)
+        index, *names, values = map(unpack, content)
+        if not names:
+            return pandas.Series(values, index=index)
+        frame = pandas.DataFrame(dict(enumerate(values)), index=index)
+        frame.columns = names[0]
+        return frame
+
+    return rebuild
+
+
+def _collection(kind: Convert) -> Callable[[Any, Convert], Any]:
+    return lambda content, unpack: kind(map(unpack, content))
+
+
+def _from_text(kind: Convert) -> Callable[[Any, Convert], Any]:
+    return lambda content, unpack: kind(content)
+
+
+REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
+    "builtins.tuple": _collection(tuple),
+    "builtins.set": _collection(set),
+    "builtins.frozenset": _collection(frozenset),
+    "collections.deque": _collection(collections.deque),
+    "builtins.int": lambda content, unpack: int(content, 16),
+    "builtins.range": lambda content, unpack: range(*content),
+    "builtins.dict_keys": lambda content, unpack: dict.fromkeys(map(unpack, content)).keys(),
+    "builtins.dict_values": lambda content, unpack: dict(enumerate(map(unpack, content))).values(),
+    "builtins.dict_items": lambda content, unpack: dict(map(unpack, content)).items(),
+    "collections.OrderedDict": lambda content, unpack: collections.OrderedDict(
+        (unpack(key), unpack(value)) for key, value in content
+    ),
+    "pathlib.PosixPath": lambda content, unpack: pathlib.Path(content),
+    "pathlib.PurePosixPath": lambda content, unpack: pathlib.PurePosixPath(content),
+    "uuid.UUID": lambda content, unpack: uuid.UUID(content),
+    "builtins.slice": lambda content, unpack: slice(*map(unpack, content)),
+    "collections.Counter": lambda content, unpack: collections.Counter(
+        {unpack(key): unpack(n) for key, n in content}
+    ),
+    "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
+    "builtins.bytes": _from_text(bytes.fromhex),
+    "builtins.complex": _from_text(complex),
+    "decimal.Decimal": _from_text(decimal.Decimal),
+    "fractions.Fraction": _from_text(fractions.Fraction),
+    "datetime.date": _from_text(datetime.date.fromisoformat),
+    "datetime.time": _from_text(datetime.time.fromisoformat),
+    "datetime.datetime": _from_text(datetime.datetime.fromisoformat),
+    "datetime.timedelta": lambda content, unpack: datetime.timedelta(*content),
+    "namedtuple": _namedtuple,
+    "numpy.ndarray": _array,
+    **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
+}
+SAME_AS = {
+    "collections.defaultdict": "builtins.dict",
+    "builtins.bytearray": "builtins.bytes",
+}
+
+
+def kind_of(value: Any) -> str:
+    """Return the name under which a value is packed; empty for an object of no such type."""
+    cls = type(value)
+    library = cls.__module__.partition(".")[0]
+    name = f"{library}.{cls.__name__}"
+    if isinstance(value, tuple) and isinstance(getattr(value, "_fields", None), tuple):
+        return "namedtuple"
+    if name == "numpy.ndarray" and value.dtype.kind not in "biufcUM":
+        return ""
+    name = SAME_AS.get(name, name)
+    return name if name in PACKERS else ""
+
+
+def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
+    """Return a value as JSON; objects of other types, and parts that are too deep, are passed to `lend`."""
+
+    def pack_part(part: Any) -> Any:
+        return pack(part, lend, depth + 1)
+
+    if isinstance(value, enum.Enum) and isinstance(value, int | str):
+        return pack(value.value, lend, depth + 1)
+    is_long = type(value) is int and abs(value) >> MAX_INT_BITS
+    if type(value) in JSON_TYPES and not is_long:
+        return value
+    if depth >= MAX_DEPTH:
+        return lend(value)
+    if type(value) is list:
+        return _list(value, pack_part)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return pack(value.item(), lend, MAX_DEPTH - 1)
+    kind = kind_of(value)
+    return {kind: PACKERS[kind](value, pack_part)} if kind else lend(value)
+
+
+def unpack(packed: Any, borrow: Callable[[Json], Any]) -> Any:
+    """Return a packed value with its exact types; objects that were lent are passed to `borrow`."""
+
+    def unpack_part(part: Any) -> Any:
+        return unpack(part, borrow)
+
+    if isinstance(packed, list):
+        return [unpack_part(part) for part in packed]
+    if not isinstance(packed, dict):
+        return packed
+    kind = next(iter(packed))
+    return REBUILDERS[kind](packed[kind], unpack_part) if kind in REBUILDERS else borrow(packed)

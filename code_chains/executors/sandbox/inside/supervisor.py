@@ -1,0 +1,312 @@
+"""The supervisor: first process of a run's sandbox, out of the program's reach.
+
+It starts, limits and ends all others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass
+from typing import NoReturn
+
+from . import filesystem, loopback, processes, program, wire
+from .config import WorkerConfig
+from .monitor import LimitMonitor
+from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess, readable
+from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from .wire import Json
+
+IDLE_CHECK_INTERVAL_S = 1.0
+"""Pause between checks that nothing of an idle session runs."""
+STATE_LOST, CHECKPOINT_LOST = (
+    "the process that held its state is gone",
+    "the process that held the checkpoint is gone",
+)
+
+
+class Supervisor:
+    """Supervises the sandbox of one run or session, from its creation to its end.
+
+    Replies to the host: `ended` with how a program ended, `done`; `input_error` and `session_error` if a
+    command was refused without effect; `broken` if the session is lost.
+
+    Args:
+        host: Socket to the host; the sandbox ends when it is closed.
+        config: The configuration of the run.
+        root: Descriptor of the directory with the writable folders.
+        worker: The worker's pidfd; the sandbox ends with the worker.
+        states: The process that waits for a program, and those that hold states.
+        monitor: Checks limits.
+    """
+
+    def __init__(
+        self,
+        host: socket.socket,
+        config: WorkerConfig,
+        root: int,
+        worker: int,
+        states: SessionStates,
+        monitor: LimitMonitor,
+    ) -> None:
+        self._host, self._config, self._root, self._worker = host, config, root, worker
+        self._states, self._monitor = states, monitor
+        self._input_error: str | None = None
+        self._last_pid = 0
+
+    # -- the host's commands ---------------------------------------------------------------------------------
+
+    def serve(self) -> NoReturn:
+        """Carry out the host's commands until it disconnects, or the session times out."""
+        while self._has_command():
+            message, descriptors = wire.receive(self._host)
+            if message is None:
+                break
+            try:
+                reply = getattr(self, f"on_{message.pop('op')}")(descriptors, **message)
+            except ProcessesRemainError as error:
+                reply = {"broken": str(error)}
+            except OSError as error:
+                reply = {"broken": f"{type(error).__name__}: {error}"}
+            if reply:
+                self._reply(reply)
+        self.end()
+
+    def _has_command(self) -> bool:
+        """Wait for the host; return False if the worker is gone, or the session timed out or is not at rest."""
+        deadline, self._last_pid = time.monotonic() + self._config["session_timeout"], processes.last_pid()
+        while True:
+            interval = IDLE_CHECK_INTERVAL_S if self._states.has_snapshots else None
+            ready = readable([self._host.fileno(), self._worker], interval)
+            if ready:
+                return self._worker not in ready
+            if time.monotonic() > deadline or not self._is_at_rest():
+                return False
+
+    def _is_at_rest(self) -> bool:
+        """Return whether nothing but stopped states is left of a session, within its limits."""
+        if self._config["namespaces"] and processes.last_pid() != self._last_pid:
+            return False  # A process was forked, even if it is gone.
+        pids = self._states.pids()
+        if set(processes.tree()) - set(pids) or not all(map(processes.is_stopped, pids)):
+            return False
+        return not self._monitor.exceeded(self._states.extra_processes)
+
+    def end(self) -> NoReturn:
+        """Kill everything, and then exit."""
+        while not processes.kill_all():
+            continue  # Invariant: it does not exit before, as nobody would adopt the orphans.
+        if not self._config["namespaces"]:
+            filesystem.remove(self._config["root"])
+        os._exit(0)
+
+    def _reply(self, message: Json) -> None:
+        """Send a message to the host, or end if it is gone."""
+        try:
+            wire.send(self._host, message)
+        except OSError:
+            self.end()
+
+    def on_files(self, descriptors: list[int], names: list[str], size: int, is_session: bool) -> None:
+        """Copy files into the working directory; a session that fails removes them again."""
+        if is_session:
+            self._states.save_files()
+        existing = self._monitor.entries()
+        self._monitor.reserve(size, sum(name.count("/") + 1 for name in names))
+        uid = 0 if self._config["namespaces"] else self._config["uid"]
+        for name, descriptor in zip(names, descriptors, strict=True):
+            try:
+                filesystem.put(self._root, name, descriptor, uid)
+            except OSError as error:
+                reason = error.strerror
+                self._input_error = f"The file {name!r} cannot be put into the working directory: {reason}."
+        self._monitor.count_inputs(self._monitor.entries() - existing)
+
+    def on_run(self, descriptors: list[int]) -> Json:
+        """Run one program until it and everything that it started has ended."""
+        wire.send(self._states.current.channel, {"is_session": False}, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        ending = self._await_end(self._states.current)
+        processes.kill_all()
+        return {"ended": ending}
+
+    def on_stop(self, descriptors: list[int]) -> None:
+        """Ignore a request to stop a program that has ended already."""
+
+    def on_cell(self, descriptors: list[int], number: int) -> Json:
+        """Run one program of a session in a fork of its state, which becomes the state if it succeeds."""
+        self._states.save_files()
+        self._states.start_run()
+        input_error, self._input_error = self._input_error, None
+        if input_error:
+            self._states.restore_files()
+            return {"input_error": input_error}
+        fork = self._states.fork(descriptors, number)
+        if fork is None:
+            return {"broken": STATE_LOST}
+        ending = self._await_end(fork)
+        if ending["ok"]:
+            self._states.commit(fork)
+        self._states.kill_others()
+        if not ending["ok"]:
+            self._states.restore_files()
+        return {"ended": ending}
+
+    def on_rollback(self, descriptors: list[int]) -> Json:
+        """Return to the state before the last successful run."""
+        if not self._states.roll_back():
+            return {"session_error": "There is no run to roll back: none succeeded since the last rollback."}
+        return {"done": True}
+
+    def on_checkpoint(self, descriptors: list[int], name: str) -> Json:
+        """Save the state under a name."""
+        fork = self._states.fork([], 0)
+        if fork is None:
+            return {"broken": STATE_LOST}
+        if reason := self._states.add_checkpoint(name, fork):
+            return {"session_error": f"The checkpoint could not be saved: {reason}."}
+        return {"done": True}
+
+    def on_restore(self, descriptors: list[int], name: str) -> Json:
+        """Return to a saved state, which stays saved."""
+        return {"done": True} if self._states.restore_checkpoint(name) else {"broken": CHECKPOINT_LOST}
+
+    # -- while a program runs --------------------------------------------------------------------------------
+
+    def _await_end(self, running: StateProcess) -> Json:
+        """Wait until a program ends or exceeds a limit; return how it ended.
+
+        The process of a session reports on its channel, as it lives on. That of a single run is trusted only
+        to exit.
+        """
+        is_session = running is not self._states.current
+        run = _Run(running, time.monotonic() + self._config["limits"]["seconds"])
+        run.extra_processes = self._states.extra_processes if is_session else 0
+        run.channel = running.channel.fileno() if is_session else -1
+        self._monitor.set_base_memory()
+        started, run.pidfd = time.monotonic(), os.pidfd_open(running.pid)
+        while run.report is None and run.exit is None:
+            self._observe(run)
+        os.close(run.pidfd)
+        if run.report:  # Its last allocations may not have been checked, and would persist.
+            run.reason = run.reason or self._monitor.exceeded(run.extra_processes)
+        if run.report and processes.is_descendant(run.report.get("pid")):
+            running.pid = run.report["pid"]
+        code, peak = run.exit or (0, 0)
+        return {
+            "ok": bool(run.report and run.report.get("ok")) and not run.reason,
+            "exit": code,
+            "signal": -code if code < 0 else None,
+            "reason": run.reason,
+            "seconds": time.monotonic() - started,
+            "peak": peak,
+        }
+
+    def _observe(self, run: _Run) -> None:
+        """Wait for the next event of a run, and kill it if it is to stop."""
+        remaining = run.deadline - time.monotonic()
+        timeout = CHECK_INTERVAL_S if run.reason else max(0.0, min(CHECK_INTERVAL_S, remaining))
+        ready = readable([self._host.fileno(), run.pidfd, run.channel, self._worker], timeout)
+        if run.channel in ready:
+            run.report = wire.receive_untrusted(run.process.channel)
+            run.channel = run.channel if run.report else -1
+        run.reason = self._interruption(ready) or run.reason
+        if run.pidfd in ready and run.report is None:
+            pid = run.process.pid
+            run.exit = processes.reap(pid) or (
+                processes.exit_code(pid),
+                0,
+            )  # The latter if it is not a child.
+        if run.report is None and run.exit is None:
+            is_late = remaining <= 0
+            run.reason = run.reason or ("timeout" if is_late else self._monitor.exceeded(run.extra_processes))
+            if run.reason:
+                self._kill(run.process)
+
+    def _kill(self, running: StateProcess) -> None:
+        """Kill a program with all that it started, which could otherwise starve it and delay its end."""
+        others = set(processes.tree()).difference(self._states.pids())
+        for pid in {running.pid, *others}:
+            processes.send_signal(pid, signal.SIGKILL)
+
+    def _interruption(self, ready: set[int]) -> str | None:
+        """Return whether the host requests a stop; end if host or worker is gone."""
+        if self._worker in ready:
+            self.end()
+        if self._host.fileno() in ready:
+            if wire.receive(self._host)[0] is None:
+                self.end()
+            return "stopped"
+        return None
+
+
+@dataclass
+class _Run:
+    """The run that the supervisor is waiting for.
+
+    Attributes:
+        process: Its process.
+        deadline: When it times out.
+        pidfd: The process's pidfd.
+        channel: Descriptor on which a session's process reports; -1 for none.
+        extra_processes: Number of processes that do not count for the limit.
+        reason: Why it is stopped, if it is.
+        report: What the process of a session reported.
+        exit: Exit code and peak memory.
+    """
+
+    process: StateProcess
+    deadline: float
+    pidfd: int = -1
+    channel: int = -1
+    extra_processes: int = 0
+    reason: str | None = None
+    report: Json | None = None
+    exit: tuple[int, int] | None = None
+
+
+def supervise(host: socket.socket, streams: list[int], config: WorkerConfig, worker: int) -> NoReturn:
+    """Build what a run needs, fork the process of its program, and supervise it. It never returns.
+
+    Args:
+        host: Socket to the host.
+        streams: Descriptors of the program's results, output and errors.
+        config: The configuration of the run.
+        worker: The worker's pidfd.
+    """
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_DUMPABLE, 0)  # Other processes of the same user cannot inspect this one.
+        if not config["namespaces"]:
+            config["uid"] = filesystem.usable_uid(config["uid"])
+        root = filesystem.make(config)
+        entries = filesystem.entries(root) if config["namespaces"] else 0
+        listening = loopback.listen(config["network"])
+        ours, theirs = wire.pair()
+        ours.setblocking(False)
+        pidfd = os.pidfd_open(
+            os.getpid()
+        )  # With it the host can end this process, whatever it is waiting for.
+        pid = os.fork()
+        if pid == 0:
+            program.main(theirs, streams, config)
+        theirs.close()
+        for descriptor in streams:
+            os.close(descriptor)
+        wire.send(host, {"ready": True}, [root, pidfd, *listening])
+        for descriptor in (pidfd, *listening):
+            os.close(descriptor)
+        monitor = LimitMonitor(root, config, entries)
+        states = SessionStates(root, config, StateProcess(pid, ours), monitor)
+        Supervisor(host, config, root, worker, states, monitor).serve()
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            wire.send(host, {"failed": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(70)

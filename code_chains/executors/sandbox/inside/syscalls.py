@@ -1,0 +1,91 @@
+"""System calls that Python does not offer."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from typing import Any
+
+CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
+CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = (
+    1,
+    4,
+    36,
+    38,
+    22,
+)
+PR_CAPBSET_DROP, PR_SET_PTRACER = 24, 0x59616D61
+SYS_capset = {"x86_64": 126, "aarch64": 91}
+LINUX_CAPABILITY_VERSION_3 = 0x20080522
+CAPABILITY_DATA_BYTES = 24
+"""Size of two `struct __user_cap_data_struct`."""
+SANDBOX_UID = 1000
+
+libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
+
+
+def check(result: int, name: str) -> int:
+    """Return the result of a system call; raise `OSError` if it failed."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return result
+
+
+def call(number: int, *arguments: Any) -> int:
+    """Make a system call by its number; return -1 if it fails or this is not Linux."""
+    if libc is None:
+        return -1
+    converted = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return int(libc.syscall(ctypes.c_long(number), *converted))
+
+
+def prctl(option: int, *values: Any) -> int:
+    """Call Linux's prctl; return -1 elsewhere."""
+    if libc is None:
+        return -1
+    arguments = [value if isinstance(value, ctypes.Array) else ctypes.c_ulong(value) for value in values]
+    arguments += [ctypes.c_ulong(0)] * (4 - len(arguments))
+    return int(libc.prctl(option, *arguments))
+
+
+def unshare(flags: int) -> None:
+    """Leave shared namespaces for new ones."""
+    check(libc.unshare(flags) if libc else -1, "unshare")
+
+
+def setns(namespace: int, kind: int) -> None:
+    """Join a namespace by its descriptor."""
+    check(libc.setns(namespace, kind) if libc else -1, "setns")
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """Mount a file system, or a part of one, in this process's mount namespace."""
+    texts = [None if text is None else text.encode() for text in (source, target, kind)]
+    data = None if options is None else options.encode()
+    check(libc.mount(*texts, ctypes.c_ulong(flags), data) if libc else -1, f"mount of {target}")
+
+
+def map_user(uid: int, gid: int) -> None:
+    """Map a user and a group of the parent namespace to 1000 in a new user namespace."""
+    maps = (
+        ("setgroups", "deny"),
+        ("uid_map", f"{SANDBOX_UID} {uid} 1"),
+        ("gid_map", f"{SANDBOX_UID} {gid} 1"),
+    )
+    for path, text in maps:
+        with open(f"/proc/self/{path}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def drop_capabilities() -> None:
+    """Drop every capability irrevocably."""
+    header = ctypes.create_string_buffer(struct.pack("Ii", LINUX_CAPABILITY_VERSION_3, 0))
+    number = SYS_capset.get(platform.machine(), -1)
+    check(call(number, header, ctypes.create_string_buffer(CAPABILITY_DATA_BYTES)), "capset")

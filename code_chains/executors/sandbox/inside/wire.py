@@ -1,0 +1,62 @@
+"""JSON messages with descriptors over a socket that preserves message boundaries."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+MAX_MESSAGE_BYTES = 1 << 17
+MAX_FRAME_BYTES = 1 << 17
+"""JSON of one frame of a program's process."""
+FRAME_HEADER = struct.Struct("!I")
+MAX_DESCRIPTORS = 100
+# Invariant: bound at import, before any program can replace them.
+encode = json.JSONEncoder().encode
+encode_unicode = json.JSONEncoder(ensure_ascii=False).encode
+decode = json.JSONDecoder().decode
+
+
+def frame(message: Json, blobs: Sequence[bytes] = ()) -> bytes:
+    """Return a message and its binary data for a stream; lone surrogates become "?"."""
+    header = encode_unicode({**message, "sizes": [len(blob) for blob in blobs]}).encode("utf-8", "replace")
+    return b"".join([FRAME_HEADER.pack(len(header)), header, *blobs])
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Return two connected sockets."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def send(channel: socket.socket, message: Json, descriptors: Sequence[int] = ()) -> None:
+    """Send one message; raise `OSError` if the peer is gone."""
+    data = encode(message).encode()
+    if descriptors:
+        socket.send_fds(channel, [data], descriptors, socket.MSG_NOSIGNAL)
+    else:
+        channel.send(data, socket.MSG_NOSIGNAL)
+
+
+def receive(channel: socket.socket) -> tuple[Json | None, list[int]]:
+    """Return the next message with its descriptors; None at the end of the stream or for a malformed message."""
+    data, descriptors, _, _ = socket.recv_fds(
+        channel, MAX_MESSAGE_BYTES, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+    )
+    try:
+        message = decode(data.decode())
+    except (ValueError, RecursionError):
+        return None, descriptors
+    return (message if isinstance(message, dict) else None), descriptors
+
+
+def receive_untrusted(channel: socket.socket) -> Json | None:
+    """Return the next message of a program's process; descriptors that it sent along are closed."""
+    message, descriptors = receive(channel)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return message

@@ -1,0 +1,76 @@
+"""Locate the parts of a Python interpreter.
+
+Run as a script, it prints those of the interpreter that runs it, as JSON.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+
+START_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python interpreter.
+
+    Attributes:
+        executable: Its path.
+        prefixes: Roots of its installation: of the environment, and of the Python that this was created from.
+        paths: Directories of the standard library and of packages.
+        missing: The requested packages that it cannot import.
+    """
+
+    executable: str
+    prefixes: tuple[str, ...]
+    paths: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+
+
+def this(packages: tuple[str, ...] = ()) -> Interpreter:
+    """Return the interpreter that runs this."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    packages_paths = [
+        path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
+    ]
+    paths = dict.fromkeys([*(sysconfig.get_path(name) for name in names), *packages_paths])
+    prefixes = tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)))
+    return Interpreter(sys.executable, prefixes, tuple(paths), tuple(filter(_is_missing, packages)))
+
+
+def _is_missing(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is None
+    except (ImportError, ValueError):
+        return True
+
+
+def other(executable: str, packages: tuple[str, ...] = ()) -> Interpreter:
+    """Return the interpreter at a path.
+
+    Raises:
+        OSError: It cannot be started.
+        ValueError: It is no Python, or too old.
+    """
+    command = [os.path.abspath(executable), "-I", "-B", os.path.abspath(__file__), *packages]
+    completed = subprocess.run(
+        command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env={"LANG": "C.UTF-8"}
+    )
+    try:
+        fields = json.loads(completed.stdout)
+        return Interpreter(
+            fields["executable"], tuple(fields["prefixes"]), tuple(fields["paths"]), tuple(fields["missing"])
+        )
+    except (ValueError, KeyError, TypeError):
+        lines = completed.stderr.strip().splitlines() or [f"exit code {completed.returncode}"]
+        raise ValueError(lines[-1]) from None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(vars(this(tuple(sys.argv[1:])))))

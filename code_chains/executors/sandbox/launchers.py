@@ -1,0 +1,235 @@
+"""Launch a worker inside a sandbox.
+
+A launcher is a function from a `SandboxSpec` to the command that starts the worker. `bubblewrap` is used
+where it is installed, namespaces of our own otherwise; `landlock` has no namespaces and must be accepted by
+name, and so must `none`, a plain process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from code_chains.errors import IsolationError
+from code_chains.executors.sandbox.interpreter import Interpreter
+
+__all__ = [
+    "CACHE_FOLDER",
+    "LAUNCHERS",
+    "WRITABLE_FOLDERS",
+    "Launcher",
+    "SandboxSpec",
+    "candidates",
+    "links",
+    "readable_paths",
+]
+
+PACKAGE_FOLDER = Path(__file__).parent
+WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
+"""Where a program may write: its working directory, temporary files, shared memory."""
+ZERO_BYTES = 1 << 20
+MODULES_FOLDER, CACHE_FOLDER = "/run/code_chains", "/run/cache"
+SYSTEM_PATHS = (
+    *(
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/usr/lib",
+        "/usr/lib32",
+        "/usr/lib64",
+        "/usr/local/lib",
+        "/etc/ld.so.cache",
+    ),
+    *("/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts"),
+)
+SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
+CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")
+START_CODE = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
+
+
+@dataclass
+class SandboxSpec:
+    """What a worker's sandbox consists of.
+
+    Attributes:
+        python: The interpreter that runs in it.
+        control: Descriptor of the worker's socket to this process.
+        as_root: Whether the host's user is root, so that the worker must become another user.
+        hosts: Content of `/etc/hosts`.
+        descriptors: Descriptors for the launcher alone; closed once it has started.
+    """
+
+    python: Interpreter
+    control: int
+    as_root: bool
+    hosts: str = "127.0.0.1 localhost\n"
+    descriptors: list[int] = field(default_factory=list)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Small files that many programs need."""
+        return {
+            "/etc/passwd": "sandbox:x:1000:1000::/box:/bin/false\n",
+            "/etc/group": "sandbox:x:1000:\n",
+            "/etc/hosts": self.hosts,
+            "/etc/nsswitch.conf": "hosts: files\n",
+        }
+
+    @property
+    def binds(self) -> tuple[tuple[str, str], ...]:
+        """Paths of the host that are visible read-only, with their paths in the sandbox."""
+        return (*readable_paths(self.python), (str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"))
+
+    def worker_command(self, home: str) -> list[str]:
+        """Return the command that starts the worker, whose modules are in a package `inside` in `home`."""
+        return [self.python.executable, "-s", "-P", "-B", "-c", START_CODE.format(home, self.control)]
+
+    def pass_text(self, text: str) -> int:
+        """Return a descriptor of an unnamed file with a text, for the launcher."""
+        with tempfile.TemporaryFile() as file:
+            file.write(text.encode())
+            file.flush()
+            self.descriptors.append(os.dup(file.fileno()))
+        os.lseek(self.descriptors[-1], 0, os.SEEK_SET)
+        return self.descriptors[-1]
+
+
+Launcher = Callable[[SandboxSpec], list[str]]
+
+
+@cache
+def readable_paths(python: Interpreter) -> tuple[tuple[str, str], ...]:
+    """Return what the sandbox sees of the host, read-only: the interpreter with its packages, and shared libraries.
+
+    Returns:
+        Pairs of a real path on the host and the path in the sandbox. Nothing of a home directory or of the
+        current project is among them, except for the environment that Python itself runs from.
+    """
+    existing = dict.fromkeys(
+        path for path in (*_parts(python), *SYSTEM_PATHS) if os.path.exists(path) and not os.path.islink(path)
+    )
+    targets = {path: os.path.realpath(path) for path in existing}
+    targets |= {real: real for real in targets.values()}
+    # A path below another one that is visible under its real name needs no bind of its own.
+    unnested = [
+        path
+        for path in targets
+        if not any(_is_below(path, other) and targets[other] == other for other in targets)
+    ]
+    return tuple((targets[path], path) for path in sorted(unnested))
+
+
+def _parts(python: Interpreter) -> Iterator[str]:
+    yield from (prefix for prefix in python.prefixes if prefix not in SYSTEM_PREFIXES)
+    if SYSTEM_PREFIXES & set(python.prefixes):
+        yield from python.paths
+        yield os.path.realpath(python.executable)
+    yield from (path for path in python.paths if Path(path).name in {"site-packages", "dist-packages"})
+
+
+def _is_below(path: str, other: str) -> bool:
+    return path != other and path.startswith(other.rstrip("/") + "/")
+
+
+@cache
+def links(python: Interpreter) -> tuple[tuple[str, str], ...]:
+    """Return links of the host's root that programs rely on, such as `/lib -> usr/lib`."""
+    pairs = [(os.readlink(path), path) for path in SYSTEM_PATHS if os.path.islink(path)]
+    path = python.executable
+    while os.path.islink(path):  # A virtual environment's python leads to the system's through several links.
+        if not any(_is_below(path, visible) for _, visible in readable_paths(python)):
+            pairs.append((os.path.realpath(path), path))
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    return tuple(pairs)
+
+
+def bubblewrap(spec: SandboxSpec) -> list[str]:
+    """Use bubblewrap (`bwrap`), the small tool with which Flatpak isolates applications."""
+    command = [
+        "bwrap",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+    ]
+    command += ["--hostname", "sandbox", "--as-pid-1", "--new-session"]
+    if spec.as_root:
+        command += ["--cap-drop", "ALL"]
+        for capability in CAPABILITIES:
+            command += ["--cap-add", capability]
+    else:
+        command += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
+    parents = {str(parent) for _, target in spec.binds for parent in Path(target).parents}
+    for folder in sorted({*parents, *WRITABLE_FOLDERS[:2], CACHE_FOLDER}):
+        command += ["--perms", "0755", "--dir", folder]  # bubblewrap itself would create them for root alone.
+    for source, target in spec.binds:
+        command += ["--ro-bind", source, target]
+    for target, link in links(spec.python):
+        command += ["--symlink", target, link]
+    for path, text in spec.files.items():
+        command += ["--perms", "0644", "--file", str(spec.pass_text(text)), path]
+    # Shared memory of the real device would escape every limit.
+    zeros = str(spec.pass_text("\0" * ZERO_BYTES))
+    command += ["--dev", "/dev", "--perms", "0444", "--ro-bind-data", zeros, "/dev/zero", "--proc", "/proc"]
+    command += [
+        "--tmpfs",
+        "/dev/pts",
+        "--remount-ro",
+        "/dev/pts",
+    ]  # Terminals are counted for the whole machine.
+    command += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
+    return [*command, *spec.worker_command(MODULES_FOLDER)]
+
+
+def namespaces(spec: SandboxSpec) -> list[str]:
+    """Use `namespaces.py`, in pure Python."""
+    parts = {
+        "binds": spec.binds,
+        "links": links(spec.python),
+        "files": list(spec.files.items()),
+        "folders": [*WRITABLE_FOLDERS, CACHE_FOLDER],
+        "argv": spec.worker_command(MODULES_FOLDER),
+        "descriptors": [spec.control],
+    }
+    descriptor = spec.pass_text(json.dumps(parts))
+    return [sys.executable, "-I", "-S", "-B", str(PACKAGE_FOLDER / "namespaces.py"), str(descriptor)]
+
+
+def plain(spec: SandboxSpec) -> list[str]:
+    """Start a plain process; each run's process isolates itself as far as it can."""
+    return spec.worker_command(str(PACKAGE_FOLDER))
+
+
+LAUNCHERS: dict[str, Launcher] = {
+    "bubblewrap": bubblewrap,
+    "namespaces": namespaces,
+    "landlock": plain,
+    "none": plain,
+}
+
+
+def candidates(min_isolation: str) -> list[str]:
+    """Return the names of the launchers that may provide an isolation level, the strongest first.
+
+    Raises:
+        IsolationError: This system has none; the message says what to use instead.
+    """
+    if min_isolation == "none" and not sys.platform.startswith("linux"):
+        return ["none"]
+    if not sys.platform.startswith("linux"):
+        raise IsolationError(
+            f"The sandbox needs Linux; this is {sys.platform}. Run in a Linux container or virtual machine, use"
+            ' ContainerExecutor (`pip install "code-chains[container]"`), or accept no protection at all with'
+            " executor='none'."
+        )
+    weaker = {"kernel": [], "landlock": ["landlock"], "none": ["landlock", "none"]}[min_isolation]
+    installed = ["bubblewrap"] if shutil.which("bwrap") else []
+    return [*installed, "namespaces", *weaker]

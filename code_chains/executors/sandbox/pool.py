@@ -1,0 +1,165 @@
+"""The pool: one worker, and forks of it that wait for a program."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from code_chains.errors import ExecutorError
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.inside.filesystem import remove
+from code_chains.executors.sandbox.worker import Worker, WorkerSpec
+
+__all__ = ["Pool"]
+
+_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+@dataclass
+class _Resources:
+    """What a pool owns, apart from it, so that a finalizer can release it without the pool.
+
+    Invariants: `idle` and `prepared` are forks of `worker`; `forks` holds these and all that were acquired
+        and are not yet
+    collected; `pid` is the owner, and nobody else releases anything.
+    """
+
+    worker: Worker | None = None
+    idle: list[Fork] = field(default_factory=list)
+    prepared: Fork | None = None
+    forks: weakref.WeakSet[Fork] = field(default_factory=weakref.WeakSet)
+    folder: str | None = None
+    pid: int = field(default_factory=os.getpid)
+
+
+class Pool:
+    """One worker, replaced when it is old or gone, with forks that are started ahead of need.
+
+    Invariant: everything below is done while holding the lock, and nothing of it waits for a worker.
+
+    Args:
+        make_spec: Returns the spec of the next worker.
+        make_fork: Returns a fork of a worker that is not yet started.
+    """
+
+    def __init__(self, make_spec: Callable[[], WorkerSpec], make_fork: Callable[[Worker], Fork]) -> None:
+        self._make_spec, self._make_fork = make_spec, make_fork
+        self._lock = threading.Lock()
+        self._resources = _Resources()
+        self._is_closed = False
+        self._finalizer = weakref.finalize(self, _release, self._resources)
+        _pools.add(self)
+
+    @property
+    def worker(self) -> Worker | None:
+        """The current worker; None before the first run and after `drop`."""
+        return self._resources.worker
+
+    def acquire(self) -> Fork:
+        """Return a fork for one owner, who closes it; its sandbox may still be starting."""
+        with self._lock:
+            worker = self._current_worker()
+            if self._resources.idle:
+                return self._resources.idle.pop(0)
+            return self._next_fork(worker).start()
+
+    def prepare(self) -> None:
+        """Open what the next fork needs on this side, while a program keeps the processors busy."""
+        with self._lock:
+            if self._resources.worker is not None and self._resources.prepared is None:
+                self._resources.prepared = self._next_fork(self._resources.worker)
+
+    def warm_up(self) -> None:
+        """Start the worker and its idle forks, without waiting for them."""
+        with self._lock:
+            worker = self._current_worker()
+            while len(self._resources.idle) < worker.spec.min_idle:
+                self._resources.idle.append(self._next_fork(worker).start())
+
+    def _next_fork(self, worker: Worker) -> Fork:
+        prepared, self._resources.prepared = self._resources.prepared, None
+        if prepared is not None and prepared.worker is worker:
+            return prepared
+        if prepared is not None:
+            prepared.close()
+        fork = self._make_fork(worker)
+        self._resources.forks.add(fork)
+        return fork
+
+    def _current_worker(self) -> Worker:
+        if self._is_closed:
+            raise ExecutorError("This executor is closed. Make a new one.")
+        resources = self._resources
+        if resources.worker is not None and resources.worker.is_worn:
+            self._drop()
+        if resources.worker is None:
+            try:
+                resources.folder = resources.folder or tempfile.mkdtemp(prefix="code_chains-")
+                os.chmod(resources.folder, 0o711)  # noqa: S103 - runs as another user must come through
+                resources.worker = Worker(self._make_spec(), resources.folder)
+            except OSError as error:
+                raise ExecutorError(f"No sandbox can be started here: {error}.", is_retryable=True) from error
+        return resources.worker
+
+    def drop(self, *, kill: bool = False) -> None:
+        """Replace the worker with the next run; with `kill`, end all that runs in it now."""
+        with self._lock:
+            self._drop(kill=kill)
+
+    def _drop(self, *, kill: bool = False) -> None:
+        worker, self._resources.worker = self._resources.worker, None
+        idle, self._resources.idle[:] = list(self._resources.idle), []
+        for fork in idle:
+            fork.close()
+        if worker and kill:
+            worker.close()
+        elif worker:
+            worker.retire()
+
+    def close(self) -> None:
+        """End everything. Nothing is started any more, not even for a run that is waiting already."""
+        with self._lock:
+            self._is_closed = True
+            for fork in list(self._resources.forks):
+                if fork not in self._resources.idle and fork is not self._resources.prepared:
+                    fork.disconnect()  # Its owner closes it.
+                    self._resources.forks.discard(fork)
+            _release(self._resources)
+
+    def abandon(self) -> None:
+        """Forget everything in a forked process, as it belongs to the parent."""
+        self._lock = threading.Lock()
+        for fork in list(self._resources.forks):
+            fork.abandon()
+        if self._resources.worker:
+            self._resources.worker.abandon()
+        self._finalizer.detach()
+        self._resources = _Resources()
+        self._finalizer = weakref.finalize(self, _release, self._resources)
+
+
+def _release(resources: _Resources) -> None:
+    if resources.pid != os.getpid():
+        return
+    for fork in list(resources.forks):
+        fork.close()
+    resources.idle.clear()
+    resources.prepared = None
+    if resources.worker:
+        resources.worker.close()
+    if resources.folder:
+        remove(resources.folder)
+    resources.worker = resources.folder = None
+
+
+def _after_fork() -> None:
+    for pool in list(_pools):
+        pool.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

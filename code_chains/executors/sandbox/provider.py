@@ -1,0 +1,282 @@
+"""Acquire proven sandboxes: start them, judge what their probe reports, and replace what is damaged."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.executors.base import Limits
+from code_chains.executors.sandbox.canary import Canary
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.inside.config import WorkerConfig
+from code_chains.executors.sandbox.interpreter import Interpreter
+from code_chains.executors.sandbox.launchers import CACHE_FOLDER, WRITABLE_FOLDERS, candidates, readable_paths
+from code_chains.executors.sandbox.network import Destination, EgressProxy, hosts_file
+from code_chains.executors.sandbox.pool import Pool
+from code_chains.executors.sandbox.worker import Worker, WorkerSpec
+from code_chains.executors.waiting import Wait
+from code_chains.state import Isolation, Level
+
+__all__ = ["PRELOAD", "REQUIRED_LAYERS", "SandboxProvider", "SandboxSettings"]
+
+START_TIMEOUT_S = 120.0
+"""Seconds that a worker may take to start with its libraries."""
+ENVIRONMENT = {
+    "HOME": "/box",
+    "USER": "sandbox",
+    "LOGNAME": "sandbox",
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/bin:/bin",
+    "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
+    "MPLBACKEND": "Agg",
+    "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # Others reserve a gigabyte at once, which counts as data.
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # A process with threads cannot be forked safely.
+}
+ALLOWED_VARIABLES = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}
+PRELOAD = ("numpy", "pandas", "matplotlib.pyplot")
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "full", "random", "urandom"))
+LEVELS = ("none", "landlock", "kernel")
+"""Isolation levels, weakest first."""
+REQUIRED_LAYERS: dict[str, tuple[str, ...]] = {
+    "kernel": ("namespaces", "seccomp"),
+    "landlock": ("landlock", "seccomp"),
+    "none": (),
+}
+
+
+@dataclass
+class SandboxSettings:
+    """What sandboxes are like; see `SandboxExecutor`."""
+
+    limits: Limits
+    min_isolation: Literal["kernel", "landlock", "none"]
+    launcher: str | None
+    python: Interpreter
+    preload: tuple[str, ...]
+    min_idle: int
+    session_timeout: float
+    seed: int | None
+    frozen_at: float
+    network: tuple[Destination, ...]
+
+
+class SandboxProvider:
+    """Provides sandboxes whose isolation was proven.
+
+    Invariants: a fork leaves `acquire` only after its probe reported the required isolation. The launcher is
+        replaced by a
+    weaker one only while no launcher has built a sandbox yet, and never by one below `min_isolation`.
+
+    Args:
+        settings: What sandboxes are like.
+    """
+
+    def __init__(self, settings: SandboxSettings) -> None:
+        self.settings = settings
+        self.pool = Pool(self._make_spec, self._make_fork)
+        self._launchers = [settings.launcher] if settings.launcher else candidates(settings.min_isolation)
+        self._canary = Canary(ALLOWED_VARIABLES)
+        self._proxy: EgressProxy | None = None
+        self._is_proven = self._is_closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def launcher(self) -> str:
+        """The launcher in use."""
+        return self._launchers[0]
+
+    @property
+    def is_confined(self) -> bool:
+        """Whether the kernel isolates programs at all."""
+        return self.launcher != "none"
+
+    def acquire(self) -> Generator[Wait, None, Fork]:
+        """Wait for a proven sandbox, which the caller closes; a damaged worker is replaced.
+
+        Raises:
+            IsolationError: The required isolation is not available.
+            ExecutorError: The sandbox broke, or the provider is closed.
+        """
+        if self._is_closed:
+            raise ExecutorError("This executor is closed. Make a new one.")
+        failures: list[str] = []
+        while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven):
+            fork = self.pool.acquire()
+            try:
+                yield Wait(fork, fork.is_started, START_TIMEOUT_S)
+                fork.poll()  # It may have been killed while it was idle.
+                if fork.lacks_descriptors:
+                    raise ExecutorError(
+                        "No sandbox can be made: too many files are open here.", is_retryable=True
+                    )
+                if fork.is_started() and fork.failure is None:
+                    if self._has_threads(fork):
+                        fork.close()
+                        continue
+                    fork.isolation = self._judge(fork)
+                    self._is_proven = True
+                    self._open_network(fork)
+                    return fork
+            except BaseException:
+                fork.close()
+                raise
+            failures.append(fork.failure or f"it took more than {START_TIMEOUT_S:g} seconds to start")
+            fork.close()
+            self.pool.drop()
+            self._fall_back(fork)
+        raise self._unavailable(failures[-1])
+
+    def warm_up(self) -> None:
+        """Start the worker without waiting for it."""
+        if not self._is_closed:
+            self.pool.warm_up()
+
+    def refuse(self) -> None:
+        """Provide no further sandbox."""
+        self._is_closed = True
+
+    def close(self) -> None:
+        """Provide no further sandbox, and end everything."""
+        self.refuse()
+        self.pool.close()
+        self._canary.close()
+        if self._proxy:
+            self._proxy.close()
+
+    def _fall_back(self, fork: Fork) -> None:
+        """Try the next launcher if the first one could not build this sandbox, and none has built any yet."""
+        with self._lock:
+            is_current = self._launchers[0] == fork.worker.spec.launcher
+            if is_current and not self._is_proven and len(self._launchers) > 1 and fork.root is None:
+                del self._launchers[0]
+
+    def _has_threads(self, fork: Fork) -> bool:
+        """Return whether a preloaded library runs threads, which every fork would lack; then preload nothing."""
+        if fork.worker.greeting().get("threads", 1) < 2:
+            return False
+        if self.settings.preload != PRELOAD:
+            raise ConfigurationError(
+                "preload", self.settings.preload, "libraries that start no threads when they are imported"
+            )
+        self.settings.preload = ()
+        self.pool.drop()
+        return True
+
+    def _open_network(self, fork: Fork) -> None:
+        if self.settings.network:
+            with self._lock:
+                self._proxy = self._proxy or EgressProxy(self.settings.network)
+            fork.on_close(self._proxy.open(fork.take_listening()))
+
+    # -- isolation -------------------------------------------------------------------------------------------
+
+    def _judge(self, fork: Fork) -> Isolation:
+        """Return what the probe reported, if it meets the required level."""
+        report = fork.probe
+        if "probe" not in report:
+            reason = report.get("broken", "its report is malformed")
+            raise ExecutorError(f"The sandbox broke: {reason}.", is_retryable=True)
+        layers = tuple(report.get("layers", ()))
+        isolation = Isolation("none", fork.worker.spec.launcher, **report["probe"], layers=layers)
+        if not isolation.network:
+            self._canary.hang_up()
+        isolation = replace(isolation, level=_level(isolation))
+        if LEVELS.index(isolation.level) < LEVELS.index(self.settings.min_isolation):
+            raise IsolationError(f"Nothing was run: {self._why_insufficient(isolation)}")
+        return isolation
+
+    def _why_insufficient(self, isolation: Isolation) -> str:
+        missing = sorted(set(REQUIRED_LAYERS[self.settings.min_isolation]) - set(isolation.layers))
+        if not missing and not isolation.open:
+            return (
+                "without namespaces, programs of root must run as another user, who cannot read this Python"
+                f" ({self.settings.python.executable}). Install one that all users can read, pass its path as python=, or"
+                " run the app as an ordinary user."
+            )
+        reasons = []
+        if isolation.open:
+            reasons.append(f"the probe found a way out ({', '.join(isolation.open)})")
+        if missing:
+            reasons.append(f"{', '.join(missing)} is not in force")
+        hint = ""
+        if "landlock" in missing:
+            hint = " Landlock alone needs Linux 6.2, and 6.12 for callers that are not root."
+        return f"inside the sandbox {' and '.join(reasons)}.{hint}"
+
+    def _unavailable(self, reason: str) -> ExecutorError:
+        reason = reason or "no reason was given"
+        if not self.is_confined:
+            return ExecutorError(f"The worker did not start: {reason}.", is_retryable=True)
+        return IsolationError(
+            f"The sandbox could not be built with {self.launcher}: {reason}. It needs user namespaces: install"
+            " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
+            " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or accept less:"
+            " SandboxExecutor(min_isolation='landlock') for Landlock and a system-call filter alone, executor='none' for"
+            " no protection at all."
+        )
+
+    # -- the worker ------------------------------------------------------------------------------------------
+
+    def _make_fork(self, worker: Worker) -> Fork:
+        return Fork(worker, self.settings.limits.output_bytes, self.settings.limits.artifacts_bytes)
+
+    def _make_spec(self) -> WorkerSpec:
+        settings, limits = self.settings, self.settings.limits
+        has_namespaces = self.launcher in ("bubblewrap", "namespaces")
+        readable = [path for pair in readable_paths(settings.python) for path in pair]
+        environment = dict(ENVIRONMENT)
+        if settings.seed is not None:
+            environment["PYTHONHASHSEED"] = str(settings.seed % 2**32)
+        config: WorkerConfig = {
+            "namespaces": has_namespaces,
+            "confined": self.is_confined,
+            "network": [(destination.inside, destination.port) for destination in settings.network],
+            "preload": settings.preload,
+            "environment": environment,
+            "cache": CACHE_FOLDER,
+            "probe": self._canary.request(),
+            "visible": [
+                path
+                for path in readable
+                if path.startswith(tuple(f"{folder}/" for folder in WRITABLE_FOLDERS))
+            ],
+            "readable": [*readable, *DEVICES],
+            "writable": [*DEVICES, *(WRITABLE_FOLDERS if has_namespaces else ())],
+            "session_timeout": settings.session_timeout,
+            "seed": settings.seed,
+            "frozen_at": settings.frozen_at,
+            "limits": {
+                "seconds": limits.seconds,
+                "memory": limits.memory_bytes,
+                "processes": limits.processes,
+                "disk": limits.disk_bytes,
+                "files": limits.files,
+                "open_files": limits.open_files,
+                "artifacts": limits.artifacts_bytes,
+            },
+        }
+        hosts = hosts_file(settings.network)
+        return WorkerSpec(self.launcher, settings.python, config, environment, settings.min_idle, hosts)
+
+
+def _level(isolation: Isolation) -> Level:
+    """Return the strongest level whose layers are all in force; `none` if the probe found anything open."""
+    layers = set(isolation.layers)
+    if isolation.open:
+        return "none"
+    if layers.issuperset(REQUIRED_LAYERS["kernel"]):
+        return "kernel"
+    # RLIMIT_NPROC does not apply to root, so its programs must run as another user.
+    is_sufficient = os.geteuid() != 0 or "user" in layers
+    if is_sufficient and layers.issuperset(REQUIRED_LAYERS["landlock"]):
+        return "landlock"
+    return "none"

@@ -1,0 +1,74 @@
+"""From a run that has ended to its record."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from code_chains.errors import ExecutorError
+from code_chains.executors.base import Limits
+from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.executors.sandbox.artifacts import ArtifactCollector
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.records import signal_name
+from code_chains.state import ErrorReport, Execution
+
+__all__ = ["build_execution"]
+
+
+def build_execution(fork: Fork, limits: Limits, seconds: float, collected: ArtifactCollector) -> Execution:
+    """Build the record of a run.
+
+    Args:
+        fork: The sandbox that it ran in.
+        limits: Its limits.
+        seconds: Its duration, unless the supervisor measured it.
+        collected: What it made.
+
+    Raises:
+        ExecutorError: The sandbox broke.
+    """
+    ending = (fork.last_reply or {}).get("ended") or {}
+    if not ending and fork.result is None and not fork.violation:
+        raise ExecutorError("The sandbox ended unexpectedly while a program ran in it.", is_retryable=True)
+    status, error, result = _outcome(fork, limits, ending)
+    return Execution(
+        status=status,
+        stdout=fork.output[fork.stdout].decode(errors="replace"),
+        stderr=fork.output[fork.stderr].decode(errors="replace"),
+        result=result,
+        error=error,
+        artifacts=tuple(collected.artifacts),
+        duration=float(ending.get("seconds", seconds)),
+        peak_memory=_integer(ending.get("peak")) or _integer(fork.messages[-1].get("peak")),
+        truncated=fork.violation == "output" or collected.truncated,
+        isolation=fork.isolation,
+    )
+
+
+def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
+    """Return status, error and result. The supervisor is trusted before the program's own process."""
+    if fork.violation == "output":
+        return limit_reached(limits, "output")
+    if fork.violation == "protocol":
+        message = "The program wrote into the pipe on which its process reports its result."
+        return "killed", ErrorReport("Garbled", message), None
+    if ending.get("reason"):
+        return limit_reached(limits, str(ending["reason"]))
+    if not ending.get("exit") and fork.result is not None and (outcome := reported_outcome(fork.result)):
+        return outcome
+    if ending.get("signal") == signal.SIGXCPU:
+        return limit_reached(limits, "timeout")
+    if ending.get("signal"):
+        message = f"The program was killed by {signal_name(ending['signal'])}."
+        return "killed", ErrorReport("Killed", message), None
+    message = (
+        f"The process ended itself with exit code {ending.get('exit', 0)} before the program was finished."
+    )
+    return "killed", ErrorReport("Exited", message), None
+
+
+def _integer(value: Any) -> int:
+    """Return a number that a program's process reported, if it is one."""
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer and 0 <= value < 1 << 62 else 0

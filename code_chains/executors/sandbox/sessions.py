@@ -1,0 +1,251 @@
+"""Sessions: runs that share a state. A success commits, anything else leaves the state unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from code_chains.errors import ExecutorError, InputError, SessionError
+from code_chains.executors.base import Program, Session
+from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.sandbox.artifacts import ArtifactCollector
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.provider import SandboxProvider
+from code_chains.executors.sandbox.request import Request
+from code_chains.executors.sandbox.results import build_execution
+from code_chains.executors.waiting import Operation, Wait, adrive, drive
+from code_chains.state import ErrorReport, Execution
+
+__all__ = ["GRACE_S", "SandboxSession"]
+
+MAX_CHECKPOINTS = 8
+GRACE_S = 20.0
+"""Seconds that a run may take besides its program."""
+T = TypeVar("T")
+Check = Callable[[Execution], object]
+
+
+class SandboxSession(Session):
+    """A session of a `SandboxExecutor`; made by its `session()`.
+
+    The state is a process. Each run is a fork of it, which replaces it if the program succeeded, and is
+    discarded otherwise, with the files it changed. What does not survive from one run to the next, whatever
+    its outcome: threads, processes that the program started, timers, and running event loops with their tasks
+    and asynchronous generators. Open files stay open and share their position with the state before, so
+    positions are not rolled back; neither is shared memory.
+
+    Args:
+        provider: Provides the sandbox, at the first run.
+        limiter: Limits the runs of the executor.
+        on_end: Called when the session has ended.
+    """
+
+    def __init__(
+        self,
+        provider: SandboxProvider,
+        limiter: ConcurrencyLimiter,
+        on_end: Callable[[SandboxSession], object],
+    ) -> None:
+        self._provider, self._limiter, self._on_end = provider, limiter, on_end
+        self._limits = provider.settings.limits
+        self._timeout_s = self._limits.seconds + GRACE_S
+        self._fork: Fork | None = None
+        self._number = 0
+        self._known_files: Mapping[str, tuple[int, int, int]] = {}
+        self._checkpoints: list[str] = []
+        self._lock = threading.Lock()
+        self._end_reason: str | None = None
+        self._pid = os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be used."""
+        if self._fork is not None and self._end_reason is None and not self._lock.locked():
+            self._check_fork()
+        return self._end_reason is None
+
+    def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Check | None = None,
+    ) -> Execution:
+        """Run a program in the state; see `Session.run`."""
+        return drive(self._limited(self._run(Program(code, files, variables), check)))
+
+    async def arun(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Check | None = None,
+    ) -> Execution:
+        """Run a program in the state without blocking the event loop; see `Session.run`."""
+        return await adrive(self._limited(self._run(Program(code, files, variables), check)))
+
+    def rollback(self) -> None:
+        """Return to the state before the last successful run.
+
+        Raises:
+            SessionError: There is none, or the session has ended.
+        """
+        drive(self._exclusive(self._command({"op": "rollback"})))
+
+    def checkpoint(self, name: str = "checkpoint") -> str:
+        """Save the state with its files under a name; at most eight are held.
+
+        Raises:
+            SessionError: There are too many, or the session has ended.
+        """
+        if name not in self._checkpoints and len(self._checkpoints) >= MAX_CHECKPOINTS:
+            raise SessionError(
+                f"A session holds at most {MAX_CHECKPOINTS} checkpoints. Use one of these names again: {self._checkpoints}."
+            )
+        drive(self._exclusive(self._command({"op": "checkpoint", "name": name})))
+        self._checkpoints = [*(other for other in self._checkpoints if other != name), name]
+        return name
+
+    def restore(self, name: str = "checkpoint") -> None:
+        """Return to a checkpoint, which is kept.
+
+        Raises:
+            SessionError: There is none of this name, or the session has ended.
+        """
+        if name not in self._checkpoints:
+            raise SessionError(f"There is no checkpoint {name!r}; there are {self._checkpoints}.")
+        drive(self._exclusive(self._command({"op": "restore", "name": name})))
+
+    def close(self) -> None:
+        """End the session and everything that it started."""
+        self._end("it was closed")
+
+    # -- operations ------------------------------------------------------------------------------------------
+
+    def _limited(self, operation: Operation[T]) -> Operation[T]:
+        """Run an operation in a slot of the executor.
+
+        Cancelling it while it waits leaves the state unchanged.
+        """
+        return self._exclusive(operation, self._limiter)
+
+    def _exclusive(self, operation: Operation[T], limiter: ConcurrencyLimiter | None = None) -> Operation[T]:
+        """Run one operation at a time."""
+        if not self._lock.acquire(blocking=False):
+            raise SessionError("The session is busy with another run. Use a session for each conversation.")
+        try:
+            whole = self._all_or_nothing(operation)
+            return (yield from limiter.limit(whole) if limiter else whole)
+        finally:
+            self._lock.release()
+
+    def _all_or_nothing(self, operation: Operation[T]) -> Operation[T]:
+        """End the session if an operation broke or was cancelled half way."""
+        try:
+            return (yield from operation)
+        except (ExecutorError, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+            if not isinstance(error, SessionError):
+                self._end(f"a run was interrupted ({type(error).__name__})")
+            raise
+
+    def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
+        with Request(program) as request:
+            fork = yield from self._acquire()
+            started = time.monotonic()
+            self._number += 1
+            request.send(fork, {"op": "cell", "number": self._number})
+            yield Wait(fork, fork.is_finished, self._timeout_s)
+            fork.stop_program()
+            yield Wait(fork, fork.has_replied, max(0.0, started + self._timeout_s - time.monotonic()))
+            reply = self._reply(fork)
+            if message := reply.get("input_error"):
+                raise InputError(str(message))
+            is_committed = bool(reply.get("ended", {}).get("ok"))
+            execution = self._execution(
+                fork, time.monotonic() - started, set(request.files), is_committed=is_committed
+            )
+        if (
+            is_committed and not execution.ok
+        ):  # It succeeded, but had printed too much before that was noticed.
+            yield from self._command({"op": "rollback"})
+        if execution.ok and check is not None and not check(execution):
+            yield from self._command({"op": "rollback"})
+            return _rejected(execution)
+        return execution
+
+    def _execution(self, fork: Fork, seconds: float, inputs: set[str], *, is_committed: bool) -> Execution:
+        fork.drain()
+        collector = ArtifactCollector(self._limits.artifacts_bytes)
+        if fork.root is not None and is_committed:
+            collector.collect_files(fork.root, inputs=inputs, known=self._known_files)
+        collector.collect_views(fork.result)
+        self._note_files(fork)
+        return build_execution(fork, self._limits, seconds, collector)
+
+    def _note_files(self, fork: Fork) -> None:
+        """Remember which files exist, to distinguish those of the next run from them."""
+        if fork.root is not None:
+            collector = ArtifactCollector(0)
+            collector.collect_files(fork.root)
+            self._known_files = collector.marks
+
+    def _command(self, message: dict[str, Any]) -> Operation[None]:
+        fork = yield from self._acquire()
+        fork.send(message)
+        yield Wait(fork, fork.has_replied, self._timeout_s)
+        if error := self._reply(fork).get("session_error"):
+            raise SessionError(str(error))
+        self._note_files(fork)
+
+    def _acquire(self) -> Generator[Wait, None, Fork]:
+        if self._pid != os.getpid():
+            raise SessionError(
+                "This session belongs to the process that this one was forked from. Open a new one."
+            )
+        if self._fork is not None:
+            self._check_fork()
+        if self._end_reason is not None:
+            raise SessionError(
+                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
+            )
+        if self._fork is None:
+            self._fork = yield from self._provider.acquire()
+        return self._fork
+
+    def _check_fork(self) -> None:
+        """Notice a sandbox that has ended meanwhile."""
+        if self._fork is not None:
+            self._fork.poll()
+            if self._fork.failure is not None:
+                timeout_s = self._provider.settings.session_timeout
+                self._end(f"it was idle for {timeout_s:g} seconds, or its process was killed")
+
+    def _reply(self, fork: Fork) -> dict[str, Any]:
+        """Return the supervisor's reply, or end the session if there is none."""
+        reply = fork.last_reply or {}
+        if fork.failure is not None or "broken" in reply or fork.last_reply is None:
+            self._end(str(reply.get("broken") or "its process was killed"))
+            raise SessionError(
+                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
+            )
+        return reply
+
+    def _end(self, reason: str) -> None:
+        self._end_reason = self._end_reason or reason
+        if self._fork is not None and self._pid == os.getpid():
+            self._fork.close()
+        self._fork = None
+        self._on_end(self)
+
+
+def _rejected(execution: Execution) -> Execution:
+    """Return an execution whose outcome was not accepted."""
+    report = ErrorReport("CheckFailed", "The outcome was not accepted; the state is as it was before.")
+    return replace(execution, status="error", error=report)

@@ -1,0 +1,165 @@
+"""The embedded model: llama.cpp in this process, used like any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import LangSmithParams, LanguageModelInput
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
+from pydantic import SecretStr
+
+from code_chains.callbacks.pricing import EMBEDDED
+from code_chains.errors import ConfigurationError, WeightsError, installing
+from code_chains.models.weights import CATALOGUE
+
+__all__ = ["ChatLocal", "load_local"]
+
+_CODE_GRAMMAR = r'root ::= "```python\n" [^`]+ "\n```"'
+"""A grammar that restricts replies to one fenced program, even of a small model."""
+_CONTEXT_TOKENS = 8192
+_MAX_REPLY_TOKENS = 1024
+
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Server:
+    """A running server of a file, the API key that it requires, and its HTTP clients."""
+
+    runtime: Any
+    api_key: SecretStr
+    # A proxy from the environment would see the key and the prompts, and could not reach this port anyway.
+    client: DefaultHttpxClient = field(default_factory=lambda: DefaultHttpxClient(trust_env=False))
+    async_client: DefaultAsyncHttpxClient = field(
+        default_factory=lambda: DefaultAsyncHttpxClient(trust_env=False)
+    )
+
+    def model_options(self) -> dict[str, Any]:
+        """Return the options of a `ChatOpenAI` for this server."""
+        address = f"{self.runtime.listening_address}/v1"
+        clients = {"http_client": self.client, "http_async_client": self.async_client}
+        return {"base_url": address, "api_key": self.api_key, **clients}
+
+
+_servers: dict[Path, _Server] = {}
+
+
+class ChatLocal(ChatOpenAI):
+    """The embedded model as a chat model; created by `load_local`."""
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED}
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """The settings that determine replies; the port of its server does not."""
+        return {"weights": self.model_name, **self._default_params}
+
+    def for_code(self) -> Runnable[LanguageModelInput, Any]:
+        """Return the same model, restricted by a grammar to replies with one fenced program."""
+        return self.bind(extra_body={"grammar": _CODE_GRAMMAR})
+
+
+def load_local(name: str, **options: Any) -> ChatLocal:
+    """Start an embedded model; download it first if necessary.
+
+    There is one server per file and process, on 127.0.0.1 at a free port; it ends with the process. It
+    requires a random API key that only the returned model holds, and no page of another origin may read its
+    responses.
+
+    Args:
+        name: `local`, `local:0.5b`, `local:1.5b`, or `gguf:PATH` for another file.
+        **options: Passed to `ChatOpenAI`, e.g. `temperature=0.7`.
+
+    Raises:
+        ConfigurationError: There is no such model, or its runtime is not installed.
+        WeightsError: The file cannot be downloaded, is damaged, or cannot be loaded.
+    """
+    path = _weights_path(name)
+    server = _serve(path)
+    defaults = {
+        "temperature": 0.0,
+        "max_tokens": _MAX_REPLY_TOKENS,
+        "seed": 7,
+        "timeout": 600,
+        "stream_usage": True,
+    }
+    return ChatLocal(model=name, **{**defaults, **server.model_options(), **options})
+
+
+def _weights_path(name: str) -> Path:
+    if name.startswith("gguf:"):
+        path = Path(name.removeprefix("gguf:")).expanduser()
+        if not path.is_file():
+            raise ConfigurationError("model", name, "gguf: with the path of a file that exists")
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise ConfigurationError(
+                    "model", name, "gguf: with the path of a GGUF file; this file has another format"
+                )
+        return path.resolve()
+    weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
+    if weights is None:
+        raise ConfigurationError("model", name, f"one of {['local', *CATALOGUE]}, or gguf:PATH")
+    _runtime()  # Before the download, which is useless without it.
+    return weights.install()
+
+
+def _runtime() -> Any:
+    # Idle threads of GNU OpenMP spin by default and starve others; the variable is read at the first import.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    try:
+        import xllamacpp
+    except ImportError as error:
+        if "libgomp" in str(error):
+            raise WeightsError("The embedded model needs libgomp: `apt install libgomp1`.") from error
+        raise ConfigurationError("model", "local", f"{installing('local')}, or set OPENAI_API_KEY") from error
+    return xllamacpp
+
+
+def _serve(path: Path) -> _Server:
+    runtime = _runtime()
+    with _lock:
+        if path not in _servers:
+            api_key = SecretStr(secrets.token_urlsafe(32))
+            try:
+                _servers[path] = _Server(runtime.Server(_parameters(runtime, path, api_key)), api_key)
+            except Exception as error:
+                raise WeightsError(f"The model in {path} cannot be loaded: {error}.") from error
+            atexit.register(_servers[path].client.close)
+        return _servers[path]
+
+
+def _parameters(runtime: Any, path: Path, api_key: SecretStr) -> Any:
+    parameters = runtime.CommonParams()
+    parameters.model.path = str(path)
+    parameters.verbosity = -1
+    parameters.warmup = False
+    parameters.n_ctx = _CONTEXT_TOKENS
+    parameters.n_parallel = 1
+    threads = max(1, min(8, len(os.sched_getaffinity(0))))
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    _restrict_access(parameters, path, api_key)
+    return parameters
+
+
+def _restrict_access(parameters: Any, path: Path, api_key: SecretStr) -> None:
+    """Restrict a server to holders of the key.
+
+    llama.cpp does not check `Host`, so the key is the only protection.
+    """
+    parameters.api_keys = [api_key.get_secret_value()]
+    parameters.cors_origins = ""  # The default reflects any origin.
+    parameters.cors_credentials = False
+    parameters.cors_methods = parameters.cors_headers = ""
+    parameters.endpoint_slots = False
+    parameters.ui = False
+    parameters.model_alias = {path.name}  # The default is the full path, including the home folder.

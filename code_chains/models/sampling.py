@@ -1,0 +1,58 @@
+"""Model settings for further samples, which must differ from the first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFallbacks
+
+__all__ = ["chat_model", "for_sample"]
+
+MIN_TEMPERATURE = 0.7
+"""Minimum temperature of further samples."""
+
+
+def chat_model(model: object) -> BaseChatModel | None:
+    """Return the chat model inside bindings, retries, fallbacks, options or a prompt before it."""
+    while not isinstance(model, BaseChatModel):
+        inner = next(
+            (
+                getattr(model, name)
+                for name in ("bound", "runnable", "default", "last")
+                if hasattr(model, name)
+            ),
+            None,
+        )
+        if inner is None:
+            return None
+        model = inner
+    return model
+
+
+def for_sample(
+    model: Runnable[LanguageModelInput, Any], sample_index: int
+) -> Runnable[LanguageModelInput, Any]:
+    """Return the model with the settings for another sample.
+
+    A low temperature is raised, and a fixed seed is changed for each sample. A model without such settings,
+    or with a prompt of its own, is returned unchanged.
+
+    Args:
+        model: Any chat model, or a Runnable around one.
+        sample_index: Index of the sample; 0 returns the model unchanged.
+    """
+    inner = chat_model(model)
+    if (
+        not sample_index
+        or inner is None
+        or not isinstance(model, BaseChatModel | RunnableBinding | RunnableWithFallbacks)
+    ):
+        return model
+    options: dict[str, Any] = {}
+    temperature, seed = getattr(inner, "temperature", None), getattr(inner, "seed", None)
+    if isinstance(temperature, int | float) and temperature < MIN_TEMPERATURE:
+        options["temperature"] = MIN_TEMPERATURE
+    if isinstance(seed, int):
+        options["seed"] = seed + sample_index
+    return model.bind(**options) if options else model

@@ -1,0 +1,377 @@
+"""The records: frozen dataclasses that survive JSON both ways."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, JsonValue, TypeAdapter
+
+from code_chains.errors import CodeChainsError
+
+__all__ = [
+    "PROBED",
+    "Artifact",
+    "Attempt",
+    "CodeFailedError",
+    "ErrorReport",
+    "Execution",
+    "Isolation",
+    "Level",
+    "Problem",
+    "Record",
+    "Source",
+    "Status",
+    "StopReason",
+    "Turn",
+    "Usage",
+    "Verdict",
+    "signal_name",
+]
+
+Status = Literal[
+    "ok",
+    "error",
+    "timeout",
+    "memory",
+    "output_limit",
+    "process_limit",
+    "disk_limit",
+    "file_limit",
+    "killed",
+    "refused",
+]
+Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
+StopReason = Literal["answered", "attempts", "same_failure", "usd", "tokens", "model_calls", "seconds"]
+"""Why work on a question ended: with an answer, after all attempts, after the same failure again and again, or at a limit of
+the budget."""
+
+
+PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace", "ipc")
+"""What the probe inside a sandbox tries to reach."""
+
+_adapters: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(record: type[Record]) -> TypeAdapter[Any]:
+    if record not in _adapters:
+        _adapters[record] = TypeAdapter(record)
+    return _adapters[record]
+
+
+class Record:
+    """A frozen dataclass that is JSON both ways: `from_json(record.to_json()) == record`."""
+
+    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as a dict of JSON values; bytes become base64 text."""
+        data: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json")
+        return data
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON."""
+        return _adapter(type(self)).dump_json(self).decode()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a record from what `to_dict` gave; raises `ValueError` for anything else."""
+        return cls.from_json(json.dumps(dict(data)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Rebuild a record from what `to_json` gave; raises `ValueError` for anything else."""
+        record: Self = _adapter(cls).validate_json(text)
+        return record
+
+
+@dataclass(frozen=True)
+class Problem(Record):
+    """A finding of a check in a program before it runs.
+
+    Attributes:
+        check: Name of the check, e.g. `parses`.
+        message: What is wrong and how to fix it, as one sentence.
+        line: Line of the program, from 1; None if it concerns the whole.
+        severity: An `error` keeps the program from running; `advice` is shown to approvers and in feedback.
+    """
+
+    check: str
+    message: str
+    line: int | None = None
+    severity: Literal["error", "advice"] = "error"
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.message} ({self.check})"
+
+
+@dataclass(frozen=True)
+class Isolation(Record):
+    """What a probe inside the sandbox proved before the program started; not what was configured.
+
+    Attributes:
+        level: `kernel` (own namespaces and a system-call filter), `landlock` (Landlock and a system-call
+            filter, in the host's namespaces), `container`, `interpreter` or `none`.
+        launcher: What built the sandbox, e.g. `bubblewrap`, `namespaces` or `none`.
+        filesystem: A file of the host could neither be read nor created.
+        network: A server on the host's loopback interface could not be reached.
+        processes: The host's processes could not be seen or signalled.
+        environment: No environment variable of the host was inherited.
+        signals: No process of the host could be sent a signal.
+        ptrace: No process of the host could be inspected.
+        ipc: System V shared memory of the host could not be attached.
+        layers: Kernel mechanisms in force, e.g. `("namespaces", "seccomp", "landlock", "rlimits")`; `user`
+            means that the program runs as another user than the caller.
+    """
+
+    level: Level
+    launcher: str
+    filesystem: bool = False
+    network: bool = False
+    processes: bool = False
+    environment: bool = False
+    signals: bool = False
+    ptrace: bool = False
+    ipc: bool = False
+    layers: tuple[str, ...] = ()
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Names of what the probe found open."""
+        return tuple(name for name in PROBED if not getattr(self, name))
+
+
+@dataclass(frozen=True)
+class ErrorReport(Record):
+    """Why a program failed.
+
+    Attributes:
+        type: Name of the exception, e.g. `ZeroDivisionError`, or of another cause, e.g. `Timeout`.
+        message: Its text.
+        line: Line of the program that failed, from 1; None if there is none.
+        traceback: Frames of the program only, as Python prints them.
+        locals: Variables of the failing frame with short reprs.
+        hint: What exists instead of what was missing: close names, columns, modules or files.
+    """
+
+    type: str
+    message: str
+    line: int | None = None
+    traceback: str = ""
+    locals: dict[str, str] = field(default_factory=dict)
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True)
+class Artifact(Record):
+    """A file or figure that a program made.
+
+    Attributes:
+        name: Path relative to the working directory of the program.
+        media_type: E.g. `image/png`.
+        data: The bytes.
+    """
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Execution(Record):
+    """The record of one run. What the program wrote into it is untrusted data.
+
+    Attributes:
+        status: How the run ended: `ok`, `error` (an exception), a limit it reached (`timeout`, `memory`,
+            `output_limit`, `process_limit`, `disk_limit`, `file_limit` for open files), `killed`, or
+            `refused`, which means that nothing ran.
+        stdout: Standard output, truncated at the limit.
+        stderr: Standard error, truncated at the limit.
+        result: `repr` of the last expression's value, or of the variable `result`, as a notebook shows it.
+        error: Why it failed; None if `status` is `ok`.
+        artifacts: Files and figures that the program made.
+        duration: Wall-clock seconds of the program itself.
+        peak_memory: Largest resident memory of one process, in bytes.
+        truncated: Whether output or artifacts were truncated.
+        isolation: What was enforced; None if nothing ran.
+    """
+
+    status: Status
+    stdout: str = ""
+    stderr: str = ""
+    result: str | None = None
+    error: ErrorReport | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    duration: float = field(default=0.0, compare=False)
+    peak_memory: int = field(default=0, compare=False)
+    truncated: bool = False
+    isolation: Isolation | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ran to its end without an error."""
+        return self.status == "ok"
+
+    @property
+    def output(self) -> str:
+        """What a person would have seen: what was printed, then the last value as a notebook shows it."""
+        lines = self.stdout.rstrip().split("\n") if self.stdout.strip() else []
+        if self.result is not None and (not lines or lines[-1] != self.result):
+            lines.append(self.result)
+        return "\n".join(lines)
+
+    @property
+    def summary(self) -> str:
+        """One line that says how the run ended."""
+        if self.ok:
+            return "The program ran to its end."
+        return str(self.error) if self.error else f"The program ended with status {self.status}."
+
+    def raise_for_failure(self) -> None:
+        """Raise `CodeFailedError` unless the run was ok."""
+        if not self.ok:
+            raise CodeFailedError(self)
+
+
+class CodeFailedError(CodeChainsError, RuntimeError):
+    """A program failed; raised only by `Execution.raise_for_failure`.
+
+    Args:
+        execution: The whole record of the run.
+    """
+
+    def __init__(self, execution: Execution) -> None:
+        self.execution = execution
+        super().__init__(execution.summary)
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether an outcome is right, and who decided so.
+
+    Attributes:
+        status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
+            agree), `unverified` (it ran, and nothing checked it) or `failed`.
+        by: Who decided.
+        reason: Why, as one sentence.
+    """
+
+    status: Literal["verified", "plausible", "unverified", "failed"]
+    by: Literal["tests", "judge", "vote", "none"]
+    reason: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outcome may be given as an answer."""
+        return self.status != "failed"
+
+    @property
+    def rank(self) -> int:
+        """Its strength, from 0 for `failed` to 3 for `verified`."""
+        return ("failed", "unverified", "plausible", "verified").index(self.status)
+
+
+@dataclass(frozen=True)
+class Attempt(Record):
+    """One round of generate, validate, execute and evaluate.
+
+    Attributes:
+        number: From 1.
+        code: The program; empty if the reply held none.
+        problems: What the checks found.
+        status: How its run ended.
+        summary: How it ended, in one line.
+        verdict: Its verdict.
+        strategy: How the program was requested: the `initial` request, a `repair` of the one before, or a
+            `restart` after the same failure came twice.
+        autofixes: What was fixed in it without a model.
+        step: The step of a plan, from 1; None without a plan.
+    """
+
+    number: int
+    code: str
+    problems: tuple[Problem, ...]
+    status: Status
+    summary: str
+    verdict: Verdict
+    strategy: Literal["initial", "repair", "restart"] = "initial"
+    autofixes: tuple[str, ...] = ()
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class Source(Record):
+    """An example that the model saw.
+
+    Attributes:
+        name: Its origin: a file, or the name of a snippet.
+        about: What it shows.
+    """
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Usage(Record):
+    """What was spent on models.
+
+    Attributes:
+        model_calls: Number of calls that were answered.
+        input_tokens: Input tokens, over all models that report them.
+        output_tokens: Output tokens, over all models that report them.
+        by_model: `{model name: {"input_tokens": …, "output_tokens": …}}`.
+        by_stage: `{stage: {"model_calls": …, "input_tokens": …, "output_tokens": …}}`, e.g. for `generate`.
+        usd: The cost in dollars; None if a price is unknown.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    by_model: dict[str, dict[str, int]] = field(default_factory=dict)
+    by_stage: dict[str, dict[str, int]] = field(default_factory=dict)
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Turn(Record):
+    """A question of a conversation with its answer.
+
+    Attributes:
+        id: Its name within the conversation; later turns have greater ids.
+        query: The question.
+        answer: The answer.
+        code: The accepted program.
+        output: Its output.
+        status: The verdict's status.
+        files: The input files, `{name: path on this machine}`.
+        variables: The input variables, as far as they are JSON.
+        artifacts: Its artifacts.
+        runs: Number of runs that changed the state of the session.
+    """
+
+    id: str
+    query: str
+    answer: str = ""
+    code: str = ""
+    output: str = ""
+    status: str = "unverified"
+    files: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, JsonValue] = field(default_factory=dict)
+    artifacts: tuple[Artifact, ...] = ()
+    runs: int = 0
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal, e.g. `SIGKILL` for 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,1 @@
+"""From code to snippets to search: loaders, embeddings, index, store."""

@@ -1,0 +1,324 @@
+"""Loaders and splitters: from folders, files and source text to code snippets."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from langchain_core.documents import Document
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from code_chains.analysis.parsing import parse
+from code_chains.errors import InputError
+from code_chains.storage.files import open_regular
+
+__all__ = [
+    "digest",
+    "read_file",
+    "read_folder",
+    "split_markdown",
+    "split_notebook",
+    "split_python",
+    "split_text",
+]
+
+_ALL = "*"
+MAX_IMPORTS = 200
+"""Imports of a module that are considered for its functions."""
+_log = logging.getLogger(__name__)
+
+MAX_FILE_BYTES = 1_000_000
+"""Larger files are data, not examples."""
+_SKIPPED = {"__pycache__", "node_modules", "venv", "site-packages", "build", "dist"}
+_LANGUAGES = {
+    suffix: language
+    for language, suffixes in {
+        "js": ".js .jsx",
+        "ts": ".ts .tsx",
+        "c": ".c .h",
+        "cpp": ".cpp .cc .hpp",
+        "csharp": ".cs",
+        "elixir": ".ex .exs",
+        "go": ".go",
+        "haskell": ".hs",
+        "java": ".java",
+        "kotlin": ".kt",
+        "lua": ".lua",
+        "perl": ".pl",
+        "php": ".php",
+        "powershell": ".ps1",
+        "ruby": ".rb",
+        "rust": ".rs",
+        "scala": ".scala",
+        "swift": ".swift",
+    }.items()
+    for suffix in suffixes.split()
+}
+"""Languages that LangChain's splitter supports, by file suffix."""
+CHUNK_CHARS = 1500
+"""Maximum length of a snippet in languages that are split by length."""
+_PYTHON_ALIASES = {"py", "py3", "python3", "ipython", "ipython3"}
+
+
+def read_folder(folder: str | Path) -> list[Document]:
+    """Read the snippets of all files under a folder, sorted by path.
+
+    Python is split by function and class, Markdown and notebooks by code block and cell, other languages
+    where their structure allows. Skipped are hidden and generated folders, binary files, and files larger
+    than 1 MB. Symbolic links inside the folder are not followed, since they may lead to files that nobody
+    meant to share; the folder itself may be a link. Unreadable files are skipped with a warning in the log.
+
+    Raises:
+        InputError: The folder does not exist, or holds no code.
+    """
+    root = Path(folder).expanduser()
+    if not root.is_dir():
+        raise InputError(f"The folder {str(folder)!r} does not exist. Relative paths start at {Path.cwd()}.")
+    root = root.resolve()
+    snippets = [snippet for path in sorted(_files(root)) for snippet in _read_or_skip(path, root)]
+    if not snippets:
+        raise InputError(
+            f"The folder {str(folder)!r} holds no code: no Python, Markdown, notebook or other source."
+        )
+    return snippets
+
+
+def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Document]:
+    """Read the snippets of one file; a file that is not source code has none.
+
+    Args:
+        path: The file.
+        root: The folder to which the snippets' `source` is relative, and below which no symbolic link is
+            followed. None uses the path as it is, and follows links.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    path = Path(path).expanduser()
+    below = Path(root).expanduser() if root else None
+    name = path.relative_to(below).as_posix() if below else path.as_posix()
+    split = _splitter(path.suffix.lower())
+    if split is None:
+        return []
+    try:
+        with open_regular(path, below=below) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
+    try:
+        return [] if len(data) > MAX_FILE_BYTES or b"\0" in data else split(data.decode("utf-8-sig"), name)
+    except UnicodeDecodeError:
+        return []
+
+
+def split_python(source: str, name: str) -> list[Document]:
+    """Split Python source: a script is one snippet; a module of definitions is one for each function and class.
+
+    The docstring becomes `about`. A function or class is preceded by the imports of the module that it uses.
+    """
+    tree = parse(source)
+    if tree is None:
+        return split_text(source, name, "python")
+    definitions = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    if len(definitions) < 2 or any(isinstance(node, ast.Expr) and not _is_text(node) for node in tree.body):
+        about = ast.get_docstring(tree) or next(filter(None, map(ast.get_docstring, definitions)), "")
+        return [_snippet(source, name, title=_words(Path(name).stem), about=about)] if source.strip() else []
+    lines = re.split(
+        r"\r\n|\r|\n", source
+    )  # splitlines() would cut at form feeds, too, which Python does not.
+    imports, about = _imports(tree), ast.get_docstring(tree) or ""
+    return _numbered([_definition(node, lines, imports, about, name) for node in definitions])
+
+
+def split_markdown(text: str, name: str) -> list[Document]:
+    """Split Markdown into its code blocks; the headings and the paragraph before a block become its `about`."""
+    headings: list[str] = []
+    paragraph = ""
+    snippets = []
+    # Inline markup is not parsed: hostile brackets take quadratic time.
+    tokens = MarkdownIt("commonmark").disable("inline").parse(text)
+    for token, inline in pairwise([*tokens, Token("", "", 0)]):
+        if token.type == "heading_open":
+            headings, paragraph = [*headings[: int(token.tag[1]) - 1], inline.content], ""
+        elif token.type == "paragraph_open":
+            paragraph = inline.content
+        elif token.type in ("fence", "code_block") and token.content.strip():
+            language = _language(token.info)
+            line = token.map[0] + 1 if token.map else 1
+            about = ". ".join(filter(None, [*headings[-2:], paragraph]))
+            snippets.append(
+                _snippet(token.content, name, about=about, language=language, line=line, part=f"L{line}")
+            )
+    return snippets
+
+
+def split_notebook(text: str, name: str) -> list[Document]:
+    """Split a notebook into its code cells; the Markdown cell before a code cell becomes its `about`.
+
+    Raises:
+        InputError: It is not a valid notebook.
+    """
+    try:
+        cells = json.loads(text)["cells"]
+        about, snippets = "", []
+        for number, cell in enumerate(cells, 1):
+            source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                about = re.sub(r"^#+\s*", "", source, flags=re.MULTILINE).strip()
+            elif cell["cell_type"] == "code" and source.strip():
+                snippets.append(_snippet(source, name, about=about, line=number, part=f"cell{number}"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"The file {name!r} is not a valid notebook ({error!r}). Save it again, or leave it out."
+        ) from error
+    return snippets
+
+
+def split_text(text: str, name: str, language: str) -> list[Document]:
+    """Split source in another language where LangChain's splitter recognizes functions and classes."""
+    from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
+
+    options: Mapping[str, Any] = {"chunk_size": CHUNK_CHARS, "chunk_overlap": 0, "add_start_index": True}
+    splitter = RecursiveCharacterTextSplitter.from_language(Language(language), **options)
+    pieces = splitter.create_documents([text])
+    lines = [text.count("\n", 0, piece.metadata["start_index"]) + 1 for piece in pieces]
+    snippets = [
+        _snippet(
+            piece.page_content,
+            name,
+            title=_words(Path(name).stem),
+            language=language,
+            line=line,
+            part=f"L{line}",
+        )
+        for piece, line in zip(pieces, lines, strict=True)
+    ]
+    return _numbered(snippets)
+
+
+def digest(document: Document) -> str:
+    """Return a checksum of a snippet's text and metadata."""
+    content = json.dumps([document.page_content, document.metadata], sort_keys=True, default=str)
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+
+
+def _files(root: Path) -> Iterator[Path]:
+    def log_error(error: OSError) -> None:
+        _log.warning("The folder %r is skipped: %s.", error.filename, error)
+
+    for parent, folders, names in os.walk(root, onerror=log_error):
+        folders[:] = filter(_is_wanted, folders)
+        for name in folders:
+            if Path(parent, name).is_symlink():
+                _log.warning("The folder %r is skipped: it is a symbolic link.", str(Path(parent, name)))
+        yield from (Path(parent, name) for name in filter(_is_wanted, names))
+
+
+def _is_wanted(name: str) -> bool:
+    return not name.startswith(".") and name not in _SKIPPED
+
+
+def _read_or_skip(path: Path, root: Path) -> list[Document]:
+    """Read the snippets of a file; log a warning if it cannot be read."""
+    try:
+        return read_file(path, root=root)
+    except InputError as error:
+        _log.warning("A file is skipped. %s", error)
+        return []
+
+
+def _numbered(snippets: list[Document]) -> list[Document]:
+    """Make ids unique: the second occurrence of an id gets the suffix `~2`."""
+    seen = Counter[str]()
+    for snippet in snippets:
+        seen[str(snippet.id)] += 1
+        if seen[str(snippet.id)] > 1:
+            snippet.id = f"{snippet.id}~{seen[str(snippet.id)]}"
+    return snippets
+
+
+def _language(info: str) -> str:
+    """Return the language in the info string of a fence: `{python}`, `Python` and `py` are "python"."""
+    match = re.match(r"[\s{.]*([\w+#-]+)", info)
+    language = match[1].lower() if match else "text"
+    return "python" if language in _PYTHON_ALIASES else language
+
+
+def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
+    if suffix in _LANGUAGES:
+        return lambda text, name: split_text(text, name, _LANGUAGES[suffix])
+    return {
+        ".py": split_python,
+        ".md": split_markdown,
+        ".markdown": split_markdown,
+        ".ipynb": split_notebook,
+        ".sql": lambda text, name: [_snippet(text, name, title=_words(Path(name).stem), language="sql")],
+    }.get(suffix)
+
+
+def _definition(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    lines: list[str],
+    imports: Mapping[str, list[str]],
+    about: str,
+    name: str,
+) -> Document:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    code = "\n".join(lines[first - 1 : node.end_lineno])
+    used_names = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    needed = {text for used_name in used_names for text in imports.get(used_name, ())}
+    above = [text for text in imports[_ALL] if text in needed] if needed else []
+    whole = "\n\n\n".join(filter(None, ["\n".join(above), code]))
+    about = ast.get_docstring(node) or about
+    return _snippet(whole, name, title=_words(node.name), about=about, line=first, part=node.name)
+
+
+def _imports(tree: ast.Module) -> dict[str, list[str]]:
+    """Return the imports of a module: under each name those that bind it, and under `_ALL` all in their order."""
+    imports: dict[str, list[str]] = {_ALL: []}
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and len(imports[_ALL]) < MAX_IMPORTS:
+            text = ast.unparse(node)
+            imports[_ALL].append(text)
+            for alias in node.names:
+                imports.setdefault((alias.asname or alias.name).partition(".")[0], []).append(text)
+    imports[_ALL] = list(dict.fromkeys(imports[_ALL]))
+    return imports
+
+
+def _is_text(node: ast.Expr) -> bool:
+    return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _snippet(
+    code: str,
+    name: str,
+    *,
+    title: str = "",
+    about: str = "",
+    language: str = "python",
+    line: int = 1,
+    part: str = "",
+) -> Document:
+    subject = ". ".join(filter(None, [title, " ".join(about.split())]))
+    metadata = {"source": name, "about": subject, "language": language, "line": line}
+    return Document(
+        page_content=code.strip("\n") + "\n", metadata=metadata, id=f"{name}#{part}" if part else name
+    )
+
+
+def _words(name: str) -> str:
+    """Split a name into words: `readCsv_file` is "read csv file"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+", " ", name).strip().lower()

@@ -1,0 +1,200 @@
+"""The search half of a snippet store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+
+from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
+from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
+
+__all__ = ["SnippetSearch"]
+
+APPROXIMATE_FROM = 50_000
+APPROXIMATE_FROM_OFFLINE = 500_000
+"""Offline vectors have two parts, one per model, which the same cells cannot both cluster: approximate search finds less."""
+
+
+class SnippetSearch(VectorStore):
+    """A vector store's reading methods, on an index that other threads may change.
+
+    Args:
+        embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for the offline
+            ones.
+        approximate_from: Number of snippets from which the search is approximate; None for 50,000, or for
+            500,000 with the offline embeddings.
+    """
+
+    def __init__(
+        self, embedding: Embeddings | str | None = None, *, approximate_from: int | None = None
+    ) -> None:
+        self._embedding = resolve_embedding(embedding)
+        if approximate_from is None:
+            is_offline = isinstance(self._embedding, OfflineEmbeddings)
+            approximate_from = APPROXIMATE_FROM_OFFLINE if is_offline else APPROXIMATE_FROM
+        self._approximate_from = approximate_from
+        self._index = SnippetIndex(approximate_from)
+        # Guards the index. Embedding, which is slow, never holds it.
+        self._lock = threading.RLock()
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} snippets, {identity(self._embedding)})"
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The embeddings of the store."""
+        return self._embedding
+
+    @property
+    def fingerprint(self) -> str:
+        """A checksum of the content and the embeddings; it changes with any snippet."""
+        return f"{identity(self._embedding)}:{self._index.content_checksum:064x}"
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the snippets with these ids; unknown ids are skipped."""
+        with self._lock:
+            snippets = [self._index.get(snippet_id) for snippet_id in ids]
+        return [_copy(snippet) for snippet in snippets if snippet is not None]
+
+    def similarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return the snippets nearest to a query, best first.
+
+        Args:
+            query: The text to search for, in any language that the embeddings know.
+            k: Number of snippets at most.
+            filter: Metadata that they must have, or a predicate on documents; exact however rare its matches.
+            **kwargs: `score_threshold`, the minimum score.
+        """
+        return [document for document, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        filter: Filter | None = None,  # noqa: A002
+        *,
+        score_threshold: float | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Return the same with their scores, from 1 for the same text to about 0."""
+        matches = self._search(self._query_vector(query), k, filter)
+        threshold = -np.inf if score_threshold is None else score_threshold
+        return [(document, score) for document, score in matches if score >= threshold]
+
+    def similarity_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return the snippets nearest to a vector."""
+        return [document for document, _ in self._search(self._normalized_query(embedding), k, filter)]
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return snippets that are near to a query and differ from each other.
+
+        Args:
+            query: The text to search for.
+            k: Number of snippets at most.
+            fetch_k: Number of nearest snippets to choose from.
+            lambda_mult: From 0, the most diverse, to 1, the nearest.
+            filter: As for `similarity_search`.
+            **kwargs: Ignored.
+        """
+        return self._diverse(self._query_vector(query), k, fetch_k, lambda_mult, filter)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        filter: Filter | None = None,  # noqa: A002
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Return the same for a vector."""
+        return self._diverse(self._normalized_query(embedding), k, fetch_k, lambda_mult, filter)
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        if isinstance(self._embedding, OfflineEmbeddings):
+            # Not normalized: each part has its own length, and a query selects one of them.
+            return self._embedding.documents(texts)
+        return _normalized(np.array(self._embedding.embed_documents(texts), np.float32))
+
+    def _query_vector(self, query: str) -> Vectors:
+        if isinstance(self._embedding, OfflineEmbeddings):
+            return self._embedding.query(query)
+        return self._normalized_query(self._embedding.embed_query(query))
+
+    def _normalized_query(self, vector: Sequence[float]) -> Vectors:
+        row = np.array(vector, np.float32)
+        return row if isinstance(self._embedding, OfflineEmbeddings) else _normalized(row)
+
+    def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[Document, float]]:
+        # Numbers are only valid under the lock: as soon as it is free, their documents may be deleted.
+        with self._lock:
+            matches = self._index.search(vector, k, allowed)
+            return [(_copy(self._index.documents[number]), score) for number, score in matches]
+
+    def _diverse(
+        self, vector: Vectors, k: int, fetch_k: int, weight: float, allowed: Filter | None
+    ) -> list[Document]:
+        with self._lock:
+            matches = self._index.search(vector, max(k, fetch_k), allowed)
+            if not matches:
+                return []
+            vectors = self._index.vectors(number for number, _ in matches)
+            documents = [self._index.documents[number] for number, _ in matches]
+        if isinstance(self._embedding, OfflineEmbeddings):
+            vectors = vectors[:, : OfflineEmbeddings.ENGLISH]
+        scores = np.array([score for _, score in matches], np.float32)
+        return [_copy(documents[position]) for position in select_diverse(scores, vectors, k, weight)]
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda score: min(1.0, max(0.0, score))
+
+    def _changed(self, snippets: Iterable[Document]) -> list[Document]:
+        """Return the snippets that the store does not hold with the same content."""
+        with self._lock:
+            return [snippet for snippet in snippets if self._index.get(str(snippet.id)) != snippet]
+
+    def _ids_from(self, origin: str) -> set[str]:
+        """Return the ids of the snippets of a folder."""
+        with self._lock:
+            snippets = list(self._index.documents.values())
+        return {str(snippet.id) for snippet in snippets if snippet.metadata.get("origin") == origin}
+
+
+def _copy(document: Document) -> Document:
+    """Copy a document of the store, which callers must not be able to change."""
+    return document.model_copy(deep=True)
+
+
+def _normalized(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    unit_vectors: Vectors = (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+    return unit_vectors

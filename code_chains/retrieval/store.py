@@ -1,0 +1,367 @@
+"""The public snippet store: a LangChain vector store that threads and processes share."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any, Self
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from code_chains.errors import InputError, StoreError
+from code_chains.retrieval import persistence
+from code_chains.retrieval.embeddings import identity
+from code_chains.retrieval.faiss_folder import read_faiss_folder
+from code_chains.retrieval.index import SnippetIndex
+from code_chains.retrieval.loaders import digest, read_file, read_folder
+from code_chains.retrieval.search import SnippetSearch
+
+__all__ = ["Changes", "SnippetStore"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Numbers of snippets that an update has added, updated, deleted and left unchanged."""
+
+    added: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+
+
+class SnippetStore(SnippetSearch):
+    """Code snippets, searched by what they are about; a LangChain `VectorStore` on FAISS.
+
+    The searched text is `metadata["about"]` where there is one (docstrings, headings), else the snippet
+    itself. Scores are cosines: 1 for the same text, about 0 for unrelated texts. Below `approximate_from`
+    snippets the search is exact; from then on FAISS searches the nearest cells of an inverted file. A
+    `filter` is always exact, however rare its matches. All methods are thread-safe, and each change is
+    atomic: a search sees all of it or nothing.
+
+    Args:
+        embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for offline ones.
+        approximate_from: Number of snippets from which the search is approximate; None for 50,000 (offline
+            embeddings: 500,000).
+
+    Attributes:
+        folder: Where the store was last saved or loaded.
+
+    Example:
+        >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+        >>> store = SnippetStore(DeterministicFakeEmbedding(size=64))
+        >>> ids = store.add_texts(["sum(range(1, 6))", "sorted('hello')"])
+        >>> store.similarity_search("sum(range(1, 6))", k=1)[0].page_content
+        'sum(range(1, 6))'
+    """
+
+    def __init__(
+        self, embedding: Embeddings | str | None = None, *, approximate_from: int | None = None
+    ) -> None:
+        super().__init__(embedding, approximate_from=approximate_from)
+        # State of the folder when it was last saved or loaded: the common ancestor of the next merge.
+        self._base: dict[str, int] = {}
+        self._version = ""
+        # Lock order: this lock, that of a folder, `_lock`.
+        self._update_lock = threading.Lock()
+        self.folder: Path | None = None
+
+    # -- create, load and save -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: list[str],
+        embedding: Embeddings | str | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Create a store of texts; by default with the offline embeddings."""
+        store = cls(embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    @classmethod
+    def from_folder(
+        cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any
+    ) -> Self:
+        """Create a store of all code under a folder: Python, Markdown, notebooks and other languages.
+
+        Raises:
+            InputError: The folder does not exist, or holds no code.
+        """
+        store = cls(embedding, **kwargs)
+        store.update(folder)
+        return store
+
+    @classmethod
+    def from_files(
+        cls, paths: Iterable[str | Path], embedding: Embeddings | str | None = None, **kwargs: Any
+    ) -> Self:
+        """Create a store of the code in files."""
+        store = cls(embedding, **kwargs)
+        store.add_documents([snippet for path in paths for snippet in read_file(path)])
+        return store
+
+    @classmethod
+    def from_faiss(
+        cls,
+        folder: str | Path,
+        embedding: Embeddings | str | None = None,
+        *,
+        index_name: str = "index",
+        **kwargs: Any,
+    ) -> Self:
+        """Create a store of the documents in a folder written by the community `FAISS.save_local`.
+
+        Its pickle is interpreted, never executed. Texts, metadata and ids are carried over; vectors, index
+        type and distance metric are not: the texts are embedded again.
+
+        Args:
+            folder: The folder given to `save_local`.
+            embedding: Any embeddings; they need not be those that the index was made with.
+            index_name: The `index_name` given to `save_local`.
+            **kwargs: As for the class.
+
+        Raises:
+            StoreError: The folder holds no such file, or one with anything but documents with JSON metadata.
+        """
+        store = cls(embedding, **kwargs)
+        store.add_documents(read_faiss_folder(Path(folder).expanduser(), index_name))
+        return store
+
+    @classmethod
+    def open(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """Open the store saved in a folder, or else a store of the code in the folder, brought up to date.
+
+        The index of a folder of code is saved in the user's cache, one for each folder and embedding; an
+        index that lies beside the code is never loaded. Call `save(store.folder)` to save it there.
+
+        Raises:
+            InputError: The folder does not exist, or holds neither a store nor code.
+            StoreError: The store saved there cannot be loaded.
+        """
+        folder = Path(folder).expanduser()
+        is_saved = persistence.is_saved(folder)
+        store = cls.load(folder, embedding, **kwargs) if is_saved else cls.cached(folder, embedding, **kwargs)
+        if not is_saved or store._ids_from(_origin(folder)):
+            store.update(folder)
+        return store
+
+    @classmethod
+    def cached(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """Load the index of a folder of code from the user's cache, as it was last saved there.
+
+        A cache miss gives an empty store, and so does an index that is unusable; the reason is logged.
+        """
+        store = cls(embedding, **kwargs)
+        store.folder = cache = persistence.cache_folder(f"{_origin(folder)}\0{identity(store._embedding)}")
+        if not persistence.is_saved(cache):
+            return store
+        if not persistence.is_private(cache):
+            _log.warning(
+                "The index %r is not used: other users may write to it. Delete the folder.", str(cache)
+            )
+            return store
+        try:
+            return cls.load(cache, store._embedding, **kwargs)
+        except StoreError as error:
+            _log.warning("The index of %r is created again. %s", str(folder), error)
+            return store
+
+    @classmethod
+    def load(cls, folder: str | Path, embedding: Embeddings | str | None = None, **kwargs: Any) -> Self:
+        """Load the store saved in a folder. Nothing in it is ever executed.
+
+        Args:
+            folder: Where it was saved.
+            embedding: The embeddings that it was made with.
+            **kwargs: As for the class.
+
+        Raises:
+            StoreError: The folder holds no store, one that is damaged, or one of other embeddings.
+        """
+        store = cls(embedding, **kwargs)
+        folder = Path(folder).expanduser()
+        if not persistence.is_saved(folder):
+            raise StoreError(
+                f"There are no snippets in {str(folder)!r}. Create an index with `code-chains index PATH`."
+            )
+        with persistence.read_lock(folder):
+            version = persistence.read_index(folder, store._index, identity(store._embedding), store._embed)
+        store._set_base(folder, version)
+        return store
+
+    def save(self, folder: str | Path) -> None:
+        """Save the store in a folder, as vectors and JSON; a crash leaves the previous store or the new one.
+
+        In the folder where the store was last saved or loaded, what others have saved since is merged, and
+        can be searched here from now on. In any other folder the store replaces the previous one. Only the
+        user may read the files.
+
+        Raises:
+            StoreError: The folder cannot be written.
+        """
+        folder = Path(folder).expanduser()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with persistence.exclusive_lock(folder), self._lock:
+                if self.folder is not None and self.folder.resolve() == folder.resolve():
+                    self._catch_up(folder)
+                version = persistence.write_index(folder, self._index, identity(self._embedding))
+                self._set_base(folder, version)
+        except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError.
+            raise StoreError(f"The snippets cannot be saved in {str(folder)!r}: {error}.") from error
+
+    def add_and_save(self, documents: list[Document], *, ids: list[str] | None = None) -> list[str]:
+        """Add snippets, then save the store where it was last saved or loaded, merged with what others have saved since.
+
+        Raises:
+            InputError: As for `add_documents`.
+            StoreError: The store has no folder yet, or the folder cannot be written.
+        """
+        if self.folder is None:
+            raise StoreError("The store was neither saved nor loaded yet. Call save(folder) first.")
+        ids = self.add_documents(documents, ids=ids)
+        self.save(self.folder)
+        return ids
+
+    def _catch_up(self, folder: Path) -> None:
+        """Merge what other processes have saved in the folder since this store last saved or loaded it.
+
+        Call it with the folder's lock and the store's lock. Until the next `_set_base` the index is ahead of
+        the base, so that the next save merges all changes again after a write that failed.
+        """
+        saved = SnippetIndex(self._approximate_from)
+        try:
+            if persistence.saved_version(folder) == self._version:
+                return
+            persistence.read_index(folder, saved, identity(self._embedding), self._embed)
+        except (OSError, StoreError):  # Nothing was saved there yet, or it is unusable.
+            return
+        persistence.merge(self._index, self._base, saved)
+
+    def _set_base(self, folder: Path, version: str) -> None:
+        """Record that the folder holds exactly what the index holds now."""
+        self._base, self._version, self.folder = dict(self._index.checksums), version, folder
+
+    # -- changes ---------------------------------------------------------------------------------------------
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Add texts; see `add_documents`."""
+        texts = list(texts)
+        if metadatas is not None and len(metadatas) != len(texts):
+            raise InputError(
+                f"There are {len(texts)} texts, but {len(metadatas)} metadatas. Pass one for each text."
+            )
+        metadatas = metadatas or [{} for _ in texts]
+        documents = [Document(text, metadata=dict(data)) for text, data in zip(texts, metadatas, strict=True)]
+        return self.add_documents(documents, ids=ids, **kwargs)
+
+    def add_documents(
+        self, documents: list[Document], *, ids: list[str] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Add snippets and return their ids. A snippet replaces the one with the same id.
+
+        Args:
+            documents: The snippets; their metadata must be JSON.
+            ids: Their ids; by default their own, or else ids derived from their content, so that none is
+                added twice.
+            **kwargs: Ignored, for compatibility with other stores.
+
+        Raises:
+            InputError: Some metadata is not JSON, or the number of ids differs from that of snippets.
+        """
+        if ids is not None and len(ids) != len(documents):
+            raise InputError(
+                f"There are {len(documents)} snippets, but {len(ids)} ids. Pass one for each snippet."
+            )
+        snippets = [
+            _validated(document, given)
+            for document, given in zip(documents, ids or repeat(None), strict=False)
+        ]
+        latest = {str(snippet.id): snippet for snippet in snippets}
+        changed = self._changed(latest.values())
+        if changed:
+            vectors = self._embed([persistence.searched_text(snippet) for snippet in changed])
+            with self._lock:
+                self._index.put(changed, vectors)
+        return [str(snippet.id) for snippet in snippets]
+
+    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+        """Delete the snippets with these ids, or all; unknown ids are ignored."""
+        with self._lock:
+            if ids is None:
+                self._index.clear()
+            else:
+                self._index.delete(ids)
+        return True
+
+    def update(self, folder: str | Path) -> Changes:
+        """Bring the store up to date with a folder: embed only what changed, and delete what is gone.
+
+        Updates run one after another. Searches continue meanwhile and see all of an update or nothing of it.
+
+        Raises:
+            InputError: The folder does not exist, or holds no code.
+        """
+        origin = _origin(folder)
+        with self._update_lock:
+            current = {str(snippet.id): snippet for snippet in _read_snippets(folder, origin)}
+            changed = self._changed(current.values())
+            vectors = (
+                self._embed([persistence.searched_text(snippet) for snippet in changed]) if changed else None
+            )
+            # One critical section: nobody sees the additions without the deletions.
+            with self._lock:
+                previous = self._ids_from(origin)
+                gone = previous - current.keys()
+                if vectors is not None:
+                    self._index.put(changed, vectors)
+                self._index.delete(gone)
+        updated = sum(snippet.id in previous for snippet in changed)
+        return Changes(len(changed) - updated, updated, len(gone), len(current) - len(changed))
+
+
+def _validated(document: Document, given_id: str | None) -> Document:
+    """Return a copy whose metadata is plain JSON, with an id.
+
+    Raises:
+        InputError: The metadata is not JSON.
+    """
+    try:
+        metadata = json.loads(json.dumps(document.metadata, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"The metadata of a snippet must be JSON: {error}.") from error
+    return Document(document.page_content, metadata=metadata, id=given_id or document.id or digest(document))
+
+
+def _read_snippets(folder: str | Path, origin: str) -> Iterable[Document]:
+    """Read the snippets of a folder; their ids and metadata name the folder."""
+    prefix = hashlib.sha256(origin.encode("utf-8", "replace")).hexdigest()[:8]
+    for snippet in read_folder(folder):
+        snippet.id = f"{prefix}/{snippet.id}"
+        snippet.metadata["origin"] = origin
+        yield _validated(snippet, None)
+
+
+def _origin(folder: str | Path) -> str:
+    """Return the name by which snippets refer to their folder."""
+    return str(Path(folder).expanduser().resolve())

@@ -1,0 +1,1 @@
+"""Bytes on disk: a key-value store in SQLite, atomic files, fingerprints."""

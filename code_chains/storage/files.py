@@ -1,0 +1,89 @@
+"""Atomic writes, checksums, and opening files without following links."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import shutil
+import stat
+import uuid
+from pathlib import Path
+from typing import IO
+
+__all__ = ["atomic_write", "open_regular", "sha256_file"]
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def atomic_write(path: Path, content: Path | bytes, *, mode: int = 0o666) -> None:
+    """Replace a file so that it holds either the previous or the new content, even after a crash.
+
+    Args:
+        path: The file.
+        content: The new content: bytes, or a file to copy.
+        mode: Its permissions, reduced by the umask; 0o600 for a file that is private to its user.
+    """
+    temporary = path.with_name(f".{uuid.uuid4().hex}.new")
+    try:
+        with (
+            open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file,
+            _opened(content) as source,
+        ):
+            shutil.copyfileobj(source, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _opened(content: Path | bytes) -> IO[bytes]:
+    return io.BytesIO(content) if isinstance(content, bytes) else content.open("rb")
+
+
+def open_regular(path: Path, *, below: Path | None = None) -> IO[bytes]:
+    """Open a regular file for reading, without blocking on a FIFO or starting a device.
+
+    Args:
+        path: The file.
+        below: A folder that contains the file; no part of the path below it may be a symbolic link. None
+            allows symbolic links everywhere.
+
+    Raises:
+        OSError: There is no such file, it is not a regular one, or it is reached through a symbolic link.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = (
+        os.open(path, flags) if below is None else _open_below(below, path.relative_to(below).parts, flags)
+    )
+    file = os.fdopen(descriptor, "rb")
+    # Checked by descriptor: the path may name another file by now.
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError("it is not a regular file")
+    return file
+
+
+def _open_below(root: Path, parts: tuple[str, ...], flags: int) -> int:
+    """Open a file part by part, each relative to its parent, so that replacing a folder meanwhile has no effect."""
+    parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            os.close(parent)
+            parent = child
+        return os.open(parts[-1], flags | os.O_NOFOLLOW, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(
+                error.errno, "it is reached through a symbolic link, which is not followed"
+            ) from error
+        raise
+    finally:
+        os.close(parent)

@@ -1,0 +1,171 @@
+"""What a program is expected to do: tests and examples, validated once, as source and as text for the model."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from code_chains.analysis.parsing import UNREADABLE, syntax_tree
+from code_chains.errors import InputError
+from code_chains.inputs import fenced
+from code_chains.verification.assertions import free_names, is_assertion, runner_calls
+from code_chains.verification.harness import build_harness
+from code_chains.verification.oracles import refuse_dangerous_builtins
+
+__all__ = ["Expectations", "expect", "expectations_of"]
+
+_EXCEPTIONS = {
+    name: value
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, Exception)
+}
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """Validated tests and examples of a question.
+
+    Attributes:
+        tests: Python source, usually `assert` statements, parsed.
+        examples: Pairs of the arguments of a call and the expected result, as source.
+    """
+
+    tests: ast.Module = field(default_factory=lambda: ast.Module([], []), repr=False)
+    examples: tuple[tuple[str, str], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.tests.body or self.examples)
+
+    @property
+    def count(self) -> int:
+        """Number of assertions and examples."""
+        assertions = sum(isinstance(node, ast.Assert) for node in ast.walk(self.tests))
+        return len(self.examples) + (assertions or bool(self.tests.body))
+
+    def program(self, code: str, *, query: str = "", output: str = "") -> str:
+        """Build the source of a program that runs the tests and tries the examples.
+
+        Functions of the tests whose names begin with `test` are called, and `unittest.TestCase` classes are
+        run. Tests that end without having asserted anything fail.
+
+        Args:
+            code: The program under test.
+            query: The question; examples are tried on the function that it names, or else on the last one.
+            output: What the program printed; tests see it as `output`.
+
+        Raises:
+            UntestableError: There are examples, but the program defines no function; or the program redefines
+                a name of Python's that the tests use in an ambiguous way.
+        """
+        return build_harness(self.tests, self.examples, code, query=query, output=output)
+
+    def format_for_model(self) -> str:
+        """Describe them for the model that writes the program: the first test, or one or two examples, never all."""
+        if self.examples:
+            samples = self.examples[: max(1, min(2, len(self.examples) - 1))]
+            calls = "\n".join(f"f({args}) == {expected}" for args, expected in samples)
+            rule = "Define a function; it will be tried on examples. Where it is called f, these are:"
+            return f"{rule}\n{fenced(calls, 'python')}"
+        names = ", ".join(f"`{name}`" for name in free_names(self.tests))
+        if not names:
+            return "The program will be tested."
+        first = next((node for node in self.tests.body if isinstance(node, ast.Assert)), None)
+        sample = f", for example:\n{fenced(ast.unparse(first), 'python')}" if first else "."
+        return f"The program will be tested. The tests use these names of it: {names}{sample}"
+
+
+def expectations_of(state: Mapping[str, object]) -> Expectations:
+    """Return the expectations in a state: those validated at the entrance, or else its `tests` and `examples`.
+
+    Raises:
+        InputError: Tests or examples are invalid.
+    """
+    validated = state.get("expectations")
+    if isinstance(validated, Expectations):
+        return validated
+    return expect(state.get("tests"), state.get("examples"))
+
+
+def expect(tests: object = None, examples: object = None) -> Expectations:
+    """Validate tests and examples.
+
+    Args:
+        tests: Python source.
+        examples: Pairs of arguments and the expected result of a function. A tuple stands for several
+            arguments, anything else for one; a mapping with `args`, `kwargs` and `expected` says the same in
+            JSON. The expected result may be a built-in exception.
+
+    Raises:
+        InputError: They are invalid.
+    """
+    return Expectations(
+        _parse_tests(tests), tuple(_parse_example(example) for example in _sequence(examples))
+    )
+
+
+def _parse_tests(tests: object) -> ast.Module:
+    if not isinstance(tests, str | None):
+        raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
+    try:
+        tree = syntax_tree(tests or "")
+    except UNREADABLE as error:
+        raise InputError(f"The tests are no Python: {error}.") from error
+    if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):
+        raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
+    for node in tree.body:
+        runner_calls(node)  # Raises for tests that need a test runner.
+    refuse_dangerous_builtins(tree, free_names(tree))
+    return tree
+
+
+def _sequence(examples: object) -> Iterable[object]:
+    if examples is None:
+        return ()
+    if isinstance(examples, str | bytes) or not isinstance(examples, Sequence):
+        raise InputError("examples must be a list of pairs of arguments and result, e.g. [((2, 3), 5)].")
+    return examples
+
+
+def _parse_example(example: object) -> tuple[str, str]:
+    args: object = ()
+    kwargs: object = {}
+    if (
+        isinstance(example, Mapping)
+        and "expected" in example
+        and example.keys() <= {"args", "kwargs", "expected"}
+    ):
+        args, kwargs, expected = example.get("args") or [], example.get("kwargs") or {}, example["expected"]
+    elif isinstance(example, Sequence) and not isinstance(example, str) and len(example) == 2:
+        args, expected = example
+        args = args if isinstance(args, tuple) else (args,)
+    else:
+        raise InputError(
+            f"{example!r:.80} is no example. Give a pair of arguments and result, e.g. ((2, 3), 5)."
+        )
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+        raise InputError(f"{example!r:.80} is no example: args must be a list, and kwargs a mapping.")
+    if wrong := [name for name in kwargs if not isinstance(name, str) or not name.isidentifier()]:
+        raise InputError(f"An argument of an example cannot be called {wrong[0]!r}.")
+    keywords = [f"{name}={_literal(value)}" for name, value in kwargs.items()]
+    return ", ".join([*map(_literal, args), *keywords]), _expected(expected)
+
+
+def _expected(value: object) -> str:
+    for name, exception in _EXCEPTIONS.items():
+        if exception is value:
+            return name
+    return _literal(value)
+
+
+def _literal(value: object) -> str:
+    text = repr(value)
+    try:
+        if ast.literal_eval(text) == value:
+            return text
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    raise InputError(
+        f"{text:.80} cannot be part of an example: give numbers, text, lists, tuples, dicts or sets. Use tests."
+    )

@@ -1,0 +1,103 @@
+"""Feedback for the model on its failed program: grounded in the run, with all of the program's data fenced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from code_chains.inputs import fenced
+from code_chains.state import ErrorReport, Execution, Verdict
+
+__all__ = ["failure_signature", "repair_feedback"]
+
+_CONTEXT_LINES = 2
+_MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
+
+
+def repair_feedback(outcome: Mapping[str, Any]) -> str:
+    """Describe for a model what was wrong with its program.
+
+    Args:
+        outcome: What an attempt added: `code`, `problems`, `execution` and `verdict`.
+
+    Returns:
+        The reason; the failing line with its context and the values at that moment; what exists instead of
+        what was missing; and what was printed. Everything that comes from a program is fenced as data.
+    """
+    execution: Execution = outcome["execution"]
+    code = outcome.get("code") or ""
+    if execution.status == "refused":
+        return "\n".join(
+            ["The program was not run:", *_format_problems(outcome, "error", code), *_advice(outcome, code)]
+        )
+    error = execution.error
+    parts = _describe_error(error, code) if error else _describe_verdict(outcome["verdict"], execution)
+    if execution.output.strip():
+        parts.append(f"It had printed:\n{fenced(execution.output[-_MAX_OUTPUT_CHARS:])}")
+    return "\n".join([*parts, *_advice(outcome, code)])
+
+
+def failure_signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what identifies a failure: the program, and the way in which it fails.
+
+    Two failures are the same if either part is.
+    """
+    execution: Execution = outcome["execution"]
+    error = execution.error
+    code = "\n".join(line.rstrip() for line in outcome["code"].splitlines() if line.strip())
+    where = _line(outcome["code"], error.line) if error else ""
+    return code, f"{error or ''} {where} {outcome['verdict'].reason}"
+
+
+def _format_problems(outcome: Mapping[str, Any], severity: str, code: str) -> list[str]:
+    formatted = []
+    for problem in outcome["problems"]:
+        if problem.severity == severity:
+            line = _line(code, problem.line)
+            formatted.append(f"- {problem}" + (f", in: {line[:200]}" if line else ""))
+    return formatted
+
+
+def _advice(outcome: Mapping[str, Any], code: str) -> list[str]:
+    formatted = _format_problems(outcome, "advice", code)
+    return ["Besides:", *formatted] if formatted else []
+
+
+def _line(code: str, number: int | None) -> str:
+    lines = code.splitlines()
+    return lines[number - 1].strip() if number and 0 < number <= len(lines) else ""
+
+
+def _describe_verdict(verdict: Verdict, execution: Execution) -> list[str]:
+    """Describe a program that ran and still is no answer."""
+    if verdict.by != "none":
+        return [f"The program ran, but its outcome was not accepted:\n{fenced(verdict.reason)}"]
+    return [
+        verdict.reason,
+        *([] if execution.output.strip() else ["Print the answer at the end of the program."]),
+    ]
+
+
+def _describe_error(error: ErrorReport, code: str) -> list[str]:
+    parts = [f"The program failed{f' in line {error.line}' if error.line else ''}:\n{fenced(str(error))}"]
+    if excerpt := _excerpt(code, error.line):
+        parts.append(f"It failed at the line marked with >:\n{fenced(excerpt)}")
+    if error.locals:
+        values = "\n".join(f"{name} = {value}" for name, value in error.locals.items())
+        parts.append(f"Values at that moment:\n{fenced(values)}")
+    if error.traceback.count("\n  File ") > 1:
+        parts.append(f"Traceback:\n{fenced(error.traceback[-_MAX_TRACEBACK_CHARS:])}")
+    if error.hint:
+        parts.append(f"What there is:\n{fenced(error.hint)}")
+    return parts
+
+
+def _excerpt(code: str, number: int | None) -> str:
+    """Return a line with its neighbours."""
+    lines = code.splitlines()
+    if not number or not 0 < number <= len(lines):
+        return ""
+    first, last = max(1, number - _CONTEXT_LINES), min(len(lines), number + _CONTEXT_LINES)
+    return "\n".join(
+        f"{'>' if at == number else ' '} {at:>3} | {lines[at - 1][:200]}" for at in range(first, last + 1)
+    )

@@ -1,0 +1,270 @@
+"""Grounding: whether an answer states the numbers of the output, and none of its own."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from code_chains.verification.numbers import NUMBER, Number
+
+__all__ = ["omits_result", "unsupported_numbers"]
+
+MAX_TOKENS = 10_000
+_BESIDE = re.compile(r"(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)")
+_ITEM = re.compile(r"^[^\S\n]*\d{1,2}[.)]\s", re.MULTILINE)
+_COMMAS = str.maketrans(",.", ".,")
+_MAX_RESULTS = 3
+_MAX_DOUBTFUL = 500
+_GROUPED = re.compile(r"(?<=\d)[\u00a0\u202f\u2009'’_](?=\d{3}(?!\d))")
+_LAKH = re.compile(r"(?<![\d.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
+_SPACES = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_GLUED = re.compile(r"(?<![A-Za-z_])(\d)(?=[^\W\d_])")
+_POWER = re.compile(
+    r"(?:(\d)\s*(?:[×x*·⋅]|\\times)\s*)?\b10(?:(?:\^|\*\*)\{?([-+]?\d{1,4})\}?|([⁻⁺]?[⁰¹²³⁴-⁹]{1,4}))"
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_VERSION = re.compile(r"(?<![\w.])(\d{1,9})\.(\d{1,9})(?:\.\d+)+(?![\w])")
+_PERCENT = re.compile(
+    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent\w*|por ?ciento|pour ?cent|per ?cento|por ?cento|percent\w*|パーセント|퍼센트|프로"
+    r"|процент\w*|відсот\w*|بالم|في الم|درصد|אחוז|प्रतिशत|τοις εκατό|persen|phần trăm|la sută|เปอร์เซ็นต์)",
+    re.IGNORECASE,
+)
+_PERCENT_BEFORE = re.compile(r"(?:[%٪％]|yüzde|百分之|ร้อยละ)\s*[-+]?$", re.IGNORECASE)
+_MULTIPLIERS = {
+    1e9: r"mil millones|mil milhões|billions?|milliard\w*|miliard\w*|miljard\w*|мил+иард\w*|мільярд\w*"
+    r"|млрд|miliar|tỷ|milyar|مليار|bn",
+    1e6: r"mill?i[oó]n\w*|millones|mil[hj]\w*|milione?\w*|mio|миллион\w*|мільйон\w*|млн|مليون|میلیون|juta|triệu|milyon\w*"
+    r"|εκατομμύρι\w*|ล้าน|백만|百万|百萬|(?-i:M)(?!\w)",
+    1e3: r"thousand|tausend|mille|mila|mil\b|duizend|tusen|tysi\w+|tisíc\w*|тыс\w*|тис\w*"
+    r"|ألف|آلاف|هزار|हज़ार|हजार|ribu|nghìn|bin\b|千|천|k\b",
+    1e4: "[万萬만]|หมื่น",
+    1e8: "[亿億억]",
+    1e12: r"[兆조]|trillion\w*|billionen|billones",
+    1e5: r"lakhs?\b|लाख",
+    1e7: r"crores?\b|करोड़",
+}
+"""Words that multiply the number before them."""
+_MULTIPLES = [(times, re.compile(rf"\s*(?:{words})", re.IGNORECASE)) for times, words in _MULTIPLIERS.items()]
+_ABOUT = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|approx\.?|nearly|almost|some|circa|ca\.?|ungefähr|etwa|rund|fast|knapp|unos|unas"
+    r"|aproximadamente|casi|cerca|alrededor|environ|presque|près|quase|quasi|около|примерно|почти|приблизно|близько|حوالي"
+    r"|تقريبا|حدود|תقریبا|בערך|लगभग|περίπου|ongeveer|bijna|ungefär|omkring|około|asi|přibližně|yaklaşık|khoảng|sekitar"
+    r"|aproximativ)|[~≈约約약]|およそ|ほぼ|대략|ประมาณ)\W*(?:\w{1,4}\W+)?$",
+    re.IGNORECASE,
+)
+_FALLING = re.compile(
+    r"\b(?:fell|fall|decreas|drop|declin|loss|lost|lose|minus|negative|down|lower|reduc|shrank|deficit|gesunken|fiel|sank|verl"
+    r"|gefallen|rückgang|cay|baj|disminu|pérdid|menos|descen|baiss|diminu|perte|recul|moins|chut|cal[oa]|perdit|meno|sces|caiu"
+    r"|queda|perda|prejuízo|упал|снизил|убыт|минус|впа|знизи|збит|мінус)|下降|[减減]少|[亏虧]|负|跌|下落|損失|マイナス|감소|하락|손실",
+    re.IGNORECASE,
+)
+_AFTERNOON = re.compile(r"(?::\d\d){0,2}\s*p\.?\s?m\b", re.IGNORECASE)
+_MIDNIGHT = re.compile(r"(?::\d\d){0,2}\s*a\.?\s?m\b", re.IGNORECASE)
+_BELOW = re.compile(r"\s?[/⁄]\s?(\d{1,9})(?![\d.])")
+_ABOVE = re.compile(r"(?<![\d.])(\d{1,9})\s?[/⁄]\s?$")
+_BARE = re.compile(r"[\s\d.,;:()\[\]]*")
+_CONTEXT_CHARS = 40
+_MAX_COUNT = 20
+_MIN_ROUNDED = 100
+_NUMERALS = {
+    word: value
+    for words_of_language in (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen nineteen twenty",
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
+        " dieciocho diecinueve veinte",
+        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
+        " dix-neuf vingt",
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+        " achtzehn neunzehn zwanzig",
+        "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
+        " diciassette diciotto diciannove venti",
+        "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
+        " dezenove vinte",
+    )
+    for value, word in enumerate(words_of_language.split())
+} | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
+_CHINESE_DIGITS = "零一二三四五六七八九十"
+_CHINESE_NUMERAL = re.compile("(二?)(十)([一二三四五六七八九]?)|([零一二三四五六七八九])")
+
+
+class _SourceNumbers:
+    """The numbers in the sources of an answer, sorted for binary search."""
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        texts = [_normalize(source) for source in sources]
+        values = [Number(text).value for source in texts for text in NUMBER.findall(source)[:MAX_TOKENS]]
+        for version in (match for source in texts for match in _VERSION.finditer(source)):
+            values += [float(version[1]), float(f"{version[1]}.{version[2]}")]
+        self.values = sorted(values)
+        self.counts = _count_items(sources[0]) if sources else frozenset[int]()
+
+    def has(self, value: float, half: float) -> bool:
+        """Return whether such a number exists, up to what it was rounded by."""
+        start = bisect.bisect_left(self.values, value - half)
+        return start < len(self.values) and self.values[start] <= value + half
+
+
+def unsupported_numbers(answer: str, *sources: str) -> list[str]:
+    """Return the numbers of an answer that occur in none of its sources, however they are read.
+
+    They may be rounded, a percentage, in thousands or millions, a time of the afternoon, or the number of
+    lines or items of the first source. Words such as "about" or "fell by" increase the tolerance.
+
+    Example:
+        >>> unsupported_numbers("It is 2.67, not 3.", "Mean: 2.6666666")
+        ['3']
+    """
+    numbers = _SourceNumbers(sources)
+    fewest: list[str] | None = None
+    for reading in _readings(_ITEM.sub("", answer)):
+        unsupported = _unsupported(reading, numbers)
+        if not unsupported:
+            return []
+        if fewest is None or len(unsupported) < len(fewest):
+            fewest = unsupported
+    return fewest or []
+
+
+def omits_result(answer: str, output: str) -> bool:
+    """Return whether an output has a few numbers, and an answer states none of them, not even in words.
+
+    Example:
+        >>> omits_result("What is the sum?", "Sum: 15")
+        True
+    """
+    numbers = _SourceNumbers([output])
+    if not 0 < len(set(numbers.values)) <= _MAX_RESULTS:
+        return False
+    if any(numbers.has(value, 0) for value in _in_words(answer)):
+        return False
+    loose = _GLUED.sub(r"\1 ", answer)
+    readings = (*_readings(answer), *_readings(loose))
+    return not any(
+        is_supported
+        for reading in readings
+        for _, is_supported in _check_numbers(reading, numbers, loosely=True)
+    )
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield the ways to read an answer: comma or point as decimal separator, spaces within numbers."""
+    text = _normalize(text)
+    for reading in dict.fromkeys((text, _SPACES.sub("", text))):
+        yield reading
+        yield reading.translate(_COMMAS)
+
+
+def _normalize(text: str) -> str:
+    """Return text with numbers written as in English, separated from scripts that use no spaces."""
+    if not text.isascii():
+        digits = {ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if sign.isdecimal()}
+        text = text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
+    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", text))
+    return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
+
+
+def _scientific(match: re.Match[str]) -> str:
+    return f"{match[1] or 1}e{match[2] or match[3].translate(_RAISED)}"
+
+
+def _count_items(output: str) -> frozenset[int]:
+    """Count the lines of an output, and the items listed in them."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    return frozenset({len(lines), *(line.count(", ") + 1 for line in lines)} - {0, 1})
+
+
+def _in_words(text: str) -> Iterator[int]:
+    for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", text.lower()):
+        if word in _NUMERALS:
+            yield _NUMERALS[word]
+    for tens, ten, ones, only in _CHINESE_NUMERAL.findall(text):
+        yield (
+            _CHINESE_DIGITS.index(only)
+            if only
+            else (20 if tens else 10 * bool(ten)) + (_CHINESE_DIGITS.index(ones) if ones else 0)
+        )
+
+
+def _unsupported(answer: str, numbers: _SourceNumbers) -> list[str]:
+    return [number for number, is_supported in _check_numbers(answer, numbers) if not is_supported]
+
+
+def _check_numbers(
+    text: str, numbers: _SourceNumbers, *, loosely: bool = False
+) -> Iterator[tuple[str, bool]]:
+    """Yield each number of a text and whether it is numbers; numbers beyond a maximum are skipped."""
+    doubtful = 0
+    for match in itertools.islice(NUMBER.finditer(text), MAX_TOKENS):
+        is_exact = numbers.has(Number(match[0]).value, 0)
+        doubtful += not is_exact
+        if doubtful > _MAX_DOUBTFUL:
+            return
+        yield match[0], is_exact or _is_supported(match, numbers, loosely=loosely)
+
+
+def _is_supported(match: re.Match[str], numbers: _SourceNumbers, *, loosely: bool) -> bool:
+    number = Number(match[0])
+    if (
+        number.whole is not None
+        and number.whole <= _MAX_COUNT
+        and number.whole in numbers.counts
+        and not loosely
+    ):
+        return True
+    return any(numbers.has(value, half) for value, half in _meanings(match, number, loosely=loosely))
+
+
+def _meanings(match: re.Match[str], number: Number, *, loosely: bool) -> Iterator[tuple[float, float]]:
+    """Yield what a number may mean where it stands, each with its tolerance."""
+    text, start, end = match.string, match.start(), match.end()
+    before, after = text[max(0, start - _CONTEXT_CHARS) : start], text[end : end + _CONTEXT_CHARS]
+    if _BARE.fullmatch(before + after):  # A list of numbers has no words that could modify them.
+        yield from _sizes(number, "", "", loosely=loosely)
+        return
+    signs = (1, -1) if _FALLING.search(before) or _FALLING.search(after) else (1,)
+    for value, half in _sizes(number, before, after, loosely=loosely):
+        yield from ((sign * value, half) for sign in signs)
+    yield from _of_a_clock(number.value, after)
+    yield from _fractions(number.value, before, after)
+
+
+def _sizes(number: Number, before: str, after: str, *, loosely: bool) -> Iterator[tuple[float, float]]:
+    value, half = number.value, 0.5000001 * _last_unit(number.text)
+    yield value, half if number.whole is None or abs(value) >= _MIN_ROUNDED else 0.0
+    if loosely or _PERCENT.match(after) or _PERCENT_BEFORE.search(before):
+        yield value / 100, half / 100
+    if _ABOUT.search(before) and abs(value) >= 1:
+        yield value, max(half, _roundness(number))
+    yield from ((value * times, half * times) for times, words in _MULTIPLES if words.match(after))
+
+
+def _last_unit(text: str) -> float:
+    """Return the value of one unit of a number's last digit."""
+    digits, _, power = text.lower().partition("e")
+    return float(10.0 ** max(-300, min(300, int(power or 0) - len(digits.partition(".")[2]))))
+
+
+def _roundness(number: Number) -> float:
+    """Return the tolerance of a round number: half of its second digit."""
+    digits = re.sub(r"\D", "", number.text)
+    is_round = number.whole is not None and len(digits) < 300 and digits.endswith("0") and len(digits) > 1
+    return 0.5 * 10.0 ** (len(digits) - 2) if is_round else 0.0
+
+
+def _of_a_clock(value: float, after: str) -> Iterator[tuple[float, float]]:
+    if _AFTERNOON.match(after) and value < 12:
+        yield value + 12, 0.0
+    if _MIDNIGHT.match(after) and value == 12:
+        yield 0.0, 0.0
+
+
+def _fractions(value: float, before: str, after: str) -> Iterator[tuple[float, float]]:
+    below, above = _BELOW.match(after), _ABOVE.search(before)
+    if below and int(below[1]):
+        yield value / int(below[1]), 5e-4
+    if above and value:
+        yield int(above[1]) / value, 5e-4

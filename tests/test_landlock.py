@@ -1,0 +1,94 @@
+"""Landlock alone: its requirements, and how missing ones are reported."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from code_chains.errors import IsolationError
+from code_chains.executors import SandboxExecutor
+from code_chains.executors.sandbox import launchers
+
+from .other_user import READABLE, for_landlock
+
+PatchInside = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PatchInside:
+    """Patch what runs inside the sandbox: a module, a text in it, and its replacement."""
+    copy = tmp_path_factory.mktemp("changed") / "executors"
+    shutil.copytree(launchers.PACKAGE_FOLDER, copy)
+    for folder in (copy, *copy.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.setattr(launchers, "PACKAGE_FOLDER", copy)
+
+    def replace(module: str, old: str, new: str) -> None:
+        path = copy / "inside" / f"{module}.py"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    return replace
+
+
+def pretend_version(patch_inside: PatchInside, version: int) -> None:
+    """Pretend that the kernel is older."""
+    patch_inside(
+        "landlock", "return call(SYS_landlock_create_ruleset, None", f"return {version}\n    call(0, None"
+    )
+
+
+def landlock_executor(python: str | None = None) -> SandboxExecutor:
+    return SandboxExecutor(
+        preload=(), min_isolation="landlock", launcher="landlock", python=python or for_landlock()
+    )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_kernel_whose_landlock_knows_no_truncation_is_refused(
+    patch_inside: PatchInside, version: int
+) -> None:
+    pretend_version(patch_inside, version)
+    with (
+        landlock_executor() as executor,
+        pytest.raises(IsolationError, match=r"landlock is not in force.*Linux 6\.2"),
+    ):
+        executor.run("1")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_probe_finds_that_truncation_is_open(patch_inside: PatchInside, version: int) -> None:
+    pretend_version(patch_inside, version)
+    patch_inside("landlock", "MIN_VERSION = 3", "MIN_VERSION = 1")
+    with landlock_executor() as executor, pytest.raises(IsolationError, match="filesystem"):
+        executor.run("1")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path(READABLE).exists(), reason="signals need another user before version 6"
+)
+def test_version_three_is_enough_where_programs_are_another_user(patch_inside: PatchInside) -> None:
+    pretend_version(patch_inside, 3)
+    with landlock_executor() as executor:
+        assert executor.run("1").ok
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the caller is no root")
+def test_programs_of_root_run_as_another_user() -> None:
+    with landlock_executor() as executor:
+        done = executor.run("import os; os.getuid()")
+        assert done.isolation is not None
+        assert (done.result != "0", "user" in done.isolation.layers) == (True, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the caller is no root")
+def test_programs_of_root_that_would_stay_root_are_refused(patch_inside: PatchInside) -> None:
+    patch_inside(
+        "filesystem", "    if not uid:\n", "    if uid:  # As if that user could not read the interpreter.\n"
+    )
+    with landlock_executor() as executor, pytest.raises(IsolationError, match="as another user"):
+        executor.run("1")

@@ -1,0 +1,440 @@
+"""Sessions of the page, without a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableLambda
+
+from code_chains import Budget, SandboxExecutor, create_code_chain
+from code_chains.apps.page import approve
+from code_chains.apps.page.entries import ChatEntry
+from code_chains.apps.page.queue import RequestQueue
+from code_chains.apps.page.registry import SessionRegistry
+from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
+from code_chains.code_chain import CodeChain
+from code_chains.errors import InputError, IsolationError
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
+
+
+def last_line(messages: list[BaseMessage]) -> str:
+    """A model whose program is the last line of the question."""
+    return str(messages[-1].text).splitlines()[-1] if asks_for_code(messages) else "Done."
+
+
+@pytest.fixture(scope="module")
+def shared_sandbox() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
+    with create_code_chain(ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1) as chain:
+        yield chain
+
+
+@pytest.fixture
+async def sessions(chain: CodeChain) -> AsyncIterator[SessionRegistry]:
+    async with SessionRegistry(chain, concurrency=1) as sessions:
+        yield sessions
+
+
+async def finished(session: PageSession) -> str:
+    """Wait for the latest entry, and return its output."""
+    while session.is_busy:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    return session.entries[-1].outcome.output
+
+
+async def test_a_question_is_answered(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("print(6 * 7)")
+    assert await finished(session) == "42"
+    assert (session.entries[0].outcome.code.strip(), session.entries[0].is_turn) == ("print(6 * 7)", True)
+
+
+async def test_stages_and_the_program_come_before_the_answer(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("import time; time.sleep(0.5); print(1)")
+    seen = set()
+    while session.is_busy:
+        entry = session.entries[-1]
+        seen.add((entry.progress.stage, entry.visible_code("python").strip()))
+        await asyncio.sleep(0.01)
+    assert ("execute", "import time; time.sleep(0.5); print(1)") in seen
+
+
+def test_a_long_reply_is_not_parsed_at_each_refresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+
+    def extract(reply: str) -> str:
+        parsed.append(len(reply))
+        return str(len(reply))
+
+    monkeypatch.setattr("code_chains.apps.page.entries.extract_code", extract)
+    entry = ChatEntry("?")
+    entry.progress.stage = "generate"
+    for _ in range(1500):
+        entry.progress.reply += "x" * 40
+        length = int(entry.visible_code("python"))
+        assert len(entry.progress.reply) - length <= 60_000 / 32
+    assert sum(parsed) < 35 * 60_000
+    entry.progress.stage = "validate"
+    assert entry.visible_code("python") == "60000"
+
+
+async def test_a_user_program_continues_with_the_state_of_the_last_turn(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("x = 1; print(x)")
+    await finished(session)
+    session.run("x = 41; print(x)", "Another x")
+    await finished(session)
+    session.ask("print(x + 1)")
+    assert await finished(session) == "42"
+
+
+async def test_one_question_at_a_time(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("import time; time.sleep(0.2); print(1)")
+    with pytest.raises(InputError, match="busy"):
+        session.ask("print(2)")
+    with pytest.raises(InputError, match="busy"):
+        await session.undo()
+    assert await finished(session) == "1"
+
+
+async def test_a_stopped_question_becomes_the_draft(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("x = 1; print(x)")
+    await finished(session)
+    session.ask("import time; x = 2; time.sleep(60)")
+    await asyncio.sleep(0.3)
+    await session.stop()
+    assert (len(session.entries), session.draft) == (1, "import time; x = 2; time.sleep(60)")
+    session.ask("print(x)")
+    assert await finished(session) == "1"
+
+
+async def test_a_question_stopped_at_once_becomes_the_draft(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("print(1)")
+    await session.stop()
+    assert (session.entries, session.draft) == ([], "print(1)")
+
+
+async def test_undo_restores_the_files(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    await session.add_file("sales.csv", b"amount\n42\n")
+    session.ask("print(open('sales.csv').read())")
+    await finished(session)
+    await session.undo()
+    assert session.entries == []
+    session.ask("print(open('sales.csv').read().split()[1])")
+    assert await finished(session) == "42"
+
+
+async def test_a_file_uploaded_during_a_question_is_for_the_next_one(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.ask("import time; time.sleep(0.3); print(1)")
+    await asyncio.sleep(0.1)
+    await session.add_file("sales.csv", b"42")
+    await finished(session)
+    session.ask("print(open('sales.csv').read())")
+    assert await finished(session) == "42"
+
+
+async def test_files_are_passed_to_each_question_without_persistent_state() -> None:
+    model = ScriptedModel(
+        lambda messages: "print(open('sales.csv').read())" if asks_for_code(messages) else "42."
+    )
+    with create_code_chain(model, executor="none") as chain:
+        async with SessionRegistry(chain) as sessions:
+            session = sessions.open("ann")
+            await session.add_file("sales.csv", b"42")
+            for _ in range(2):
+                session.ask("What is in it?")
+                assert await finished(session) == "42"
+
+
+async def test_a_file_cannot_leave_its_folder(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    assert await session.add_file("../../etc/passwd", b"x") == "passwd"
+    assert len(session.files["passwd"].parents) > 3
+
+
+async def test_files_are_limited(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    await session.add_file("half.bin", b"x" * (MAX_UPLOAD_BYTES // 2 + 1))
+    with pytest.raises(InputError, match="at most 20 MB together"):
+        await session.add_file("other.bin", b"x" * (MAX_UPLOAD_BYTES // 2))
+    assert list(session.files) == ["half.bin"]
+
+
+async def test_artifacts_are_limited(sessions: SessionRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.apps.page.sessions._MAX_ARTIFACT_BYTES", 150)
+    session = sessions.open("ann")
+    for name in ("a", "b"):
+        session.ask(f"open('{name}.txt', 'w').write('x' * 100)")
+        await finished(session)
+    assert [len(entry.outcome.artifacts) for entry in session.entries] == [0, 1]
+
+
+async def test_the_files_of_all_sessions_are_limited(
+    sessions: SessionRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.apps.page.sessions._MAX_TOTAL_UPLOAD_BYTES", 150)
+    await sessions.open("ann").add_file("a.csv", b"x" * 100)
+    with pytest.raises(InputError, match="no space for more files"):
+        await sessions.open("bob").add_file("b.csv", b"x" * 100)
+    await sessions.open("ann").reset()
+    assert await sessions.open("bob").add_file("b.csv", b"x" * 100) == "b.csv"
+
+
+async def test_the_largest_session_loses_artifacts_first(
+    sessions: SessionRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.apps.page.sessions._MAX_TOTAL_ARTIFACT_BYTES", 250)
+    for name, size in (("ann", 100), ("bob", 50), ("ann", 100), ("bob", 50)):
+        sessions.open(name).ask(f"open('{size}.txt', 'w').write('x' * {size})")
+        await finished(sessions.open(name))
+    assert [
+        [len(entry.outcome.artifacts) for entry in sessions.open(name).entries] for name in ("ann", "bob")
+    ] == [
+        [0, 1],
+        [1, 1],
+    ]
+
+
+async def test_a_stopped_user_program_is_not_lost(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.run("import time; time.sleep(60)", "Wait")
+    await asyncio.sleep(0.2)
+    await session.stop()
+    assert (session.entries[0].outcome.code, session.entries[0].outcome.error[:8]) == (
+        "import time; time.sleep(60)",
+        "Stopped.",
+    )
+
+
+def related(_: str) -> list[Document]:
+    return [Document("print(1)", metadata={"source": "sums.py", "about": "Adds numbers"})]
+
+
+async def test_examples_given_to_the_model_are_named(shared_sandbox: SandboxExecutor) -> None:
+    with create_code_chain(
+        ScriptedModel(last_line), executor=shared_sandbox, snippets=RunnableLambda(related)
+    ) as chain:
+        async with SessionRegistry(chain) as sessions:
+            session = sessions.open("ann")
+            session.ask("print(2)")
+            await finished(session)
+            assert [(source.name, source.about) for source in session.entries[0].outcome.sources] == [
+                ("sums.py", "Adds numbers")
+            ]
+
+
+@pytest.fixture
+def approving_chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
+    with create_code_chain(
+        ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1, approve=approve
+    ) as chain:
+        yield chain
+
+
+@pytest.mark.parametrize(("is_approved", "status"), [(True, "ok"), (False, "refused")])
+async def test_a_program_runs_only_if_approved(
+    approving_chain: CodeChain, is_approved: bool, status: str
+) -> None:
+    async with SessionRegistry(approving_chain) as sessions:
+        session = sessions.open("ann")
+        session.ask("print(6 * 7)")
+        while (approval := session.entries[0].progress.approval) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        entry = session.entries[0]
+        assert (entry.visible_code("python"), entry.outcome.execution) == (approval.request.code, None)
+        approval.decide(is_approved)
+        await finished(session)
+        execution = session.entries[0].outcome.execution
+        assert (execution and execution.status, session.entries[0].progress.approval) == (status, None)
+
+
+async def test_a_program_that_is_too_long_to_be_read_is_refused(approving_chain: CodeChain) -> None:
+    async with SessionRegistry(approving_chain) as sessions:
+        session = sessions.open("ann")
+        session.ask(f"print('{'x' * 20_000}')")
+        await finished(session)
+        assert "too long" in session.entries[0].progress.notes[0]
+
+
+async def test_an_absent_user_gets_one_request_and_the_question_as_draft(
+    approving_chain: CodeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.apps.page.sessions.TIMEOUT_S", 0.1)
+    async with SessionRegistry(approving_chain) as sessions:
+        session = sessions.open("ann")
+        session.ask("print(1)")
+        await finished(session)
+        entry = session.entries[0]
+        assert ("in time" in entry.outcome.error, session.draft, entry.progress.notes) == (
+            True,
+            "print(1)",
+            [],
+        )
+
+
+async def test_sessions_are_isolated(sessions: SessionRegistry) -> None:
+    ann, bob = sessions.open("ann"), sessions.open("bob")
+    ann.ask("x = 1; print(x)")
+    await finished(ann)
+    assert bob.entries == []
+    bob.ask("print('x' in globals())")
+    assert await finished(bob) == "False"
+    assert bob.artifact(ann.entries[0].id, 0) is None
+
+
+async def test_waiting_entries_know_their_queue_position(sessions: SessionRegistry) -> None:
+    ann, bob, cleo = sessions.open("ann"), sessions.open("bob"), sessions.open("cleo")
+    ann.ask("import time; time.sleep(0.5); print('ann')")
+    await asyncio.sleep(0.05)
+    bob.ask("print('bob')")
+    await asyncio.sleep(0.05)
+    cleo.ask("print('cleo')")
+    await asyncio.sleep(0.05)
+    assert [session.entries[0].progress.queue_position for session in (ann, bob, cleo)] == [0, 1, 2]
+    assert [await finished(session) for session in (ann, bob, cleo)] == ["ann", "bob", "cleo"]
+
+
+async def test_a_cancelled_request_lets_the_others_advance() -> None:
+    queue, positions = RequestQueue(1, 10), {"bob": -1, "cleo": -1}
+
+    async def wait(name: str) -> None:
+        async with queue.slot(lambda position: positions.update({name: position})):
+            pass
+
+    async with queue.slot(lambda position: None):
+        bob, cleo = asyncio.create_task(wait("bob")), asyncio.create_task(wait("cleo"))
+        await asyncio.sleep(0.01)
+        bob.cancel()
+        await asyncio.sleep(0.01)
+        assert positions == {"bob": 1, "cleo": 1}
+    await cleo
+    assert positions["cleo"] == 0
+
+
+async def test_an_idle_session_is_closed(chain: CodeChain) -> None:
+    async with SessionRegistry(chain, session_timeout=0.05) as sessions:
+        session = sessions.open("ann")
+        await session.add_file("a.csv", b"x")
+        await asyncio.sleep(0.3)
+        assert (len(sessions), session.files) == (0, {})
+
+
+async def test_a_client_of_an_expired_session_is_notified_of_the_new_one(chain: CodeChain) -> None:
+    async with SessionRegistry(chain, session_timeout=0.05) as sessions:
+        before = sessions.open("ann")
+        await before.add_file("a.csv", b"x")
+        sessions.open("bob")
+        await asyncio.sleep(0.3)
+        later = sessions.open("ann")
+        assert [bool(session.notice) for session in (before, later, sessions.open("bob"))] == [
+            True,
+            True,
+            False,
+        ]
+        await later.reset()
+        assert later.notice == ""
+
+
+async def test_displaying_a_page_is_not_an_action(chain: CodeChain) -> None:
+    async with SessionRegistry(chain, session_timeout=0.2) as sessions:
+        sessions.open("ann")
+        deadline = time.monotonic() + 0.6
+        while time.monotonic() < deadline:
+            sessions.get("ann")
+            await asyncio.sleep(0.01)
+        assert len(sessions) == 0
+
+
+async def test_a_session_beyond_the_limit_is_refused(chain: CodeChain) -> None:
+    async with SessionRegistry(chain, max_sessions=2) as sessions:
+        for name in ("ann", "bob"):
+            await sessions.open(name).add_file("a.csv", b"x")
+        with pytest.raises(InputError, match="Too many people"):
+            sessions.open("cleo")
+        assert [list(sessions.open(name).files) for name in ("ann", "bob")] == [["a.csv"], ["a.csv"]]
+
+
+async def test_a_blank_session_is_replaced(chain: CodeChain) -> None:
+    async with SessionRegistry(chain, max_sessions=2) as sessions:
+        await sessions.open("ann").add_file("a.csv", b"x")
+        for name in ("bob", "cleo"):
+            sessions.open(name)
+        assert [sessions.get(name) is None for name in ("ann", "bob", "cleo")] == [False, True, False]
+
+
+async def test_closing_deletes_the_files(chain: CodeChain) -> None:
+    async with SessionRegistry(chain) as sessions:
+        session = sessions.open("ann")
+        await session.add_file("a.csv", b"x")
+        folders = [path.parent for path in session.files.values()]
+    assert not any(map(os.path.exists, folders))
+
+
+async def test_the_notebook_has_the_turns(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    with pytest.raises(InputError, match="nothing to export"):
+        await session.export_notebook()
+    session.ask("print(6 * 7)")
+    await finished(session)
+    name, data = await session.export_notebook()
+    assert (name, "print(6 * 7)" in str(json.loads(data))) == ("conversation.ipynb", True)
+
+
+async def test_the_notebook_includes_its_input_files(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    await session.add_file("sales.csv", b"amount\n42\n")
+    session.ask("print(open('sales.csv').read())")
+    await finished(session)
+    name, data = await session.export_notebook()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert (name, archive.namelist()) == ("conversation.zip", ["conversation.ipynb", "sales.csv"])
+        assert archive.read("sales.csv") == b"amount\n42\n"
+
+
+async def test_an_exhausted_budget_is_reported(shared_sandbox: SandboxExecutor) -> None:
+    model = ScriptedModel(last_line)
+    with create_code_chain(
+        model, executor=shared_sandbox, budget=Budget(model_calls=1), interpret=False
+    ) as chain:
+        async with SessionRegistry(chain) as sessions:
+            session = sessions.open("ann")
+            session.ask("1 / 0")
+            await finished(session)
+            assert (
+                session.entries[0].outcome.limit_message
+                == "The budget is spent: its limit of model calls is reached."
+            )
+
+
+def no_sandbox(_: str) -> str:
+    raise IsolationError("The sandbox is not available on this machine.")
+
+
+async def test_a_missing_sandbox_is_reported() -> None:
+    with create_code_chain(ScriptedModel(last_line), executor=ScriptedExecutor(no_sandbox)) as chain:
+        async with SessionRegistry(chain) as sessions:
+            session = sessions.open("ann")
+            session.ask("print(1)")
+            await finished(session)
+            assert session.entries[0].outcome.error == "The sandbox is not available on this machine."
+            assert chain.turns(session.session_id) == []

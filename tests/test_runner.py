@@ -1,0 +1,363 @@
+"""Many questions: in this process and on real workers, with workers and clients that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_chains import Budget, CodeChain, SandboxExecutor, create_code_chain
+from code_chains.batch.records import Answer
+from code_chains.batch.results_file import ResultsFile
+from code_chains.batch.runner import map_questions
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
+
+from .conftest import ROOT, OpenAI, soon
+
+FACTORY = f"{__name__}:create"
+
+
+def script(messages: list[Any]) -> str:
+    """Reply with a program that prints twice the number in the question."""
+    prompt = str(messages[-1].text)
+    if not asks_for_code(messages):
+        return "Done."
+    number = next(word for word in prompt.split() if word.strip("?").isdigit()).strip("?")
+    return f"print({number} * 2)"
+
+
+def create() -> CodeChain:
+    """Create the chain of workers: a scripted model, a real sandbox."""
+    return create_code_chain(ScriptedModel(script), executor=SandboxExecutor(preload=()))
+
+
+def create_deadly() -> CodeChain:
+    """Create a chain that kills its worker at question 13."""
+
+    def reply(messages: list[Any]) -> str:
+        if "13" in str(messages[-1].text):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return script(messages)
+
+    return create_code_chain(ScriptedModel(reply), executor=ScriptedExecutor(lambda code: "x"))
+
+
+def create_unisolated() -> CodeChain:
+    """Create a chain whose executor cannot isolate programs."""
+
+    def refuse(code: str) -> str:
+        raise IsolationError("There are no namespaces here.")
+
+    return create_code_chain(ScriptedModel(script), executor=ScriptedExecutor(refuse))
+
+
+def questions_up_to(count: int) -> list[str]:
+    return [f"Double {n} ?" for n in range(count)]
+
+
+def are_correct(answers: Any) -> bool:
+    return all(
+        answer.result["output"] == str(2 * int(answer.question.query.split()[1])) for answer in answers
+    )
+
+
+# -- in this process -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
+    with create_code_chain(ScriptedModel(script), executor=sandbox) as chain:
+        yield chain
+
+
+def test_each_question_is_answered_once(chain: CodeChain) -> None:
+    answers = list(map_questions(chain, questions_up_to(12)))
+    assert Counter(answer.question.query for answer in answers) == Counter(questions_up_to(12))
+    assert are_correct(answers)
+
+
+def test_questions_are_consumed_lazily(chain: CodeChain) -> None:
+    consumed: list[int] = []
+
+    def endless() -> Iterator[str]:
+        for n in range(10**9):
+            consumed.append(n)
+            yield f"Double {n} ?"
+
+    answers = map_questions(chain, endless(), concurrency=2)
+    assert are_correct([next(answers) for _ in range(4)])
+    answers.close()  # type: ignore[attr-defined]  # It is a generator.
+    assert len(consumed) < 12
+
+
+def test_a_failing_question_does_not_affect_the_others(sandbox: SandboxExecutor) -> None:
+    def reply(messages: list[Any]) -> str:
+        if " 1 " in str(messages[-1].text):
+            raise RuntimeError("no connection")
+        return script(messages)
+
+    with create_code_chain(ScriptedModel(reply), executor=sandbox) as chain:
+        answers = {answer.question.query: answer for answer in map_questions(chain, questions_up_to(3))}
+    assert answers["Double 1 ?"].error.startswith("RuntimeError: no connection")
+    assert are_correct(answer for answer in answers.values() if not answer.error)
+
+
+def test_questions_in_the_results_file_are_skipped(chain: CodeChain, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    with ResultsFile(path) as results_file:
+        first = list(map_questions(chain, questions_up_to(3), results_file=results_file))
+    with ResultsFile(path, resume=True) as results_file:
+        second = list(map_questions(chain, questions_up_to(5), results_file=results_file))
+    assert (len(first), sorted(answer.question.query for answer in second)) == (3, questions_up_to(5)[3:])
+
+
+def test_an_interrupted_run_saves_its_failures(sandbox: SandboxExecutor, tmp_path: Path) -> None:
+    def reply(_: list[Any]) -> str:
+        raise RuntimeError("no connection")
+
+    with (
+        create_code_chain(ScriptedModel(reply), executor=sandbox) as chain,
+        ResultsFile(tmp_path / "a.jsonl") as results_file,
+    ):
+        answers = map_questions(chain, questions_up_to(9), results_file=results_file, concurrency=1)
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]  # It is a generator.
+    assert "no connection" in (tmp_path / "a.jsonl.failed").read_text()
+
+
+def test_an_answer_in_the_results_file_can_be_restored(chain: CodeChain, tmp_path: Path) -> None:
+    with ResultsFile(tmp_path / "answers.jsonl") as results_file:
+        (answer,) = map_questions(chain, questions_up_to(1), results_file=results_file)
+    record = json.loads((tmp_path / "answers.jsonl").read_text())
+    restored = Answer.from_dict(answer.question, record)
+    assert (restored.result["execution"], restored.result["verdict"]) == (
+        answer.result["execution"],
+        answer.result["verdict"],
+    )
+
+
+def test_a_budget_applies_to_all_questions_together(chain: CodeChain, tmp_path: Path) -> None:
+    with ResultsFile(tmp_path / "answers.jsonl") as results_file:
+        answers = list(
+            map_questions(
+                chain,
+                questions_up_to(50),
+                budget=Budget(model_calls=10),
+                concurrency=2,
+                results_file=results_file,
+            )
+        )
+    assert sum(answer.result["usage"].model_calls for answer in answers if answer.ok) <= 10
+    assert len(answers) < 10
+    assert len(results_file.done) == sum(answer.ok for answer in answers)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "code_chains", "run", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_answers_a_file_and_resumes(openai_server: OpenAI, tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.txt", tmp_path / "answers.jsonl"
+    questions.write_text("one?\ntwo?\n")
+    arguments = (str(questions), "--out", str(out), "--model", "test", "--base-url", openai_server.base_url)
+    first, refused = run(*arguments), run(*arguments)
+    questions.write_text("one?\ntwo?\nthree?\n")
+    second = run(*arguments, "--resume")
+    assert (first.returncode, refused.returncode, second.returncode) == (0, 1, 0), (
+        first.stderr + second.stderr
+    )
+    assert "--resume" in refused.stderr
+    assert [json.loads(line)["query"] for line in out.read_text().splitlines()][2:] == ["three?"]
+    assert "3 of 3 done" in second.stderr
+
+
+def test_the_command_reports_failures(openai_server: OpenAI, tmp_path: Path) -> None:
+    questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    questions.write_text('{"id": "a", "query": "one?", "files": {"x.csv": "nowhere.csv"}}\n"two?"\n')
+    arguments = (str(questions), "--out", str(out), "--model", "test", "--base-url", openai_server.base_url)
+    process = run(*arguments)
+    assert (process.returncode, "a: " in process.stderr, "1 of 2 done, 1 failed" in process.stderr) == (
+        1,
+        True,
+        True,
+    )
+    assert json.loads(Path(f"{out}.failed").read_text())["id"] == "a"
+
+
+def test_a_budget_too_small_for_any_question_ends_the_run(chain: CodeChain) -> None:
+    answers = list(map_questions(chain, questions_up_to(50), budget=Budget(tokens=10), concurrency=2))
+    assert {answer.limit for answer in answers} == {"tokens"}
+    assert len(answers) < 5
+
+
+# -- on workers ----------------------------------------------------------------------------------------------------------
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Any]:
+    """A client of three worker processes."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=3, threads_per_worker=2, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        client.run_on_scheduler(_allow_one_failure)
+        yield client
+
+
+def _allow_one_failure(dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = 1
+
+
+def pids(client: Any) -> list[int]:
+    return sorted(client.run(os.getpid).values())
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_worker_loses_nothing_and_repeats_nothing(workers: Any, tmp_path: Path) -> None:
+    before = pids(workers)
+    path = tmp_path / "answers.jsonl"
+    with ResultsFile(path) as results_file:
+        answers: list[Answer] = []
+        for answer in map_questions(
+            FACTORY, questions_up_to(150), cluster=workers, results_file=results_file
+        ):
+            answers.append(answer)
+            if len(answers) == 50:
+                os.kill(before[0], signal.SIGKILL)
+    assert Counter(answer.question.query for answer in answers) == Counter(questions_up_to(150))
+    assert are_correct(answers)
+    assert len(path.read_text().splitlines()) == 150
+
+
+@pytest.mark.timeout(300)
+def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: Path) -> None:
+    spec = f"{__name__}:create_deadly"
+    with ResultsFile(tmp_path / "answers.jsonl") as results_file:
+        answers = list(
+            map_questions(
+                spec,
+                [f"Double {n} ?" for n in (1, 13, 2, 3)],
+                cluster=workers,
+                results_file=results_file,
+            )
+        )
+        assert [answer.question.query for answer in answers if answer.is_lost] == ["Double 13 ?"]
+        assert len(results_file.done) == 3
+        repeated = list(map_questions(spec, ["Double 13 ?"], cluster=workers, results_file=results_file))
+    assert repeated == []
+
+
+def test_a_worker_without_isolation_takes_no_question(workers: Any) -> None:
+    with pytest.raises(IsolationError, match=r"tcp://127.*no namespaces"):
+        list(map_questions(f"{__name__}:create_unisolated", questions_up_to(1), cluster=workers))
+
+
+def test_a_chain_that_workers_cannot_build_is_an_error(workers: Any) -> None:
+    with pytest.raises(ExecutorError, match="nowhere"):
+        list(map_questions("nowhere:make", questions_up_to(1), cluster=workers))
+
+
+def test_only_json_is_sent_to_workers(chain: CodeChain, workers: Any) -> None:
+    for wrong in (chain, {"model": object()}):
+        with pytest.raises(ConfigurationError, match="JSON"):
+            list(map_questions(wrong, questions_up_to(1), cluster=workers))
+
+
+def test_an_unreachable_cluster_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from code_chains.batch import workers as module
+
+    monkeypatch.setattr(module, "_CONNECT_TIMEOUT_S", 0.5)
+    with pytest.raises(ExecutorError, match="cannot be reached"):
+        list(map_questions({"model": "local"}, questions_up_to(1), cluster="tcp://127.0.0.1:9"))
+
+
+CLIENT = """
+import sys
+from code_chains.batch.runner import map_questions
+from code_chains.batch.results_file import ResultsFile
+with ResultsFile(sys.argv[2], resume=True) as results_file:
+    questions = [f"Double {{n}} ?" for n in range(100)]
+    for answer in map_questions({factory!r}, questions, cluster=sys.argv[1], results_file=results_file):
+        print(answer.id, flush=True)
+"""
+
+
+@pytest.mark.timeout(300)
+def test_the_run_of_a_killed_client_can_be_resumed(workers: Any, tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    command = [sys.executable, "-c", CLIENT.format(factory=FACTORY), workers.scheduler.address, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as first:
+        assert first.stdout
+        for _ in range(20):
+            assert first.stdout.readline()
+        first.kill()
+    saved = len(path.read_text().splitlines())
+    process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(process.stdout.split()) == 100 - saved
+    assert Counter(record["query"] for record in records) == Counter(questions_up_to(100))
+
+
+def test_a_worker_that_is_killed_leaves_no_sandbox_behind(workers: Any) -> None:
+    list(map_questions(FACTORY, questions_up_to(6), cluster=workers))
+    victim = pids(workers)[0]
+    descendants = {
+        pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if victim in _ancestors(pid)
+    }
+    os.kill(victim, signal.SIGKILL)
+    assert descendants
+    assert soon(lambda: not any(Path(f"/proc/{pid}/cwd").exists() for pid in descendants), 20)
+
+
+def _ancestors(pid: int) -> set[int]:
+    ancestors: set[int] = set()
+    while pid > 1 and pid not in ancestors:
+        ancestors.add(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            break
+    return ancestors
+
+
+class NoWorkers:
+    """A client of a cluster whose workers are gone."""
+
+    status = "running"
+
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+
+def test_a_cluster_without_workers_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    from code_chains.batch import workers as module
+
+    monkeypatch.setattr(module, "_WORKER_TIMEOUT_S", 0.3)
+    client: Any = NoWorkers()
+
+    def poll() -> None:
+        last_seen = time.monotonic()
+        for _ in range(100):
+            last_seen = module._check_alive(client, last_seen)
+            time.sleep(0.02)
+
+    with pytest.raises(ExecutorError, match="cluster"):
+        poll()
