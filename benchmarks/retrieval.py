@@ -138,11 +138,6 @@ def _ranks(scores: Vectors) -> list[int]:
     return ranks
 
 
-def recall_of_ours(first: int) -> float:
-    """The share of `QUERIES` whose right snippet is among the first ones."""
-    return _recall(_ranks(_ours([query for _, query, _ in QUERIES])), first)
-
-
 def _recall(ranks: Sequence[int], first: int) -> float:
     return statistics.fmean(rank <= first for rank in ranks)
 

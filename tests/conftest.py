@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -132,6 +133,7 @@ class OpenAI:
 
     Attributes:
         server: The HTTP server.
+        path: The path below which the protocol is served.
         script: `messages -> reply`.
         faults: Faults for the next requests, one each: `429`, `500`, `hang`, `cut`, `json`, `length`; any other text is
             the message of a refusal.
@@ -140,12 +142,13 @@ class OpenAI:
 
     server: HTTPServer
     script: Callable[[list[dict[str, Any]]], str]
+    path: str = "/v1"
     faults: list[str] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def base_url(self) -> str:
-        return self.server.url_for("/v1")
+        return self.server.url_for(self.path)
 
     def answer(self, request: Request) -> Response:
         body = json.loads(request.get_data())
@@ -201,16 +204,24 @@ def _event(choice: dict[str, Any] | None, usage: dict[str, int] | None = None) -
     return f"data: {json.dumps({**body, 'choices': [choice] if choice else []})}\n\n"
 
 
+@pytest.fixture(scope="session")
+def http_server() -> Iterator[HTTPServer]:
+    """One server for all tests: stopping one takes half a second."""
+    with HTTPServer(host="127.0.0.1", threaded=True) as server:
+        yield server
+
+
 @pytest.fixture
-def openai_server() -> Iterator[OpenAI]:
+def openai_server(http_server: HTTPServer) -> Iterator[OpenAI]:
     def script(messages: list[dict[str, Any]]) -> str:
         has_output = "Output of the program:" in str(messages[-1]["content"])
         return SUM_ANSWER if has_output else f"```python\n{SUM_CODE}\n```"
 
-    with HTTPServer(host="127.0.0.1", threaded=True) as server:
-        openai = OpenAI(server, script)
-        server.expect_request("/v1/chat/completions").respond_with_handler(openai.answer)
-        yield openai
+    # A path of its own, so that no late request of an earlier test is counted.
+    openai = OpenAI(http_server, script, path=f"/{secrets.token_hex(8)}/v1")
+    http_server.expect_request(f"{openai.path}/chat/completions").respond_with_handler(openai.answer)
+    yield openai
+    http_server.clear()
 
 
 @pytest.fixture

@@ -9,14 +9,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from click.testing import CliRunner
 
 from code_chains.apps.chat import save_artifact
+from code_chains.apps.cli import cli
 from code_chains.errors import InputError
 from code_chains.state import Artifact
 
@@ -46,39 +48,34 @@ def script(messages: list[dict[str, Any]]) -> str:
     return f"```python\n{PROGRAMS[max(PROGRAMS, key=questions.rfind)]}\n```"
 
 
+Chat = Callable[..., tuple[list[str], str]]
+"""`chat(*lines, options=())` gives lines of input to a new chat and returns its answers and messages."""
+
+
 class ChatProcess:
     """A chat as a process."""
 
     def __init__(self, server: OpenAI, folder: Path, *options: str) -> None:
-        self.command = [
-            sys.executable,
-            "-m",
-            "code_chains",
-            "chat",
-            "-m",
-            "x",
-            "--base-url",
-            server.base_url,
-            *options,
-        ]
-        environment = {
-            **os.environ,
-            "XDG_DATA_HOME": str(folder / "data"),
-            "PYTHONPATH": str(ROOT),
-            "TERM": "dumb",
-        }
+        self.arguments = ["chat", "-m", "x", "--base-url", server.base_url, *options]
+        self.command = [sys.executable, "-m", "code_chains", *self.arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb", **data_folder(folder)}
         self.options: dict[str, Any] = {"cwd": folder, "env": environment}
 
     def __call__(self, *lines: str) -> tuple[list[str], str]:
         """Run with some lines as input, and return the answers and the messages."""
+        command = [sys.executable, "-m", "tests.lean_cli", *self.arguments]
         text = "".join(f"{line}\n" for line in lines)
-        command = [sys.executable, "-m", "tests.lean_cli", *self.command[3:]]
         process = subprocess.run(
             command, input=text, capture_output=True, text=True, check=False, **self.options
         )
         assert process.returncode == 0, process.stderr
         assert "Traceback" not in process.stderr
         return [line for line in process.stdout.splitlines() if line], process.stderr
+
+
+def data_folder(folder: Path) -> dict[str, str]:
+    """Return the environment in which conversations are stored in a folder."""
+    return {"XDG_DATA_HOME": str(folder / "data")}
 
 
 @pytest.fixture
@@ -88,18 +85,30 @@ def server(openai_server: OpenAI) -> OpenAI:
 
 
 @pytest.fixture
-def chat(server: OpenAI, tmp_path: Path) -> Callable[..., tuple[list[str], str]]:
-    return lambda *lines, options=(): ChatProcess(server, tmp_path, "--max-attempts", "1", *options)(*lines)
+def chat(server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chat:
+    """A chat in this process, which starts sooner than one of its own."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*lines: str, options: Sequence[str] = ()) -> tuple[list[str], str]:
+        arguments = ["chat", "-m", "x", "--base-url", server.base_url, "--max-attempts", "1", *options]
+        text = "".join(f"{line}\n" for line in lines)
+        result = CliRunner(env=data_folder(tmp_path)).invoke(
+            cli, arguments, input=text, catch_exceptions=False
+        )
+        assert result.exit_code == 0, result.stderr
+        return [line for line in result.stdout.splitlines() if line], result.stderr
+
+    return invoke
 
 
-def test_questions_continue_with_earlier_state(chat: Any) -> None:
+def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     answers, messages = chat(TAKE, "", DOUBLE)
     assert answers == ["Answer: x is 21", "Answer: x is 42"]
     assert "x = x * 2" in messages
     assert "> " not in messages.replace("->", "")
 
 
-def test_undo_removes_state_and_history(chat: Any, server: OpenAI) -> None:
+def test_undo_removes_state_and_history(chat: Chat, server: OpenAI) -> None:
     answers, messages = chat(TAKE, DOUBLE, "/undo", WHAT)
     assert answers[-1] == "Answer: x is 21"
     assert f"Undone: {DOUBLE}" in messages
@@ -107,24 +116,25 @@ def test_undo_removes_state_and_history(chat: Any, server: OpenAI) -> None:
     assert all(DOUBLE not in str(body["messages"]) for body in requests)
 
 
-def test_reset_starts_a_new_conversation(chat: Any) -> None:
+def test_reset_starts_a_new_conversation(chat: Chat) -> None:
     answers, messages = chat(TAKE, "/reset", WHAT, "/undo", "/undo")
     assert "NameError" in answers[-1]
     assert "The conversation is empty." in messages
     assert "Error: There is nothing to undo." in messages
 
 
-def test_a_session_continues_in_another_process(chat: Any, tmp_path: Path) -> None:
-    assert chat(TAKE, options=["--session", "ann"])[0] == ["Answer: x is 21"]
-    answers, messages = chat(DOUBLE, options=["--session", "ann"])
+def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
+    ann = ["--session", "ann"]
+    assert ChatProcess(server, tmp_path, *ann)(TAKE)[0] == ["Answer: x is 21"]
+    answers, messages = chat(DOUBLE, options=ann)
     assert (answers, "Continuing a conversation with 1 turn." in messages) == (["Answer: x is 42"], True)
-    assert "with 2 turns" in chat("/exit", TAKE, options=["--session", "ann"])[1]
+    assert "with 2 turns" in chat("/exit", TAKE, options=ann)[1]
     assert "Continuing" not in chat(options=["--session", "bob"])[1]
     store = tmp_path / "data" / "code_chains" / "conversations.sqlite"
     assert store.stat().st_mode & 0o777 == 0o600
 
 
-def test_files_are_passed_with_the_next_question(chat: Any, sales: Path, tmp_path: Path) -> None:
+def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_path: Path) -> None:
     answers, _ = chat("Count the lines", "Fail", "Count the lines", options=["-f", str(sales)])
     assert [answers[0], answers[-1]] == ["Answer: 3 lines"] * 2
     (tmp_path / "new").mkdir()
@@ -137,7 +147,7 @@ def test_files_are_passed_with_the_next_question(chat: Any, sales: Path, tmp_pat
     assert "does not exist" in chat("/file nothing.csv")[1]
 
 
-def test_artifacts_are_saved_once(chat: Any, tmp_path: Path) -> None:
+def test_artifacts_are_saved_once(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
     assert (
         "Saved in chat-files: plots.png, figure-1.png\n" in messages
@@ -150,12 +160,12 @@ def test_artifacts_are_saved_once(chat: Any, tmp_path: Path) -> None:
     assert texts == {"out.txt": "21", "out-2.txt": "42"}
 
 
-def test_the_folder_is_named_after_the_session(chat: Any, tmp_path: Path) -> None:
+def test_the_folder_is_named_after_the_session(chat: Chat, tmp_path: Path) -> None:
     chat(TAKE, "Write a file", options=["--session", "../a b"])
     assert (tmp_path / "a-b-files" / "out.txt").read_text() == "21"
 
 
-def test_a_conversation_is_exported_as_notebook_and_script(chat: Any, tmp_path: Path) -> None:
+def test_a_conversation_is_exported_as_notebook_and_script(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(
         "/save early.md", TAKE, DOUBLE, "Plot it", "/save it.ipynb", "/save it.py", "/save it.doc", "/save"
     )
@@ -169,11 +179,11 @@ def test_a_conversation_is_exported_as_notebook_and_script(chat: Any, tmp_path: 
     )
 
 
-def test_usage_is_added_up(chat: Any) -> None:
+def test_usage_is_added_up(chat: Chat) -> None:
     assert "4 model calls, 44 input tokens, 28 output tokens" in chat(TAKE, DOUBLE, "/cost")[1]
 
 
-def test_commands_are_documented(chat: Any) -> None:
+def test_commands_are_documented(chat: Chat) -> None:
     answers, messages = chat("/help", "/what now", "/code", TAKE, "/code", "//etc", "How many\\", "words")
     assert answers == ["Answer: x is 21", "Answer: slash", "Answer: two lines"]
     assert all(
@@ -185,7 +195,7 @@ def test_commands_are_documented(chat: Any) -> None:
     assert messages.count("x = 21") == 2
 
 
-def test_an_error_is_one_line_and_the_chat_goes_on(chat: Any, server: OpenAI) -> None:
+def test_an_error_is_one_line_and_the_chat_goes_on(chat: Chat, server: OpenAI) -> None:
     server.faults = ["json"]
     answers, messages = chat(TAKE, "x" * 100_001, TAKE)
     assert answers == ["Answer: x is 21"]
@@ -195,7 +205,7 @@ def test_an_error_is_one_line_and_the_chat_goes_on(chat: Any, server: OpenAI) ->
 
 
 def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
-    chat: Any, server: OpenAI
+    chat: Chat, server: OpenAI
 ) -> None:
     server.faults = [HOSTILE]
     _, messages = chat(TAKE, "/reset")
@@ -212,8 +222,8 @@ def test_invalid_utf8_is_refused(server: OpenAI, tmp_path: Path) -> None:
     assert b"no text (broken UTF-8)" in process.stderr
 
 
-def test_a_dead_server_does_not_end_the_chat(tmp_path: Path, server: OpenAI) -> None:
-    answers, messages = ChatProcess(server, tmp_path, "--base-url", "http://127.0.0.1:9/v1")(TAKE, "/cost")
+def test_a_dead_server_does_not_end_the_chat(chat: Chat) -> None:
+    answers, messages = chat(TAKE, "/cost", options=["--base-url", "http://127.0.0.1:9/v1"])
     assert answers == []
     assert "Error: The model: Connection error" in messages
     assert "0 model calls" in messages

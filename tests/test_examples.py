@@ -233,6 +233,7 @@ def test_own_server_asks_the_server_that_it_is_told(
     assert {request["model"] for request in openai_server.requests} == {"llama3.2"}
 
 
+@pytest.mark.soak
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["first_question", "retrieval"])

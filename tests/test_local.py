@@ -208,7 +208,7 @@ async def test_it_streams_and_counts(local: Any, sandbox: SandboxExecutor) -> No
 
 @with_weights
 def test_a_grammar_restricts_replies_to_one_program(local: Any) -> None:
-    reply = local.for_code().invoke("Tell me a story.").text
+    reply = local.for_code().invoke("Say hello.").text
     assert (reply.startswith("```python\n"), reply.count("```")) == (True, 2)
 
 
