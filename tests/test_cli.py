@@ -145,7 +145,7 @@ def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
         seen += running.stderr.readline()
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
-    assert running.wait(10) == 130
+    assert running.wait(30) == 130
     assert "Interrupted." in running.stderr.read()
     running.stderr.close()
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,21 @@ def executor(launcher: Any) -> Iterator[SandboxExecutor]:
         yield executor
 
 
+TIGHT = Limits(seconds=1.5, memory="512M", processes=24, files=500, disk="8M")
+"""As small as programs need that run into a limit."""
+
+
 @pytest.fixture(scope="module")
 def tight(launcher: Any) -> Iterator[SandboxExecutor]:
-    """As small as programs need that run into a limit."""
-    limits = Limits(seconds=1.5, memory="512M", processes=24, files=500, disk="8M")
-    with SandboxExecutor(limits=limits, preload=(), launcher=launcher) as executor:
+    with SandboxExecutor(limits=TIGHT, preload=(), launcher=launcher) as executor:
+        executor.run("1")
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def patient(launcher: Any) -> Iterator[SandboxExecutor]:
+    """With time enough to run into another limit on a busy machine."""
+    with SandboxExecutor(limits=replace(TIGHT, seconds=15), preload=(), launcher=launcher) as executor:
         executor.run("1")
         yield executor
 
@@ -252,12 +263,15 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize(("code", "status"), ENDINGS.values(), ids=ENDINGS.keys())
-def test_every_ending_is_a_value_within_its_limit(tight: SandboxExecutor, code: str, status: str) -> None:
+def test_every_ending_is_a_value_within_its_limit(
+    tight: SandboxExecutor, patient: SandboxExecutor, code: str, status: str
+) -> None:
+    executor = tight if status == "timeout" else patient
     before, began = at_rest(), time.monotonic()
-    done = tight.run(code)
+    done = executor.run(code)
     assert done.status == status, done
-    assert done.duration < tight.limits.seconds * 1.25
-    assert time.monotonic() - began < tight.limits.seconds * 1.25 + 3
+    assert done.duration < executor.limits.seconds * 1.25
+    assert time.monotonic() - began < executor.limits.seconds * 1.25 + 3
     assert soon(lambda: len(descendants()) <= before)
 
 

@@ -1,0 +1,226 @@
+"""Read the blocks of code in a reply and select those that are the program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from code_chains.analysis.repairs import patched, repair
+from code_chains.analysis.syntax import Syntax, top_level_names, used_names
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+__all__ = ["Block", "join", "markdown_blocks", "select", "tolerant_blocks", "without_blocks"]
+
+_PYTHON = {
+    "python",
+    "py",
+    "python3",
+    "py3",
+    "ipython",
+    "ipython3",
+    "pycon",
+    "execute_python",
+    "tool_code",
+    "code",
+}
+_LABEL = re.compile(r"(?:lang(?:uage)?[-=]\W*)?([a-z_+#-]+)(\d(?:\.\d+)?)?", re.IGNORECASE)
+_GLUED = re.compile(r"(?:python3?|py)(?=(?:print|import|from|def|for|while|class)\b)")
+_ATTRIBUTE = re.compile(
+    r"^[\s{:.]*(?:title|file(?:name)?|name|line_?nos|linenums|hl_lines|start\w*|caption|highlight|id|label)\s*=",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"^[ \t>]*(`{3,}|~{3,})(.*)$")
+_CLOSING = re.compile(r"^(?P<code>[ \t>]*)(?:`{2,}|~{3,})|(?P<last>.*?\S)[ \t]*`{3,}")
+_MAX_CLOSINGS = 20
+_MAX_BLOCKS = 200
+_GAP_CHARS = 200
+_CORRECTION = re.compile(
+    r"correct|\bfix|instead|\bfinal (?:version|code|program|solution)|\bafter\W*[(:*]|improved|updated|revised|should be"
+    r"|(?:complete|full|whole) (?:code|program|solution)|attempt \d|❌|✅",
+    re.IGNORECASE,
+)
+_ALTERNATIVE = re.compile(
+    r"alternativ|option \w|method \w|approach \w|variant|another way|one-liner|equivalent", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code.
+
+    Attributes:
+        language: The label in lower case without a version; empty if there is none.
+        code: The content.
+        gap: The text between the block before and this one.
+    """
+
+    language: str
+    code: str
+    gap: str = ""
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the label names Python."""
+        return self.language in _PYTHON
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").disable("inline")  # Only the blocks matter, and inline rules can be slow.
+
+
+def markdown_blocks(text: str) -> list[Block]:
+    """Return the fenced blocks as Markdown defines them."""
+    lines, end = text.split("\n"), 0
+    blocks = []
+    for token in _parser().parse(text):
+        if token.type == "fence" and token.map:
+            blocks.append(_block(token.info, token.content, "\n".join(lines[end : token.map[0]])))
+            end = token.map[1]
+    return blocks
+
+
+def without_blocks(text: str) -> str:
+    """Return text without its fenced blocks in other languages than Python."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    lines = text.split("\n")
+    for token in _parser().parse(text):
+        if token.type == "fence" and token.map and _block(token.info, "", "").language not in {"", *_PYTHON}:
+            lines[slice(*token.map)] = [""] * (token.map[1] - token.map[0])
+    return "\n".join(lines)
+
+
+def _block(info: str, code: str, gap: str) -> Block:
+    """Return a block; what follows the label on its line may be the first line of the code."""
+    info = info.strip()
+    glued = _GLUED.match(info)
+    label = _LABEL.match(info.lstrip("{. "))
+    language = label[1].lower() if label else ""
+    rest = info[glued.end() :] if glued else info.lstrip("{. ")[label.end() if label else 0 :]
+    if language in ("diff", "patch"):
+        return Block("python" if patched(code) != code else language, patched(code), gap)
+    if glued or language in _PYTHON or info.endswith(".py"):
+        language = "python"
+    elif _is_code(info):
+        language, rest = "", info
+    if rest and not _ATTRIBUTE.match(rest) and _is_code(rest.strip()):
+        code = f"{rest.strip()}\n{code}"
+    return Block(language, code, gap)
+
+
+def _is_code(text: str) -> bool:
+    return any(sign in text for sign in "=(") | text.startswith(("import ", "from ")) and Syntax().is_program(
+        text
+    )
+
+
+def tolerant_blocks(text: str, syntax: Syntax) -> list[Block]:
+    """Return the fenced blocks of text whose fences are not as Markdown defines them.
+
+    A fence may be closed on the last line of its code, by a shorter one, before other text, or never; one without a label
+    may close a block that was never opened. A block ends at the first of its possible ends where it is Python.
+    """
+    lines, blocks = text.split("\n"), list[Block]()
+    number = start = 0
+    while number < len(lines) and len(blocks) < _MAX_BLOCKS:
+        opening = _OPENING.match(lines[number])
+        if not opening:
+            number += 1
+            continue
+        above = "\n".join(lines[start:number])
+        code = repair(above, syntax) if not opening[2].strip() else ""
+        if code and syntax.is_program(code):  # The fence closes what was never opened.
+            blocks.append(Block("python", code, ""))
+            start = number = number + 1
+            continue
+        info, inline, _ = opening[2].partition(opening[1])
+        if inline:  # Opened and closed on one line.
+            blocks.append(_block(info, "", above))
+            start = number = number + 1
+            continue
+        body, number = _body(lines, number + 1, syntax)
+        blocks.append(_block(info, body, above))
+        start = number
+    return blocks
+
+
+def _body(lines: Sequence[str], first: int, syntax: Syntax) -> tuple[str, int]:
+    """Return the code of a block whose first line is given, and the number of the line after it."""
+    ends = list(_ends(lines, first)) or [(len(lines), "")]
+    bodies = [("\n".join([*lines[first:number], last]), number + 1) for number, last in ends]
+    return next((body for body in bodies if repair(body[0], syntax)), bodies[0])
+
+
+def _ends(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    """Yield where a block may end: the number of a line, and what of this line belongs to the block."""
+    count = 0
+    for number in range(first, len(lines)):
+        closing = _CLOSING.match(lines[number])
+        if closing:
+            yield number, closing["last"] or ""
+            count += 1
+        if count == _MAX_CLOSINGS:
+            return
+
+
+def select(blocks: Sequence[Block], syntax: Syntax) -> str:
+    """Return the program in some blocks; an empty string if none of them is valid Python.
+
+    Blocks that are labelled as Python count, or those without a label if there are none. Beside labelled blocks, one
+    without a label counts if it uses what they define; otherwise it shows output or a shell.
+    """
+    valid = [Block(block.language, repair(block.code, syntax), block.gap) for block in blocks]
+    valid = [block for block in valid if block.code and not syntax.is_data(block.code)]
+    labelled = [block for block in valid if block.is_python]
+    if not labelled:
+        return join([block for block in valid if not block.language and syntax.is_program(block.code)])
+    defined = set[str]().union(*(top_level_names(block.code, definitions=True) for block in labelled))
+    return join([block for block in valid if block.is_python or _is_usage(block, defined)])
+
+
+def _is_usage(block: Block, defined: set[str]) -> bool:
+    return not block.language and not defined.isdisjoint(used_names(block.code))
+
+
+def join(blocks: Sequence[Block]) -> str:
+    """Join blocks in order, without those that others repeat, correct or replace."""
+    parts = list[str]()
+    for block in _without_excerpts(blocks):
+        code, gap = block.code.strip("\n"), block.gap[-_GAP_CHARS:]
+        earlier = set[str]().union(*map(top_level_names, parts))
+        continues = bool(earlier & used_names(code))
+        if parts and not continues and _CORRECTION.search(gap):
+            parts = [code]
+        elif not parts or continues or not _ALTERNATIVE.search(gap):
+            parts = [*_without_redefined(parts, code), code]
+    return "\n\n".join(parts)
+
+
+def _without_excerpts(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out blocks whose lines stand in another one already."""
+    texts = [_unindented(block.code) for block in blocks]
+    whole = "\0".join(dict.fromkeys(texts))
+    seen, kept = set[str](), list[Block]()
+    for block, text in zip(blocks, texts, strict=True):
+        if text not in seen and whole.count(text) <= 1:
+            kept.append(block)
+        seen.add(text)
+    return kept
+
+
+def _unindented(code: str) -> str:
+    return "\n".join(line.strip() for line in code.split("\n") if line.strip())
+
+
+def _without_redefined(parts: Sequence[str], code: str) -> Sequence[str]:
+    """Leave all earlier parts out if code defines anew every function and class that they define."""
+    earlier = set[str]().union(*(top_level_names(part, definitions=True) for part in parts))
+    return () if earlier and earlier <= top_level_names(code, definitions=True) else parts

@@ -1,0 +1,159 @@
+"""Repairs of program text that lost its form on the way: prompts, line numbers, diffs, escapes, typographic characters."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+import textwrap
+from collections.abc import Callable, Sequence
+
+from code_chains.analysis.syntax import Syntax
+
+__all__ = ["patched", "repair", "unquoted", "with_real_newlines"]
+
+_PROMPT = re.compile(r"^\s*(?:>>>|In ?\[\d*\]:|\.{3,}:|\.\.\.)(?: |$|(?=\S))")
+_FIRST_PROMPT = re.compile(r"\A\s*(?:>>>|In ?\[\d*\]:)")
+_LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n(?=\s*\S)", re.IGNORECASE)
+_LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
+_CLOSING = re.compile(r"\n\s*(?:`{1,3}|~~~)\s*\Z")
+_MARKUP = re.compile(
+    r"^\s*</?(?:code|python|execute_python|pre|tool_code)\b[^>]*>|</(?:code|python|pre)>\s*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CDATA = re.compile(r"\A\s*<!\[CDATA\[(.*?)\]\]>\s*\Z", re.DOTALL)
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_NUMBERED = re.compile(r"^\s*(\d+)(?:\s*[|:.)] ?|\t| {1,2}|$)(.*)$")
+_DIFF_HEAD = re.compile(r"^(?:diff |index |new file|--- |\+\+\+ |@@ |\\ No newline)")
+_COMMAND = re.compile(r"^\s*(?:[%!]{1,2}\w|pip3? install |\$ )")
+_BULLET = re.compile(r"^[*-] ")
+_CHARACTERS = str.maketrans(
+    {
+        **dict.fromkeys("\ufeff\u200b\u200c\u200d\u200e\u200f\u2060\u202a\u202b\u202c\u202d\u202e"),
+        **dict.fromkeys("\u2066\u2067\u2068\u2069"),
+        **dict.fromkeys("\xa0\u2002\u2003\u2007\u2009\u202f", " "),
+        "\u3000": "  ",
+    }
+)
+_QUOTES = str.maketrans({**dict.fromkeys("“”„", '"'), **dict.fromkeys("‘’‚", "'")})
+_ESCAPES = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\'": "'"}
+_MAX_QUOTED_CHARS = 50_000
+
+Change = Callable[[str], str]
+
+
+def repair(code: str, syntax: Syntax, changes: Sequence[Change] | None = None) -> str:
+    """Return text as valid Python, with as few changes as it needs; an empty string if none helps.
+
+    Args:
+        code: The text; a label, prompts and a common indentation are always taken away.
+        syntax: Decides what is valid.
+        changes: The changes to try in turn; by default all.
+    """
+    code = textwrap.dedent(_LABEL.sub("", code))  # A label is valid Python, a name.
+    if _FIRST_PROMPT.match(code):  # "In [1]: x = 1" is an annotation to Python.
+        code = _without_prompts(code)
+    if syntax.is_valid(code):
+        return code
+    for change in _CHANGES if changes is None else changes:
+        changed = change(code)
+        if changed != code:
+            code = textwrap.dedent(changed).strip("\n")
+            if syntax.is_valid(code):
+                return code
+    return ""
+
+
+def _without_wrapping(code: str) -> str:
+    """Remove what is left of fences and tags."""
+    cdata = _CDATA.match(code)
+    code = cdata[1] if cdata else code
+    return _MARKUP.sub("", _CLOSING.sub("", _LEFTOVER.sub("", code)))
+
+
+def _with_plain_characters(code: str) -> str:
+    return code.translate(_CHARACTERS)
+
+
+def _unescaped(code: str) -> str:
+    """Undo HTML's escapes."""
+    code = _BREAK.sub("\n", code)
+    return html.unescape(code) if _ENTITY.search(code) else code
+
+
+def _without_prompts(code: str) -> str:
+    """Return the input of an interactive session, without its output."""
+    lines = code.split("\n")
+    if not any(_FIRST_PROMPT.match(line) for line in lines):
+        return code
+    return "\n".join(_PROMPT.sub("", line) for line in lines if _PROMPT.match(line))
+
+
+def _without_line_numbers(code: str) -> str:
+    matches = [_NUMBERED.match(line) for line in code.split("\n") if line.strip()]
+    numbers = [int(match[1]) for match in matches if match]
+    if (
+        not numbers
+        or len(numbers) < len(matches)
+        or numbers != list(range(numbers[0], numbers[0] + len(numbers)))
+    ):
+        return code
+    return "\n".join(match[2] for match in matches if match)
+
+
+def patched(code: str) -> str:
+    """Return the new side of a unified diff."""
+    lines = [line for line in code.split("\n") if line.strip() and not _DIFF_HEAD.match(line)]
+    if not lines or not all(line[0] in "+- " for line in lines) or not any(line[0] == "+" for line in lines):
+        return code
+    return "\n".join(line[1:] for line in lines if line[0] != "-")
+
+
+def _without_commands(code: str) -> str:
+    """Remove magics of notebooks and commands of a shell."""
+    return "\n".join(line for line in code.split("\n") if not _COMMAND.match(line))
+
+
+def _without_bullets(code: str) -> str:
+    lines = [line for line in code.split("\n") if line.strip()]
+    return "\n".join(line[2:] for line in lines) if all(map(_BULLET.match, lines)) else code
+
+
+def _with_plain_quotes(code: str) -> str:
+    return code.translate(_QUOTES)
+
+
+def with_real_newlines(code: str) -> str:
+    r"""Replace literal `\n`, `\t` and escaped quotes, as in a string of JSON without its quotes."""
+    if "\\n" not in code:
+        return code
+    for escape, character in _ESCAPES.items():
+        code = code.replace(escape, character)
+    return code
+
+
+_CHANGES: tuple[Change, ...] = (
+    _without_wrapping,
+    _with_plain_characters,
+    _unescaped,
+    _without_prompts,
+    _without_line_numbers,
+    patched,
+    _without_commands,
+    _without_bullets,
+    _with_plain_quotes,
+    with_real_newlines,
+)
+
+
+def unquoted(text: str) -> str:
+    """Return the text within a string literal; an empty string if text is something else."""
+    text = text.strip()
+    if text[:1] not in ("'", '"') or len(text) > _MAX_QUOTED_CHARS:
+        return ""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return ""
+    return value if isinstance(value, str) else ""

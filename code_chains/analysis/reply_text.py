@@ -1,0 +1,55 @@
+"""The visible text of a reply: without thoughts, chat-template tokens and invented further turns."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["visible_text"]
+
+_MAX_REPLY_CHARS = 200_000
+_THINK = re.compile(
+    r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>|◁think▷.*?(◁/think▷|\Z)",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
+_CHANNEL = re.compile(r"<\|channel\|>([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>")
+"""The head of a message in the format of gpt-oss (Harmony)."""
+_HEADER = re.compile(
+    r"<\|start_header_id\|>\s*\w+\s*<\|end_header_id\|>|<start_of_turn>\s*\w+\n|\A\s*<\|im_start\|>\w+\n"
+    r"|<\|(?:python_tag|begin_of_text|start\|>assistant)\|?>?"
+)
+_END = re.compile(
+    r"<\|(?:im_end|im_start|eot_id|eom_id|endoftext|end_of_text|end|return|call)\|>|<end_of_turn>|<end_code>|</s>"
+    r"|<｜end▁of▁sentence｜>"
+)
+"""What ends a turn: whatever follows was invented."""
+_QUOTES = "'\"`"
+
+
+def visible_text(reply: str) -> str:
+    """Return the beginning of a reply, up to 200,000 characters, with only what it says to the user."""
+    text = reply[:_MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
+    text = _HEADER.sub("", _THINK.sub("", _final_message(text)))
+    return _first_turn(text).lstrip("\ufeff")
+
+
+def _final_message(text: str) -> str:
+    """Return the last message that is no analysis; the whole text if it has no channels."""
+    heads = list(_CHANNEL.finditer(text))
+    if not heads:
+        return text
+    spoken = [head for head in heads if not head[1].strip().startswith("analysis")]
+    if not spoken:
+        return text[: heads[0].start()]
+    following = next((head.start() for head in heads if head.start() > spoken[-1].end()), len(text))
+    return text[spoken[-1].end() : following]
+
+
+def _first_turn(text: str) -> str:
+    """Return the text up to the first token that ends a turn; a token in quotes belongs to a program."""
+    for end in _END.finditer(text):
+        is_quoted = (
+            text[end.start() - 1 : end.start()] in _QUOTES and text[end.end() : end.end() + 1] in _QUOTES
+        )
+        if text[: end.start()].strip() and not (is_quoted and end.start() and end.end() < len(text)):
+            return text[: end.start()]
+    return text

@@ -1,0 +1,98 @@
+"""Tell programs from other text."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from code_chains.analysis.parsing import UNREADABLE, parse
+
+__all__ = ["Syntax", "top_level_names", "used_names"]
+
+_MAX_COMPILED_CHARS = 2_000_000
+_DISPLAYED = (
+    *(ast.Name, ast.Constant, ast.Tuple, ast.Attribute, ast.Compare, ast.JoinedStr),
+    *(ast.Dict, ast.List, ast.Set, ast.Starred, ast.Subscript),
+)
+"""Expressions that compute nothing: prose such as "Hello", and data."""
+
+
+class Syntax:
+    """Tells programs from other text; compiles at most two million characters, so that time is bounded."""
+
+    def __init__(self) -> None:
+        self._chars_left = _MAX_COMPILED_CHARS
+
+    def is_valid(self, code: str) -> bool:
+        """Return whether text is Python that compiles and is not empty; False once the limit is reached."""
+        self._chars_left -= len(code)
+        if self._chars_left < 0:
+            return False
+        tree = parse(code)
+        return bool(tree and tree.body) and _compiles(tree)
+
+    def is_program(self, code: str) -> bool:
+        """Return whether text is valid and computes anything: a name, a constant or data alone is no program."""
+        if not self.is_valid(code):
+            return False
+        tree = parse(code)
+        return tree is not None and not all(map(_is_idle, tree.body))
+
+    def is_data(self, code: str) -> bool:
+        """Return whether text is one dict, list or set, such as a tool call, and no program."""
+        tree = parse(code)
+        kinds = ast.Dict | ast.List | ast.Set
+        return tree is not None and any(
+            isinstance(node, ast.Expr) and isinstance(node.value, kinds) for node in tree.body
+        )
+
+
+def _compiles(tree: ast.Module | None) -> bool:
+    if tree is None:
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(tree, "<reply>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _is_idle(node: ast.stmt) -> bool:
+    if isinstance(node, ast.AnnAssign):  # "Answer: 42"
+        return node.value is None
+    return isinstance(node, ast.Expr) and isinstance(node.value, _DISPLAYED)
+
+
+def top_level_names(code: str, *, definitions: bool = False) -> set[str]:
+    """Return the names that a program binds outside of functions, or those of its functions and classes alone."""
+    tree = parse(code)
+    names: set[str] = set()
+    for node in tree.body if tree else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif not definitions:
+            names |= _bound(node)
+    return names
+
+
+def _bound(node: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            names.add(child.id)
+        elif isinstance(child, ast.alias):
+            names.add((child.asname or child.name).partition(".")[0])
+    return names
+
+
+def used_names(code: str) -> set[str]:
+    """Return the names that a program reads and does not bind itself."""
+    tree = parse(code)
+    if tree is None:
+        return set()
+    loads = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return loads - top_level_names(code)
