@@ -2,60 +2,75 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-from functools import cache
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
-from code_chains.analysis.parsing import parse
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
+from code_chains.analysis.fences import Block, join, markdown_blocks, select, tolerant_blocks, without_blocks
+from code_chains.analysis.parsing import error_line
+from code_chains.analysis.repairs import repair, unquoted, with_plain_characters, with_real_newlines
+from code_chains.analysis.reply_text import first_turn, visible_text
+from code_chains.analysis.syntax import Syntax, computes
+from code_chains.analysis.tool_calls import calls_in
 
 __all__ = ["extract_code", "extract_fenced"]
 
-_THINK = re.compile(
-    r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
-)
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
-_TAG = re.compile(
-    r"<(execute_python|execute|python|code|tool_code)>(.*?)(</\1>|\Z)", re.DOTALL | re.IGNORECASE
+_TAGS = tuple(
+    re.compile(pattern, re.DOTALL | re.IGNORECASE | re.MULTILINE)
+    for pattern in (
+        r"<(?:execute_python|execute|python|code|tool_code)(?:\s[^<>]*)?>(.*?)(?:</(?:execute_python|execute|python|code|tool_code)>|\Z)",
+        r"""<(?:｜DSML｜)?parameter\s+name="(?:code|python|input|source)"[^<>]*>(.*?)(?:</(?:｜DSML｜)?parameter>|\Z)""",
+        r"<arg_value>(.*?)(?:</arg_value>|\Z)",
+        r"^\[PYTHON\](.*?)(?:\[/PYTHON\]|\Z)",
+        r"^\[BEGIN\]\s*\n(.*?)(?:^\[(?:END|DONE)\]|\Z)",
+        r"^\{code:python\}(.*?)(?:\{code\}|\Z)",
+    )
 )
-_PYTHON = {"python", "py", "python3", "py3", "ipython", "pycon", "execute_python", "tool_code"}
-_PROMPT = re.compile(r"^\s*(>>>|\.\.\.)( |$)")
-_OPENING = re.compile(
-    r"(import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=]"
+_LABEL = re.compile(
+    r"^[^\w\n]*(?:action input|answer|python|solution|[^\n`:]{0,80}\b(?:code|program|command)\b[^\n`:]{0,20}):[ \t]*"
+    r"(?:\n(?:[ \t]*\n)?)?(?=[ \t]*\S)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_MAX_REPLY_CHARS = 200_000
-_MAX_PROSE_LINES = 2000
-_MAX_PARSES = 60
-_LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
-_MAGIC = re.compile(r"^\s*[%!]\w")
+_LABEL_END = re.compile(
+    r"^[^\w\n]*(?:observation|explanation|output|result|note|thought|final answer)\b.*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SCALAR = re.compile(
+    r"^[ \t]*(?:code|python|input)[ \t]*:[ \t]*[|>]-?[ \t]*\n((?:[ \t]+\S.*\n?|[ \t]*\n)+)", re.MULTILINE
+)
+_INLINE = re.compile(r"(`{1,3})(?:python[ \t]+)?([^`\n]+)\1")
+_OPENS_CODE = re.compile(
+    r"[ \t]*((import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=])"
+)
+_MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
 
 
 def extract_code(reply: str) -> str:
     """Find the Python program in a model's reply. Never raises.
 
-    Reads fenced blocks with a real Markdown parser (indented, nested, `~~~`, unclosed, CRLF, attributes), the
-    tags `<execute_python>`, `<code>` and the like, JSON with a `code` field, doctest prompts, and bare code
-    without any fence. Thoughts inside `<think>` are left out. Several Python blocks are joined in order,
-    unless the last one defines anew all that the earlier ones defined. Of a reply longer than 200,000
+    Reads fenced blocks with a real Markdown parser, and with a tolerant one where that finds no program; tags such as
+    `<execute_python>`; tool calls as JSON, XML or tokens; labels such as `Code:`; inline code; and bare code. Thoughts,
+    chat-template tokens and invented further turns are left out; prompts, line numbers, magics, diffs, escapes and
+    typographic characters are undone where the text is no Python otherwise. Several blocks are joined in order, without
+    those that later ones repeat, correct or replace. Prose is never returned. Of a reply longer than 200,000
     characters the beginning is read.
 
     Args:
         reply: The text of the reply.
 
     Returns:
-        The program, or an empty string where there is none.
+        The program; an empty string if there is none. A block that is labelled as Python is returned even if it is
+        not valid, so that a check can tell the model why.
     """
-    text = _THINK.sub("", reply[:_MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n"))
-    for source in (_from_tags, _from_fences, _from_json, _from_prose):
-        code = source(text)
-        if code.strip():
-            return code.strip("\n").rstrip() + "\n"
-    return ""
+    whole, syntax = visible_text(reply), Syntax()
+    text = first_turn(whole)
+    code = _find(text, syntax)
+    if not code and text != whole:  # The token was part of a program.
+        code = _find(whole, syntax)
+    code = code or _broken_block(text, syntax)
+    return code.strip("\n").rstrip() + "\n" if code.strip() else ""
 
 
 def extract_fenced(reply: str, language: str) -> str:
@@ -68,122 +83,138 @@ def extract_fenced(reply: str, language: str) -> str:
     Returns:
         The blocks in order; the whole reply where it has no fences at all.
     """
-    text = _THINK.sub("", reply[:_MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n"))
-    fences = [token for token in _parser().parse(text) if token.type == "fence"]
-    tagged = [token.content for token in fences if _language(token.info) == language]
-    blocks = (
-        tagged or [token.content for token in fences if not token.info.strip()] or ([] if fences else [text])
-    )
+    text = first_turn(visible_text(reply))
+    fences = markdown_blocks(text)
+    tagged = [block.code for block in fences if block.language == language]
+    blocks = tagged or [block.code for block in fences if not block.language] or ([] if fences else [text])
     code = "\n".join(block.strip() for block in blocks)
     return code + "\n" if code.strip() else ""
 
 
-def _from_tags(text: str) -> str:
-    # A fence wins over a tag that merely stands inside a program, e.g. a string that holds "<code>".
-    fence, tag = _FENCE.search(text), _TAG.search(text)
-    if not tag or (fence and (fence.start() < tag.start() or "\n" not in tag[2])):
+def _find(text: str, syntax: Syntax, depth: int = 0) -> str:
+    """Return the program in text, by the first reader that finds one that compiles."""
+    if depth > _MAX_DEPTH or not text.strip():
         return ""
-    return _join([_clean(_from_fences(body) or body) for _, body, _ in _TAG.findall(text)])
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").disable("inline")  # Only the blocks matter, and inline rules can be slow.
-
-
-def _from_fences(text: str) -> str:
-    fences = [token for token in _parser().parse(text) if token.type == "fence"]
-    tagged = [token.content for token in fences if _language(token.info) in _PYTHON]
-    # Blocks without a language are code only where no block says that it is Python: else they show output or
-    # a shell.
-    blocks = map(_clean, tagged or [token.content for token in fences if not token.info.strip()])
-    return _join([block for block in blocks if block.strip()])
-
-
-def _language(info: str) -> str:
-    words = re.split(r"[\s{},:=]+", info.strip().lower().strip("{}. "))
-    return words[0].lstrip(".") if words else ""
-
-
-def _join(blocks: list[str]) -> str:
-    """Join blocks, unless the last one redefines all that the earlier ones defined."""
-    earlier = set().union(*map(_defined, blocks[:-1])) if len(blocks) > 1 else set()
-    if earlier and earlier <= _defined(blocks[-1]):
-        return blocks[-1]
-    return "\n\n".join(block.strip("\n") for block in blocks)
-
-
-def _defined(code: str) -> set[str]:
-    """Return the functions and classes that a block defines at its top level."""
-    tree = parse(code)
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return {node.name for node in tree.body if isinstance(node, kinds)} if tree else set()
-
-
-def _from_json(text: str) -> str:
-    fences = [token.content for token in _parser().parse(text) if token.type == "fence"]
-    text = fences[0] if fences else text
-    try:
-        data = json.loads(text.strip())
-    except (ValueError, RecursionError):
-        return ""
-    code = data.get("code") if isinstance(data, dict) else None
-    return _clean(code) if isinstance(code, str) else ""
-
-
-def _from_prose(text: str) -> str:
-    """Return the longest run of lines that is a program; a lone sentence is none."""
-    lines = _clean(text).split("\n")
-    if _is_program("\n".join(lines)):
-        return "\n".join(lines)
-    lines = lines[:_MAX_PROSE_LINES]
-    parses = 0
-    for start in (number for number, line in enumerate(lines) if _opens_code(line)):
-        end = len(lines)
-        while end > start and parses < _MAX_PARSES:
-            parses += 1
-            candidate = "\n".join(lines[start:end])
-            if _is_program(candidate):
-                return candidate
-            end = min(end - 1, start + _line_of_error(candidate) - 1)
+    fence = _FENCE.search(text)
+    tag = min((tag.start() for tag in _tags(text)), default=len(text))
+    readers = [_from_fences, _from_tags] if fence and fence.start() < tag else [_from_tags, _from_fences]
+    for reader in (
+        _whole,
+        *readers,
+        _from_calls,
+        _from_scalar,
+        _from_labels,
+        _from_inline,
+        _repaired,
+        _from_prose,
+    ):
+        code = reader(text, syntax, depth)
+        if code:
+            return code
     return ""
 
 
-def _line_of_error(code: str) -> int:
-    """Return the line, from 1, at which a text stops being Python."""
-    try:
-        compile(code, "<reply>", "exec", ast.PyCF_ONLY_AST, True)
-    except SyntaxError as error:
-        return error.lineno or 1
-    except (ValueError, RecursionError, MemoryError):
-        return 1
-    return len(code) + 1
-
-
-def _opens_code(line: str) -> bool:
-    return bool(_OPENING.match(line))
-
-
-def _is_program(code: str) -> bool:
-    """Return whether text parses and has an effect: a bare name or a constant, as in "Hello", is no program."""
-    tree = parse(code)
-    idle = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare
-    return bool(tree and tree.body) and not all(
-        (isinstance(node, ast.Expr) and isinstance(node.value, idle)) or isinstance(node, ast.AnnAssign)
-        for node in (tree.body if tree else [])
-    )
-
-
-def _clean(code: str) -> str:
-    """Take away a shared indentation and what is left of a fence; where it is no Python yet, also prompts and magics."""
-    import textwrap
-
-    code = _LEFTOVER.sub("", textwrap.dedent(code))
-    if parse(code):
-        return code
+def _broken_block(text: str, syntax: Syntax) -> str:
+    """Return blocks that are labelled as Python and are not valid, without prose after a block that was never closed."""
+    code = join([block for block in markdown_blocks(text) if block.is_python])
     lines = code.split("\n")
-    if any(line.startswith(">>> ") for line in lines):
-        lines = [_PROMPT.sub("", line) for line in lines if _PROMPT.match(line)]
-    return "\n".join(line for line in lines if not _MAGIC.match(line))
+    end = error_line(code) - 1
+    program = "\n".join(lines[:end])
+    has_code_after = any(map(_OPENS_CODE.match, lines[end:]))
+    return program if not has_code_after and syntax.is_program(program) and computes(program) else code
+
+
+def _whole(text: str, syntax: Syntax, depth: int) -> str:
+    """Return text that is a program as it stands."""
+    if any(tag.match(text.lstrip()) for tag in _TAGS):  # "[BEGIN]" is valid Python, a list.
+        return ""
+    code = repair(text, syntax, changes=())
+    return code if code and syntax.is_program(code) and not syntax.is_data(code) else ""
+
+
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    for pattern in _TAGS:
+        yield from islice(pattern.finditer(text), _MAX_TRIES)
+
+
+def _from_tags(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the program between tags; a tag within one line of a text with fences is prose."""
+    has_fence = bool(_FENCE.search(text))
+    bodies = [tag[1] for tag in sorted(_tags(text), key=re.Match.start)]
+    bodies = [body for body in bodies if not has_fence or "\n" in body]
+    programs = (_program_in(body, syntax, depth) for body in bodies)
+    return join([Block("python", program) for program in programs if program])
+
+
+def _program_in(body: str, syntax: Syntax, depth: int) -> str:
+    code = repair(body, syntax)
+    return code if code and syntax.is_program(code) else _find(body, syntax, depth + 1)
+
+
+def _from_fences(text: str, syntax: Syntax, depth: int) -> str:
+    if "```" not in text and "~~~" not in text:
+        return ""
+    return select(markdown_blocks(text), syntax) or select(tolerant_blocks(text, syntax), syntax)
+
+
+def _from_calls(text: str, syntax: Syntax, depth: int) -> str:
+    found = (_program_in(code, syntax, depth) for code in calls_in(text))
+    return "\n".join(code for code in found if code)
+
+
+def _from_scalar(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the program in a block scalar of YAML."""
+    scalar = _SCALAR.search(text)
+    return repair(scalar[1], syntax) if scalar else ""
+
+
+def _from_labels(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the program that begins on the line of a label."""
+    for label in islice(_LABEL.finditer(text), _MAX_TRIES):
+        rest = _LABEL_END.split(text[label.end() :], maxsplit=1)[0]
+        for candidate in (rest, rest.partition("\n")[0]):
+            code = repair(candidate, syntax)
+            if code and syntax.is_program(code) and computes(code):
+                return code
+    return ""
+
+
+def _from_inline(text: str, syntax: Syntax, depth: int) -> str:
+    """Return inline code that prints something; a name or a call in prose is no program."""
+    spans = [match[2].strip() for match in islice(_INLINE.finditer(without_blocks(text)), _MAX_TRIES)]
+    code = "\n".join(span for span in spans if syntax.is_program(span))
+    return code if "print(" in code else ""
+
+
+def _repaired(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the whole text as a program if a repair, or taking it out of its quotes, makes it one."""
+    inner = unquoted(text) or ("" if "\n" in text.strip() else with_real_newlines(text))
+    if inner and inner != text:
+        return _program_in(inner, syntax, depth + 1)
+    code = repair(without_blocks(text), syntax)
+    return code if code and syntax.is_program(code) and not syntax.is_data(code) else ""
+
+
+def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
+    """Return the first run of lines that is a program; a lone sentence is none."""
+    lines = with_plain_characters(without_blocks(text)).split("\n")[:_MAX_PROSE_LINES]
+    tries = 0
+    for start in (number for number, line in enumerate(lines) if _OPENS_CODE.match(line)):
+        end = _end_of_indentation(lines, start)
+        while end > start and tries < _MAX_TRIES:
+            tries += 1
+            candidate = textwrap.dedent("\n".join(lines[start:end]))
+            if syntax.is_program(candidate) and computes(candidate):
+                return candidate
+            end = min(end - 1, start + error_line(candidate) - 1)
+    return ""
+
+
+def _end_of_indentation(lines: Sequence[str], start: int) -> int:
+    """Return the number of the first line after another one that is indented less."""
+    indentation = len(lines[start]) - len(lines[start].lstrip())
+    for number in range(start, len(lines)):
+        line = lines[number]
+        if line.strip() and len(line) - len(line.lstrip()) < indentation:
+            return number
+    return len(lines)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from code_chains.analysis.repairs import patched, repair
@@ -13,6 +14,7 @@ from code_chains.analysis.syntax import Syntax, top_level_names, used_names
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 __all__ = ["Block", "join", "markdown_blocks", "select", "tolerant_blocks", "without_blocks"]
 
@@ -28,6 +30,7 @@ _PYTHON = {
     "tool_code",
     "code",
 }
+_PLAIN = {"text", "txt", "plain", "plaintext"}
 _LABEL = re.compile(r"(?:lang(?:uage)?[-=]\W*)?([a-z_+#-]+)(\d(?:\.\d+)?)?", re.IGNORECASE)
 _GLUED = re.compile(r"(?:python3?|py)(?=(?:print|import|from|def|for|while|class)\b)")
 _ATTRIBUTE = re.compile(
@@ -76,25 +79,32 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").disable("inline")  # Only the blocks matter, and inline rules can be slow.
 
 
+@lru_cache(4)
+def _fences(text: str) -> tuple[Token, ...]:
+    """Return the fences of Markdown; cached, as several readers look at the same text."""
+    tokens = (token for token in _parser().parse(text) if token.type == "fence" and token.map)
+    return tuple(islice(tokens, _MAX_BLOCKS))
+
+
 def markdown_blocks(text: str) -> list[Block]:
     """Return the fenced blocks as Markdown defines them."""
     lines, end = text.split("\n"), 0
     blocks = []
-    for token in _parser().parse(text):
-        if token.type == "fence" and token.map:
-            blocks.append(_block(token.info, token.content, "\n".join(lines[end : token.map[0]])))
-            end = token.map[1]
+    for token in _fences(text):
+        first, after = token.map or (end, end)
+        blocks.append(_block(token.info, token.content, "\n".join(lines[end:first])))
+        end = after
     return blocks
 
 
 def without_blocks(text: str) -> str:
-    """Return text without its fenced blocks in other languages than Python."""
+    """Return text without its fenced blocks."""
     if "```" not in text and "~~~" not in text:
         return text
     lines = text.split("\n")
-    for token in _parser().parse(text):
-        if token.type == "fence" and token.map and _block(token.info, "", "").language not in {"", *_PYTHON}:
-            lines[slice(*token.map)] = [""] * (token.map[1] - token.map[0])
+    for token in _fences(text):
+        first, after = token.map or (0, 0)
+        lines[first:after] = [""] * (after - first)
     return "\n".join(lines)
 
 
@@ -111,6 +121,8 @@ def _block(info: str, code: str, gap: str) -> Block:
         language = "python"
     elif _is_code(info):
         language, rest = "", info
+    elif language in _PLAIN:
+        language = ""
     if rest and not _ATTRIBUTE.match(rest) and _is_code(rest.strip()):
         code = f"{rest.strip()}\n{code}"
     return Block(language, code, gap)

@@ -7,7 +7,7 @@ import functools
 import warnings
 from contextlib import suppress
 
-__all__ = ["UNREADABLE", "parse", "syntax_tree"]
+__all__ = ["UNREADABLE", "error_line", "parse", "syntax_tree"]
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
@@ -41,3 +41,14 @@ def syntax_tree(code: str) -> ast.Module:
         with suppress(SystemError):  # Until Python 3.12 threads share a recursion counter (gh-106905).
             return ast.parse(code)
     return ast.parse(code)
+
+
+def error_line(code: str) -> int:
+    """Return the line, from 1, at which text stops being Python; the line after its last one if it is valid."""
+    try:
+        compile(code, "<code>", "exec", ast.PyCF_ONLY_AST, True)
+    except SyntaxError as error:
+        return error.lineno or 1
+    except (ValueError, RecursionError, MemoryError):
+        return 1
+    return code.count("\n") + 2

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 
 from code_chains.analysis.syntax import Syntax
 
-__all__ = ["patched", "repair", "unquoted", "with_real_newlines"]
+__all__ = ["patched", "repair", "unquoted", "with_plain_characters", "with_real_newlines"]
 
 _PROMPT = re.compile(r"^\s*(?:>>>|In ?\[\d*\]:|\.{3,}:|\.\.\.)(?: |$|(?=\S))")
 _FIRST_PROMPT = re.compile(r"\A\s*(?:>>>|In ?\[\d*\]:)")
 _LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n(?=\s*\S)", re.IGNORECASE)
 _LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
-_CLOSING = re.compile(r"\n\s*(?:`{1,3}|~~~)\s*\Z")
+_CLOSING = re.compile(r"\s*(?:`{1,3}|~~~)\s*")
 _MARKUP = re.compile(
-    r"^\s*</?(?:code|python|execute_python|pre|tool_code)\b[^>]*>|</(?:code|python|pre)>\s*$",
+    r"^[ \t]*</?(?:code|python|execute_python|pre|tool_code)\b[^>]*>|</(?:code|python|pre)>[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _CDATA = re.compile(r"\A\s*<!\[CDATA\[(.*?)\]\]>\s*\Z", re.DOTALL)
@@ -37,6 +37,9 @@ _CHARACTERS = str.maketrans(
     }
 )
 _QUOTES = str.maketrans({**dict.fromkeys("“”„", '"'), **dict.fromkeys("‘’‚", "'")})
+_FULL_WIDTH = str.maketrans("（）：，；", "():,;")
+_STRING = re.compile(r"""("[^"\n]*"|'[^'\n]*')""")
+_ESCAPED = re.compile(r"\\([_*\[\]#`<>])")
 _ESCAPES = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\'": "'"}
 _MAX_QUOTED_CHARS = 50_000
 
@@ -69,10 +72,13 @@ def _without_wrapping(code: str) -> str:
     """Remove what is left of fences and tags."""
     cdata = _CDATA.match(code)
     code = cdata[1] if cdata else code
-    return _MARKUP.sub("", _CLOSING.sub("", _LEFTOVER.sub("", code)))
+    before, _, last = code.rstrip().rpartition("\n")
+    code = before if before and _CLOSING.fullmatch(last) else code
+    return _MARKUP.sub("", _LEFTOVER.sub("", code))
 
 
-def _with_plain_characters(code: str) -> str:
+def with_plain_characters(code: str) -> str:
+    """Replace special spaces, and remove invisible characters."""
     return code.translate(_CHARACTERS)
 
 
@@ -120,8 +126,16 @@ def _without_bullets(code: str) -> str:
     return "\n".join(line[2:] for line in lines) if all(map(_BULLET.match, lines)) else code
 
 
-def _with_plain_quotes(code: str) -> str:
-    return code.translate(_QUOTES)
+def _with_plain_punctuation(code: str) -> str:
+    """Replace typographic quotes, and full-width punctuation outside of strings."""
+    parts = _STRING.split(code.translate(_QUOTES))
+    parts[::2] = [part.translate(_FULL_WIDTH) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _without_markdown(code: str) -> str:
+    r"""Undo Markdown's escapes, as in `\_\_init\_\_`."""
+    return _ESCAPED.sub(r"\1", code)
 
 
 def with_real_newlines(code: str) -> str:
@@ -135,14 +149,15 @@ def with_real_newlines(code: str) -> str:
 
 _CHANGES: tuple[Change, ...] = (
     _without_wrapping,
-    _with_plain_characters,
+    with_plain_characters,
     _unescaped,
     _without_prompts,
     _without_line_numbers,
     patched,
     _without_commands,
     _without_bullets,
-    _with_plain_quotes,
+    _with_plain_punctuation,
+    _without_markdown,
     with_real_newlines,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["visible_text"]
+__all__ = ["first_turn", "visible_text"]
 
 _MAX_REPLY_CHARS = 200_000
 _THINK = re.compile(
@@ -26,10 +26,10 @@ _QUOTES = "'\"`"
 
 
 def visible_text(reply: str) -> str:
-    """Return the beginning of a reply, up to 200,000 characters, with only what it says to the user."""
+    """Return the beginning of a reply, up to 200,000 characters, without thoughts and the heads of messages."""
     text = reply[:_MAX_REPLY_CHARS].replace("\r\n", "\n").replace("\r", "\n")
     text = _HEADER.sub("", _THINK.sub("", _final_message(text)))
-    return _first_turn(text).lstrip("\ufeff")
+    return text.lstrip("\ufeff")
 
 
 def _final_message(text: str) -> str:
@@ -44,7 +44,7 @@ def _final_message(text: str) -> str:
     return text[spoken[-1].end() : following]
 
 
-def _first_turn(text: str) -> str:
+def first_turn(text: str) -> str:
     """Return the text up to the first token that ends a turn; a token in quotes belongs to a program."""
     for end in _END.finditer(text):
         is_quoted = (

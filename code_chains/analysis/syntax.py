@@ -7,9 +7,9 @@ import warnings
 
 from code_chains.analysis.parsing import UNREADABLE, parse
 
-__all__ = ["Syntax", "top_level_names", "used_names"]
+__all__ = ["Syntax", "computes", "top_level_names", "used_names"]
 
-_MAX_COMPILED_CHARS = 2_000_000
+_MAX_COMPILED_CHARS = 500_000
 _DISPLAYED = (
     *(ast.Name, ast.Constant, ast.Tuple, ast.Attribute, ast.Compare, ast.JoinedStr),
     *(ast.Dict, ast.List, ast.Set, ast.Starred, ast.Subscript),
@@ -18,7 +18,7 @@ _DISPLAYED = (
 
 
 class Syntax:
-    """Tells programs from other text; compiles at most two million characters, so that time is bounded."""
+    """Tells programs from other text; compiles at most 500,000 characters, so that time is bounded."""
 
     def __init__(self) -> None:
         self._chars_left = _MAX_COMPILED_CHARS
@@ -88,11 +88,18 @@ def _bound(node: ast.AST) -> set[str]:
 
 
 def used_names(code: str) -> set[str]:
-    """Return the names that a program reads and does not bind itself."""
+    """Return the names that a program reads and binds nowhere."""
     tree = parse(code)
     if tree is None:
         return set()
-    loads = {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    }
-    return loads - top_level_names(code)
+    nodes = list(ast.walk(tree))
+    loads = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return loads - top_level_names(code) - arguments - _bound(tree)
+
+
+def computes(code: str) -> bool:
+    """Return whether a program calls or defines anything: a fragment that only assigns is of no use alone."""
+    tree = parse(code)
+    kinds = ast.Call | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))

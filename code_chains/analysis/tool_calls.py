@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["calls_in", "code_in_call"]
 
 _KEY = re.compile(
-    r"""["'](?:code|python|arguments|parameters|input|tool_input|action_input|cells|answer)["']\s*:"""
+    r"""["'](?:code|python|source|arguments|parameters|input|tool_input|action_input|cells|answer|solution)["']\s*:"""
 )
 _START = re.compile(r"""\{\s*["']|\[\s*\{""")
 _PYTHON_TOOL = re.compile(r"python|code|exec|repl|interpreter|jupyter|\brun", re.IGNORECASE)
@@ -102,8 +102,7 @@ def _in_mapping(value: dict[Any, Any], depth: int) -> str:
     for key in _CODE:
         if isinstance(value.get(key), str | list) and (code := _lines(value[key])):
             return code
-    answer = value.get("answer")
-    return answer if isinstance(answer, str) and "```" in answer else ""
+    return next((text for text in value.values() if isinstance(text, str) and "```" in text), "")
 
 
 def _in_notebook(cells: list[Any]) -> str:
