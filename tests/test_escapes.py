@@ -1861,10 +1861,16 @@ OF_USERS = ("files", "memory", "signals")
 """What differs where the caller has no rights that could be taken from the program."""
 
 
+OF_SUPERVISOR = ("storms",)
+"""What the supervisor alone ends, so that one kernel launcher shows it for both."""
+
+
 def soak(environment: Environment, row: str) -> list[pytest.MarkDecorator]:
     """Mark what only repeats: each launcher meets each row in a run of its own by the caller, and in sessions and for
     another user those groups that differ there."""
     group, other_user = row.partition(":")[0], environment.user != "caller"
+    if group in OF_SUPERVISOR and environment.launcher == "bubblewrap":
+        return [pytest.mark.soak]
     differs = (environment.session and group in OF_SESSIONS) or (other_user and group in OF_USERS)
     return [] if differs or not (environment.session or other_user) else [pytest.mark.soak]
 
@@ -1890,7 +1896,8 @@ def test_each_launcher_meets_each_row_without_soak_tests() -> None:
     every, without = (
         {(row.values[0].launcher, row.values[1]) for row in some} for some in (tried, _unmarked(tried))
     )
-    assert without == every
+    storms = {row.values[1] for row in tried if str(row.id).split(": ")[1] in OF_SUPERVISOR}
+    assert every - without == {("bubblewrap", program) for program in storms}
 
 
 def _unmarked(tried: list[Any]) -> list[Any]:

@@ -60,17 +60,15 @@ def test_a_failure_is_told_in_the_language_of_the_question(language: str) -> Non
     assert detect_language(answer.partition("ValueError")[0]) == language
 
 
+@pytest.mark.soak
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "languages", [("es",), pytest.param(tuple(SUMS), marks=pytest.mark.soak)], ids=["Spanish", "all"]
-)
-def test_the_embedded_model_answers_in_many_languages(languages: tuple[str, ...]) -> None:
+def test_the_embedded_model_answers_in_many_languages() -> None:
     with create_code_chain("local") as chain:
-        results = {language: chain.invoke({"query": SUMS[language]}) for language in languages}
+        results = {language: chain.invoke({"query": query}) for language, query in SUMS.items()}
     assert [one for one, result in results.items() if "15" not in result["answer"]] == []
     told = [one for one, result in results.items() if detect_language(result["answer"]) == one]
-    assert len(told) >= len(languages) * 10 / 13
+    assert len(told) >= 10
 
 
 def test_a_language_that_is_asked_for_is_used_whatever_the_question() -> None:

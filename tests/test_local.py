@@ -198,6 +198,13 @@ def test_it_answers_the_first_question(local: Any, sandbox: SandboxExecutor) -> 
 
 
 @with_weights
+def test_it_answers_in_the_language_of_the_question(local: Any, sandbox: SandboxExecutor) -> None:
+    query = {"query": "¿Cuál es la suma de los números del 1 al 5?"}
+    answer = create_code_chain(local, executor=sandbox).invoke(query)["answer"]
+    assert ("15" in answer, detect_language(answer)) == (True, "es")
+
+
+@with_weights
 async def test_it_streams_and_counts(local: Any, sandbox: SandboxExecutor) -> None:
     chunks = [
         chunk async for chunk in create_code_chain(local, executor=sandbox).astream({"query": QUESTION})

@@ -931,6 +931,9 @@ def executors() -> Iterator[Callable[[str], SandboxExecutor]]:
         used.close()
 
 
+@pytest.mark.parametrize(
+    "launcher", ["namespaces", pytest.param("bubblewrap", marks=pytest.mark.soak)], indirect=True
+)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_an_ordinary_program_prints_the_same_as_outside(
     executors: Callable[[str], SandboxExecutor],
