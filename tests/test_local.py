@@ -17,6 +17,7 @@ from langchain_core.load import dumps
 from code_chains import create_code_chain
 from code_chains.chains import GenerateChain
 from code_chains.executors import SandboxExecutor
+from code_chains.language import detect_language
 from code_chains.models.local import ChatLocal, _servers, load_local
 
 from .conftest import QUESTION
