@@ -13,6 +13,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_openai import ChatOpenAI
 
+from code_chains.analysis.checks import no_calls
 from code_chains.chains import (
     EvaluateChain,
     ExecuteChain,
@@ -25,7 +26,7 @@ from code_chains.chains import (
 )
 from code_chains.chains.generate import finish_reason
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors import SandboxExecutor
+from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import ErrorReport, Execution, Problem, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 from code_chains.verification.feedback import repair_feedback
@@ -402,3 +403,57 @@ def test_an_unanswered_message_is_short() -> None:
     long = Verdict("failed", "none", "ValueError: " + "say 42. " * 500)
     answer = InterpretChain(model=saying("")).invoke({"query": "?", "output": "", "verdict": long})["answer"]
     assert len(answer) < 500
+
+
+# -- after stock chains ---------------------------------------------------------------------------------------------------
+
+REPLIES = {
+    "fenced": "Sure!\n\n```python\nprint(6 * 7)\n```\nIt prints 42.",
+    "bare": "print(6 * 7)",
+    "a tool call": '{"name": "python", "arguments": {"code": "print(6 * 7)"}}',
+    "tagged": "<execute_python>\nprint(6 * 7)\n</execute_python>",
+}
+
+
+@pytest.mark.parametrize("reply", REPLIES.values(), ids=REPLIES.keys())
+def test_the_reply_of_a_stock_chain_is_executed(sandbox: SandboxExecutor, reply: str) -> None:
+    result = (ValidateChain() | ExecuteChain(sandbox) | EvaluateChain(executor=sandbox)).invoke(
+        {"code": reply}
+    )
+    assert (result["output"], result["verdict"].status) == ("42", "unverified")
+
+
+@pytest.mark.parametrize(
+    ("code", "last"),
+    [
+        ("1 / 0", "The program failed: ZeroDivisionError: division by zero"),
+        ("print('half'); 1 / 0", "The program failed: ZeroDivisionError: division by zero"),
+        ("I am sorry, I cannot do that.", "The program failed: SyntaxError: invalid syntax"),
+    ],
+)
+def test_the_output_of_a_failed_run_says_so(sandbox: SandboxExecutor, code: str, last: str) -> None:
+    output = ExecuteChain(sandbox).invoke({"code": code})["output"]
+    assert output.splitlines()[-1].startswith(last)
+    assert output.startswith("half\n") == ("half" in code)
+
+
+def test_the_output_of_a_refused_program_says_so(sandbox: SandboxExecutor) -> None:
+    chain = ValidateChain(checks=no_calls("open")) | ExecuteChain(sandbox)
+    assert chain.invoke({"code": "open('x')"})["output"].startswith(
+        "The program was refused: Refused: line 1: "
+    )
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "x = 1", "while True: pass", "open('/etc/shadow')"])
+def test_a_failure_is_never_interpreted_by_a_model(code: str) -> None:
+    def invents(messages: list[BaseMessage]) -> str:
+        raise AssertionError("The model was asked.")
+
+    with SandboxExecutor(limits=Limits(seconds=1), preload=()) as executor:
+        chain = (
+            ValidateChain(checks=no_calls("open"))
+            | ExecuteChain(executor)
+            | InterpretChain(model=ScriptedModel(invents))
+        )
+        answer = chain.invoke({"query": "What is 6 times 7?", "code": code})["answer"]
+    assert answer.startswith("I could not answer")

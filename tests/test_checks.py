@@ -7,12 +7,14 @@ import random
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyflakes.checker import Checker
 
+from code_chains import create_code_chain
 from code_chains.analysis.checks import (
     POLICIES,
     as_advice,
@@ -29,7 +31,9 @@ from code_chains.analysis.checks import (
     shorter_than,
 )
 from code_chains.errors import ConfigurationError
+from code_chains.executors import SandboxExecutor
 from code_chains.state import Problem
+from code_chains.testing import ScriptedModel
 
 from .test_ordinary import PROGRAMS
 
@@ -557,3 +561,62 @@ def test_the_standard_policy_lets_ordinary_programs_pass() -> None:
 def test_names_are_judged_as_by_pyflakes_with_all_builtins(code: str) -> None:
     found = Checker(ast.parse(code), filename="<code>").messages
     assert [problem.line for problem in names_defined(code)] == [message.lineno for message in found]
+
+
+# -- checks of one's own ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("result", [None, True, [], (), (True, "fine"), (True, ""), iter(())])
+def test_a_check_of_ones_own_lets_a_program_pass(result: Any) -> None:
+    assert find_problems("x = 1", [lambda code: result]) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "messages"),
+    [
+        (False, ["It was refused. Write another program."]),
+        ((False, "Blocked"), ["Blocked"]),
+        ((False, ""), ["It was refused. Write another program."]),
+        ("Blocked", ["Blocked"]),
+        (["a", "b"], ["a", "b"]),
+        (("a", "b"), ["a", "b"]),
+        ({"a"}, ["a"]),
+        (Problem("own", "c"), ["c"]),
+        ([Problem("own", "c"), "d"], ["c", "d"]),
+        (iter(["e"]), ["e"]),
+    ],
+)
+def test_a_check_of_ones_own_refuses_in_many_forms(result: Any, messages: list[str]) -> None:
+    def blocked(code: str) -> Any:
+        return result
+
+    problems = find_problems("x = 1", [blocked])
+    assert [(problem.message, problem.severity) for problem in problems] == [
+        (text, "error") for text in messages
+    ]
+    assert {problem.check for problem in problems} <= {"blocked", "own"}
+
+
+async def asynchronous(code: str) -> bool:
+    return False
+
+
+@pytest.mark.parametrize(
+    "result", ["", 0, 1, {}, {"error": "x"}, [False], [None], [""], object(), asynchronous("")]
+)
+def test_a_result_that_cannot_be_understood_never_lets_a_program_run(result: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"a check .*that returns True, False"):
+        find_problems("x = 1", [lambda code: result])
+
+
+def test_a_check_that_returns_false_keeps_the_program_from_running(sandbox: SandboxExecutor) -> None:
+    model = ScriptedModel(lambda messages: "print('ran')")
+    chain = create_code_chain(model, executor=sandbox, checks=lambda code: False, max_attempts=1)
+    result = chain.invoke("Run it")
+    assert (result["execution"].status, result["execution"].stdout) == ("refused", "")
+    assert "It was refused" in result["answer"]
+
+
+def test_advice_may_have_any_form() -> None:
+    problems = find_problems("x = 1", [as_advice(lambda code: (False, "careful"))])
+    assert [(problem.message, problem.severity) for problem in problems] == [("careful", "advice")]

@@ -461,3 +461,70 @@ def test_sql_has_no_tests(tmp_path: Any) -> None:
         chain = create_code_chain(saying("```sql\nSELECT 1\n```"), executor=place)
         with pytest.raises(ConfigurationError, match="SandboxExecutor"):
             chain.invoke({"query": "?", "tests": "assert True"})
+
+
+# -- a function that was asked for -----------------------------------------------------------------------------------------
+
+IS_LEAP = "def is_leap(year):\n    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)\n"
+
+
+def replies(code: str) -> ScriptedModel:
+    return ScriptedModel(lambda messages: f"```python\n{code}\n```")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Write a function is_leap that takes a year",
+        "is_leap(year)",
+        "Implement the leap year rule",
+        "Escribe una función que diga si un año es bisiesto",
+        "Schreibe eine Funktion für Schaltjahre",
+        "写一个判断闰年的函数",
+        "うるう年を判定する関数を書いて",
+        "Please give me a method that tells leap years",
+    ],
+)
+def test_a_function_that_was_asked_for_is_an_answer(sandbox: SandboxExecutor, query: str) -> None:
+    result = create_code_chain(replies(IS_LEAP), executor=sandbox).invoke(query)
+    assert (result["verdict"].status, len(result["attempts"])) == ("unverified", 1)
+    assert IS_LEAP in result["answer"]
+
+
+@pytest.mark.parametrize(
+    ("code", "query"),
+    [
+        (IS_LEAP, "Is 2024 a leap year?"),
+        ("for _ in (): pass", "Write a function is_leap"),
+        ("import math", "Write a function is_leap"),
+        ("def f():\n    return 1\nf()\nNone", "Write a function f"),
+    ],
+)
+def test_definitions_that_nobody_asked_for_are_no_answer(
+    sandbox: SandboxExecutor, code: str, query: str
+) -> None:
+    result = create_code_chain(replies(code), executor=sandbox, max_attempts=1).invoke(query)
+    assert (result["verdict"].status, "printed nothing" in result["answer"]) == ("failed", True)
+
+
+def test_a_function_that_was_asked_for_is_verified_by_tests(sandbox: SandboxExecutor) -> None:
+    query = {"query": "Write a function is_leap", "tests": "assert is_leap(2024)\nassert not is_leap(1900)"}
+    result = create_code_chain(replies(IS_LEAP), executor=sandbox).invoke(query)
+    assert (result["verdict"].status, IS_LEAP in result["answer"]) == ("verified", True)
+
+
+def test_tests_that_a_model_wrote_judge_a_function_that_prints_nothing(sandbox: SandboxExecutor) -> None:
+    def script(messages: list[BaseMessage]) -> str:
+        asks_for_tests = "tests" in messages[0].text.lower() and "assert" in messages[0].text.lower()
+        return "```python\nassert is_leap(2024)\n```" if asks_for_tests else f"```python\n{IS_LEAP}\n```"
+
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, write_tests=True)
+    result = chain.invoke("Which years are leap years? Give it as is_leap(year).")
+    assert (result["verdict"].status, result["verdict"].by) == ("plausible", "tests")
+
+
+def test_definitions_are_no_vote(sandbox: SandboxExecutor) -> None:
+    result = create_code_chain(replies(IS_LEAP), executor=sandbox, samples=3).invoke(
+        "Write a function is_leap"
+    )
+    assert (result["verdict"].status, result["verdict"].by) == ("unverified", "none")

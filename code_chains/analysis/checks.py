@@ -1,8 +1,8 @@
 """Static checks, before a program runs. They advise the model; only the sandbox protects.
 
-A check is any function `code -> list of Problem`. Checks with options are created by a call: `checks=[parses,
-names_defined, shorter_than(80), no_calls("subprocess", "eval")]`. A problem with severity `error` keeps a
-program from running; `as_advice(check)` returns a check that only advises.
+A check is any function from code to problems, to reasons, or to True or False. Checks with options are created by a
+call: `checks=[parses, names_defined, shorter_than(80), no_calls("subprocess", "eval")]`. A problem with severity
+`error` keeps a program from running; `as_advice(check)` returns a check that only advises.
 
 Policies by name: `none`; `standard` rejects what cannot run (syntax, undefined names, excessive length) and
 advises on the rest; `strict` also rejects what `security` finds.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import re
 import sys
 import unicodedata
@@ -50,7 +51,10 @@ __all__ = [
 _MAX_HINTS = 20
 _DEFINING = words("builtins.exec builtins.globals builtins.locals builtins.vars __main__")
 
-Check = Callable[[str], list[Problem]]
+Result = bool | str | tuple[bool, str] | Problem | Iterable[Problem | str] | None
+Check = Callable[[str], Result]
+"""A function from code to what is wrong with it: problems or reasons, True or None if nothing is. False, or a pair of False
+and a reason, refuses the program."""
 
 
 def parses(code: str) -> list[Problem]:
@@ -158,7 +162,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-def shorter_than(lines: int) -> Check:
+def shorter_than(lines: int) -> Callable[[str], list[Problem]]:
     """Make a check that refuses programs longer than a number of lines.
 
     Args:
@@ -174,7 +178,7 @@ def shorter_than(lines: int) -> Check:
     return check
 
 
-def no_calls(*names: str) -> Check:
+def no_calls(*names: str) -> Callable[[str], list[Problem]]:
     r"""Make a check that refuses some functions, and whole modules: calls, mere references, and the usual ways around.
 
     It follows imports under other names, assignments, `getattr`, `__import__`, `vars()`, `__dict__` and texts
@@ -226,7 +230,7 @@ def security(code: str) -> list[Problem]:
     return [replace(problem, check="security") for problem in find_risks(reading)] if reading else []
 
 
-def as_advice(check: Check) -> Check:
+def as_advice(check: Check) -> Callable[[str], list[Problem]]:
     r"""Make a check that finds the same but refuses nothing.
 
     Args:
@@ -239,7 +243,7 @@ def as_advice(check: Check) -> Check:
 
     @wraps(check)
     def advise(code: str) -> list[Problem]:
-        return [replace(problem, severity="advice") for problem in check(code) or ()]
+        return [replace(problem, severity="advice") for problem in _problems_of(check, code)]
 
     return advise
 
@@ -279,9 +283,50 @@ def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] 
         code: The program.
         checks: Functions from code to problems.
         defined: Names that will exist when the program starts; that they are undefined is no problem.
+
+    Raises:
+        ConfigurationError: A check returned what is neither a decision nor problems.
     """
     problems: dict[Problem, None] = {}
     for check in checks:
-        problems.update(dict.fromkeys(check(code) or ()))
+        problems.update(dict.fromkeys(_problems_of(check, code)))
     names = {f"undefined name {name!r}" for name in defined}
     return [problem for problem in problems if problem.message.partition(";")[0] not in names]
+
+
+def _problems_of(check: Check, code: str) -> list[Problem]:
+    """Return what a check found, in whichever form it says so.
+
+    Invariant: a result that cannot be understood is an error, so that it never lets a program run.
+    """
+    result: Any = check(code)
+    name = getattr(check, "__name__", type(check).__name__)
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], bool):
+        is_allowed, reason = result
+        result = is_allowed or reason or False
+    if result is None or result is True:
+        return []
+    if result is False:
+        return [Problem(name, "It was refused. Write another program.")]
+    items = [result] if isinstance(result, str | Problem) else result
+    if not isinstance(items, list | tuple | set | frozenset | Iterator):
+        raise _unknown_result(name, result)
+    return [_to_problem(item, name) for item in items]
+
+
+def _to_problem(item: object, name: str) -> Problem:
+    if isinstance(item, Problem):
+        return item
+    if isinstance(item, str) and item:
+        return Problem(name, item)
+    raise _unknown_result(name, item)
+
+
+def _unknown_result(name: str, result: object) -> ConfigurationError:
+    if inspect.iscoroutine(result):
+        result.close()
+    return ConfigurationError(
+        "checks",
+        result,
+        f"a check {name!r} that returns True, False, (False, reason), a reason, or a list of problems",
+    )

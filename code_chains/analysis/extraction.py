@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from code_chains.analysis.fences import Block, join, markdown_blocks, select, tolerant_blocks, without_blocks
-from code_chains.analysis.parsing import error_line
+from code_chains.analysis.parsing import error_line, parse
 from code_chains.analysis.repairs import repair, unquoted, with_plain_characters, with_real_newlines
 from code_chains.analysis.reply_text import first_turn, visible_text
 from code_chains.analysis.syntax import Syntax, computes
 from code_chains.analysis.tool_calls import calls_in
 
-__all__ = ["extract_code", "extract_fenced"]
+__all__ = ["as_program", "extract_code", "extract_fenced"]
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _TAGS = tuple(
@@ -44,6 +44,8 @@ _INLINE = re.compile(r"(`{1,3})(?:python[ \t]+)?([^`\n]+)\1")
 _OPENS_CODE = re.compile(
     r"[ \t]*((import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=])"
 )
+_OPENS_DATA = ("{", "[", "'", '"')
+"""How tool calls and quoted programs begin, which are valid Python, too."""
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
 
 
@@ -89,6 +91,19 @@ def extract_fenced(reply: str, language: str) -> str:
     blocks = tagged or [block.code for block in fences if not block.language] or ([] if fences else [text])
     code = "\n".join(block.strip() for block in blocks)
     return code + "\n" if code.strip() else ""
+
+
+def as_program(text: str, language: str = "python") -> str:
+    """Return text that is a program as it is, and else the program in it, as in the reply of a stock `LLMChain`.
+
+    Args:
+        text: A program, or the reply of a model.
+        language: The language of the program.
+    """
+    if language != "python":
+        return extract_fenced(text, language) or text if "```" in text else text
+    is_reply = text.lstrip()[:1] in _OPENS_DATA or parse(text) is None
+    return extract_code(text) or text if is_reply else text
 
 
 def _find(text: str, syntax: Syntax, depth: int = 0) -> str:

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 
+from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
 from code_chains.chains.judge import JudgeChain
@@ -22,7 +24,8 @@ __all__ = ["EvaluateChain", "check_expectations"]
 class EvaluateChain(StreamingChain):
     """Decide whether an outcome answers the question. Adds `verdict`.
 
-    A program that failed, or printed nothing and made no file, is no answer (`failed`). Otherwise:
+    A program that failed, or printed nothing and made no file, is no answer (`failed`), unless it defines what the
+    question asks for, such as a function. Otherwise:
 
     - If `tests` or `examples` are given, they decide, in a sandbox of their own that the program cannot
       reach: `verified` or `failed`.
@@ -77,6 +80,10 @@ class EvaluateChain(StreamingChain):
         execution: Execution = values["execution"]
         expectations = check_expectations(values)
         verdict = _verdict_of_run(execution, is_tested=bool(expectations))
+        if not verdict.ok and _only_defines(values):
+            verdict = Verdict(
+                "unverified", "none", "The program defines what was asked for; nothing checked it."
+            )
         if verdict.ok and expectations:
             verdict = yield from self._test(expectations, values, config)
         elif verdict.ok:
@@ -85,14 +92,12 @@ class EvaluateChain(StreamingChain):
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests and examples."""
-        output = values["execution"].output
+        output, code = values["execution"].output, as_program(values["code"])
         try:
-            harness = expectations.program(
-                values["code"], query=str(values.get("query") or ""), output=output
-            )
+            harness = expectations.program(code, query=str(values.get("query") or ""), output=output)
         except UntestableError as error:
             return Verdict("failed", "tests", str(error))
-        state = {**values, "tests": harness}
+        state = {**values, "code": code, "tests": harness}
         program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
         return _verdict_of_tests(program, tests, expectations)
 
@@ -141,6 +146,15 @@ def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
     if not is_tested and not execution.output.strip() and not execution.artifacts:
         return Verdict("failed", "none", "The program ran but printed nothing.")
     return Verdict("unverified", "none", "The program ran; nothing checked its output.")
+
+
+def _only_defines(values: State) -> bool:
+    """Return whether a run showed nothing because the program defines what is asked for, or what generated tests call."""
+    execution, code = values["execution"], as_program(str(values.get("code") or ""))
+    if not execution.ok or execution.output.strip():
+        return False
+    query = "" if values.get("generated_tests") else str(values.get("query") or "")
+    return defines_what_is_asked(code, query)
 
 
 def _verdict_of_tests(program: Execution, tests: Execution, expectations: Expectations) -> Verdict:

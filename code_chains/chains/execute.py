@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.chains.tools import format_execution
 from code_chains.errors import ConfigurationError, InputError
@@ -17,7 +18,9 @@ __all__ = ["ExecuteChain", "run_inputs", "undo"]
 class ExecuteChain(StreamingChain):
     """Run a program, unless a problem is an error: then nothing runs and `execution.status` is `refused`.
 
-    With a `session` of the executor the program runs in that session, whose state a failure leaves unchanged.
+    `code` may be the whole reply of a model, as that of a stock `LLMChain`; the program is taken from it. If a program
+    fails or is refused, the last line of `output` says so. With a `session` of the executor the program runs in that
+    session, whose state a failure leaves unchanged.
 
     Args:
         executor: Where the program runs.
@@ -47,13 +50,15 @@ class ExecuteChain(StreamingChain):
         execution = _refusal(values)
         if execution is None:
             execution = yield RunFunction(self._run_code, values, config, self._arun_code)
-        yield {"execution": execution, "output": execution.output}
+        yield {"execution": execution, "output": _output(execution)}
 
     def _run_code(self, state: State) -> Execution:
-        return self._executor_of(state).run(state["code"], **run_inputs(state))
+        code = as_program(state["code"], self.executor.language)
+        return self._executor_of(state).run(code, **run_inputs(state))
 
     async def _arun_code(self, state: State) -> Execution:
-        return await self._executor_of(state).arun(state["code"], **run_inputs(state))
+        code = as_program(state["code"], self.executor.language)
+        return await self._executor_of(state).arun(code, **run_inputs(state))
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")
@@ -71,6 +76,16 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
 def run_inputs(state: State) -> State:
     """Return the keyword arguments of a run: `files` and `variables`."""
     return {"files": state.get("files"), "variables": state.get("variables")}
+
+
+def _output(execution: Execution) -> str:
+    """Return what was shown; of a failure also how it ended, so that a later stage does not invent an answer."""
+    if execution.ok:
+        return execution.output
+    what = "was refused" if execution.status == "refused" else "failed"
+    return "\n".join(
+        filter(None, [execution.output, f"The program {what}: {' '.join(execution.summary.split())}"])
+    )
 
 
 def _refusal(state: State) -> Execution | None:

@@ -1,4 +1,4 @@
-"""query, output, (execution, verdict, attempts, language) -> answer, answer_complete."""
+"""query, output, (code, execution, verdict, attempts, language) -> answer, answer_complete."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
+from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.chains.messages import messages_in
@@ -39,7 +41,9 @@ class InterpretChain(StreamingChain):
     """Phrase the outcome as an answer in words. Streams `answer`.
 
     The model sees how the outcome was verified, and which `language` to answer in. If the verdict is
-    `failed`, the answer says so and why, in that language, without a model. If an answer contains a number
+    `failed`, or without a verdict the run failed or showed nothing, the answer says so and why, in that language,
+    without a model. If the program shows nothing because it defines the function that was asked for, the answer is
+    the program. If an answer contains a number
     that the program did not print, the output is appended.
 
     Args:
@@ -54,7 +58,7 @@ class InterpretChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query", "output"]
-    optional_keys: ClassVar[list[str]] = ["execution", "verdict", "attempts", "language"]
+    optional_keys: ClassVar[list[str]] = ["code", "execution", "verdict", "attempts", "language"]
     output_keys: ClassVar[list[str]] = ["answer", "answer_complete"]
 
     name: str | None = "interpret"
@@ -62,9 +66,12 @@ class InterpretChain(StreamingChain):
     prompt: str = INTERPRET_PROMPT
 
     def _flow(self, values: State, config: Config) -> Flow:
-        verdict, texts = values.get("verdict"), messages_in(values.get("language"))
-        if verdict is not None and not verdict.ok:
-            yield {"answer": _no_answer(values), "answer_complete": True}
+        texts = messages_in(values.get("language"))
+        if reason := _failure(values):
+            yield {"answer": _no_answer(values, reason), "answer_complete": True}
+            return
+        if not format_outcome(values).strip() and defines_what_is_asked(_program(values), ""):
+            yield {"answer": fenced(_program(values).strip(), "python"), "answer_complete": True}
             return
         stripper, output = _ThoughtStripper(), str(values["output"])
         try:
@@ -159,9 +166,27 @@ def _is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
     return not omits_result(answer, output) and not unsupported_numbers(answer, *sources)
 
 
-def _no_answer(values: Mapping[str, Any]) -> str:
-    attempts = len(values.get("attempts") or [None])
-    reason = " ".join(values["verdict"].reason.split())
+def _failure(values: Mapping[str, Any]) -> str:
+    """Return why there is nothing to tell: a failed verdict, or without a verdict a run that failed or showed nothing."""
+    verdict: Verdict | None = values.get("verdict")
+    execution: Execution | None = values.get("execution")
+    if verdict is not None:
+        return "" if verdict.ok else verdict.reason
+    if execution is not None and not execution.ok:
+        return execution.summary
+    if format_outcome(values).strip() or defines_what_is_asked(_program(values), str(values["query"])):
+        return ""
+    return "The program ran but printed nothing."
+
+
+def _program(values: Mapping[str, Any]) -> str:
+    return as_program(str(values.get("code") or ""))
+
+
+def _no_answer(values: Mapping[str, Any], reason: str) -> str:
+    attempts = values.get("attempts")
+    reason = " ".join(reason.split())
     if len(reason) > _MAX_REASON_CHARS:
         reason = reason[:_MAX_REASON_CHARS] + "…"
-    return messages_in(values.get("language")).unanswered.format(attempts=attempts, reason=reason)
+    texts = messages_in(values.get("language"))
+    return texts.unanswered.format(attempts=1 if attempts is None else len(attempts), reason=reason)

@@ -104,7 +104,10 @@ class SampleChain(StreamingChain):
         candidates = [outcome for outcome in outcomes if outcome["verdict"].ok]
         if not candidates:
             return max(outcomes, key=lambda outcome: outcome["execution"].ok)
-        texts = [_outcome_text(outcome["execution"]) for outcome in candidates]
+        shown = [outcome for outcome in candidates if _outcome_text(outcome["execution"])]
+        if not shown:  # Definitions alone cannot be compared.
+            return candidates[0]
+        candidates, texts = shown, [_outcome_text(outcome["execution"]) for outcome in shown]
         groups = group(texts, query, ordered=self.ordered)
         selected = candidates[groups[0][0]]
         if selected["verdict"].rank > 1:

@@ -22,6 +22,7 @@ from code_chains.analysis.checks import (
     resolve_checks,
     shorter_than,
 )
+from code_chains.analysis.extraction import as_program
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.state import Problem
@@ -89,7 +90,7 @@ class ValidateChain(StreamingChain):
         problems: list[Problem] = yield RunFunction(self._check, values, config, inline=inline)
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
-                values["code"],
+                as_program(values["code"]),
                 tuple(problems),
                 str(values.get("query") or ""),
                 values.get("files") or {},
@@ -124,7 +125,7 @@ class ValidateChain(StreamingChain):
         return await decision if inspect.isawaitable(decision) else decision
 
     def _check(self, state: State) -> list[Problem]:
-        code = state["code"]
+        code = as_program(state["code"])
         if not code.strip():
             reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
             return [Problem("has_code", reason)]
