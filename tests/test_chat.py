@@ -123,6 +123,19 @@ def test_reset_starts_a_new_conversation(chat: Chat) -> None:
     assert "Error: There is nothing to undo." in messages
 
 
+@pytest.mark.parametrize("word", ["exit", "quit", "/quit", "/exit", "EXIT", " quit ", "exit()", ":q"])
+def test_a_word_that_leaves_is_no_question(chat: Chat, server: OpenAI, word: str) -> None:
+    assert chat(word, TAKE)[0] == []
+    assert server.requests == []
+
+
+def test_a_file_that_is_named_and_not_passed_is_an_error(chat: Chat, sales: Path, server: OpenAI) -> None:
+    answers, messages = chat(
+        "Count the lines of sales.csv", "/file sales.csv", "Count the lines of sales.csv"
+    )
+    assert (answers, "Pass it with -f sales.csv" in messages) == (["Answer: 3 lines"], True)
+
+
 def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
     ann = ["--session", "ann"]
     assert ChatProcess(server, tmp_path, *ann)(TAKE)[0] == ["Answer: x is 21"]

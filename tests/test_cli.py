@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -48,13 +49,44 @@ def test_json_is_the_whole_result(openai_server: OpenAI) -> None:
 
 def test_show_selects_the_keys(openai_server: OpenAI) -> None:
     stderr = ask(openai_server, QUESTION, "--show", "verdict,attempts,usage").stderr
-    assert all(part in stderr for part in ("unverified (by none)", "attempt 1, initial: ok", "2 model calls"))
+    assert all(
+        part in stderr for part in ("unverified: The program ran", "attempt 1, initial: ok", "2 model calls")
+    )
     assert SUM_CODE not in stderr
 
 
 def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> None:
     openai_server.script = lambda messages: "```python\nprint(open('sales.csv').readline())\n```"
     assert "region,amount" in ask(openai_server, "Which columns?", "--file", str(sales)).stderr
+
+
+def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:
+    lines = ask(openai_server, QUESTION).output.splitlines()
+    assert lines[-2:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output."]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the total in sales.csv?", "Plot ./sales.csv", "sales.csv: how many rows", "(sales.csv)"],
+)
+def test_a_file_that_is_named_and_not_passed_is_an_error_before_a_model_is_asked(
+    openai_server: OpenAI, sales: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.chdir(sales.parent)
+    result = ask(openai_server, question)
+    assert (result.exit_code, openai_server.requests) == (2, [])
+    assert "Pass it with -f" in result.stderr
+    assert ask(openai_server, question, "-f", str(sales)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "question", ["What is 1.5 times 2?", "Write results.txt", "Is 3.11 newer than e.g. 3.9?"]
+)
+def test_a_question_that_names_no_file_of_the_folder_is_asked(
+    openai_server: OpenAI, sales: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    monkeypatch.chdir(sales.parent)
+    assert ask(openai_server, question).exit_code == 0
 
 
 @pytest.mark.parametrize(("reply", "code"), [("y\n", 0), ("n\n" * 9, 1)])
@@ -138,7 +170,9 @@ def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
         "--base-url",
         openai_server.base_url,
     ]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # Shells start jobs in the background with SIGINT ignored, and processes inherit that.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     assert running.stderr is not None
     seen = ""
     while "Checking the program" not in seen:

@@ -45,6 +45,12 @@ REPLIES = {
     "notebook magics": ("```python\n%matplotlib inline\n!pip install x\nprint(1)\n```", "print(1)"),
     "bare code": ("x = 2\nprint(x)", "x = 2\nprint(x)"),
     "a bare expression": ("sum(range(1, 6))", "sum(range(1, 6))"),
+    "a bare element": (
+        "sales.loc[sales['amount'].idxmax(), 'region']",
+        "sales.loc[sales['amount'].idxmax(), 'region']",
+    ),
+    "a bare column": ("df['amount']", "df['amount']"),
+    "a bare text": ('f"{total} in all"', 'f"{total} in all"'),
     "bare code in prose": (
         "Use this:\n\nimport math\nprint(math.pi)\n\nHope it helps!",
         "import math\nprint(math.pi)",

@@ -59,7 +59,7 @@ def test_the_first_command_answers_the_first_question(tmp_path: Path) -> None:
 @pytest.mark.timeout(900)
 def test_its_programs_run(tmp_path: Path) -> None:
     printed = run([sys.executable, "-c", PROGRAMS], tmp_path)
-    assert all(part in printed for part in ("42", "unverified", "kernel", "15"))
+    assert all(part in printed for part in ("42", "unverified", "15"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

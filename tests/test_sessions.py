@@ -66,7 +66,7 @@ FAILURES = {
     "a flood": "while True: print('x' * 999)",
     "too much memory": "y = [bytearray(1 << 20) for _ in range(9999)]",
     "too many processes": "import os, time\nfor _ in range(99):\n  if not os.fork(): time.sleep(60)\ntime.sleep(60)",
-    "too much on the disk": "import time\nfor n in range(99): open(f'b{n}', 'wb').write(b'x' * (1 << 20)); time.sleep(.01)",
+    "too much on the disk": "import time\nfor n in range(99): open(f'b{n}', 'wb').write(b'x' * (1 << 20)); time.sleep(.05)",
     "a daemon and an exception": "import os, time\nif not os.fork():\n  os.setsid(); time.sleep(60)\n1 / 0",
 }
 BEFORE = (

@@ -101,9 +101,9 @@ def test_a_link_of_an_answer_opens_the_web_without_a_referrer() -> None:
     "markdown", [">" * 300, "- " * 3000, "[" * 30_000, "|a" * 1900 + "\n" + "|-" * 1900 + "\n|" * 100]
 )
 def test_any_answer_is_rendered_quickly(markdown: str) -> None:
-    start = time.monotonic()
+    start = time.process_time()
     assert 0 < len(render_markdown(markdown)) < 120_000
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_very_long_output_is_shortened_with_a_note() -> None:

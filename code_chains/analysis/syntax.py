@@ -10,10 +10,7 @@ from code_chains.analysis.parsing import UNREADABLE, parse
 __all__ = ["Syntax", "computes", "top_level_names", "used_names"]
 
 _MAX_COMPILED_CHARS = 500_000
-_DISPLAYED = (
-    *(ast.Name, ast.Constant, ast.Tuple, ast.Attribute, ast.Compare, ast.JoinedStr),
-    *(ast.Dict, ast.List, ast.Set, ast.Starred, ast.Subscript),
-)
+_DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare | ast.Dict | ast.List | ast.Set
 """Expressions that compute nothing: prose such as "Hello", and data."""
 
 
@@ -62,7 +59,10 @@ def _compiles(tree: ast.Module | None) -> bool:
 def _is_idle(node: ast.stmt) -> bool:
     if isinstance(node, ast.AnnAssign):  # "Answer: 42"
         return node.value is None
-    return isinstance(node, ast.Expr) and isinstance(node.value, _DISPLAYED)
+    value = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(value, ast.Subscript):  # "[TOOL_CALLS] [1]"
+        return isinstance(value.value, ast.List)
+    return isinstance(value, _DISPLAYED)
 
 
 def top_level_names(code: str, *, definitions: bool = False) -> set[str]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 
+from code_chains.apps.cli_options import check_named_files
 from code_chains.apps.progress import Progress, follow, format_usage
 from code_chains.apps.shutdown import TurnGuard
 from code_chains.callbacks.redaction import describe_error, printable
@@ -42,6 +43,8 @@ _EXIT_WINDOW_S, _IGNORE_WINDOW_S = 3.0, 2.0
 """A second Ctrl-C within these times exits at a prompt, and is ignored while a turn is being stopped."""
 _MAX_HISTORY_LINES = 1000
 _RICH_MEDIA_TYPES = ("text/html", "text/markdown", "text/x-latex")
+_EXIT = {"/exit", "/quit", "/q", "exit", "quit", "exit()", "quit()", ":q"}
+"""What leaves a chat; none of these words alone is a question."""
 
 
 class Chat:
@@ -94,7 +97,7 @@ class Chat:
     def _handle(self, entry: str) -> bool:
         """Answer a question or run a command, and return whether the conversation continues."""
         word, _, rest = entry.strip().partition(" ")
-        if word == "/exit":
+        if entry.strip().lower() in _EXIT:
             return False
         if not entry.startswith("/") or entry.startswith("//"):
             self._ask(entry.removeprefix("/") if entry.startswith("//") else entry)
@@ -107,6 +110,7 @@ class Chat:
         return True
 
     def _ask(self, question: str) -> None:
+        check_named_files(question, self._files)
         state = {"query": check_query(question), "session_id": self.session, "files": self._pending_files}
         try:
             result = follow(self.chain, state, self.progress, callbacks=[self.meter])

@@ -19,6 +19,7 @@ from code_chains.apps.cli_options import (
     approve_option,
     chain_arguments,
     chain_options,
+    check_named_files,
     create_chain,
     echo,
     files_by_name,
@@ -81,6 +82,7 @@ def ask(
 
     keys = parse_keys(show)
     state: dict[str, Any] = {"query": check_query(question), "files": check_files(files_by_name(files))}
+    check_named_files(question, state["files"])
     if tests:
         state["tests"] = _read_tests(tests)
     from code_chains.apps.progress import Progress, follow

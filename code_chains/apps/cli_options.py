@@ -6,10 +6,11 @@ import contextlib
 import functools
 import logging
 import os
+import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,7 @@ __all__ = [
     "approve_option",
     "chain_arguments",
     "chain_options",
+    "check_named_files",
     "create_chain",
     "echo",
     "files_by_name",
@@ -38,6 +40,8 @@ __all__ = [
     "terminal_options",
 ]
 
+_BETWEEN_NAMES = re.compile(r"[\s'\"`()\[\]{}<>,;:?!]+")
+_MAX_NAME_CHARS = 255
 SHOWABLE_KEYS = ("code", "output", "sources", "verdict", "attempts", "usage")
 CURATED = "<curated>"
 _SIGTERM_EXIT_CODE = 128 + signal.SIGTERM
@@ -104,7 +108,7 @@ _TERMINAL_OPTIONS = (
     ),
     click.option(
         "--show",
-        default="code,output,sources",
+        default="code,output,sources,verdict",
         show_default=True,
         help=f"What to show besides the answer: {', '.join(SHOWABLE_KEYS)}.",
     ),
@@ -236,6 +240,20 @@ def parse_budget(limits: tuple[str, ...]) -> Budget | None:
                 f"{limit!r} has no number, as in {name}=5", param_hint="--budget"
             ) from None
     return Budget(**values) if values else None
+
+
+def check_named_files(question: str, files: Mapping[str, Path]) -> None:
+    """Raise if a question names a file of the current folder that programs would not see.
+
+    Raises:
+        InputError: It does; the message says how to pass the file.
+    """
+    from code_chains.errors import InputError
+
+    words = {word.rstrip(".") for word in _BETWEEN_NAMES.split(question) if len(word) <= _MAX_NAME_CHARS}
+    for name in sorted(word for word in words if "." in word):
+        if Path(name).is_file() and Path(name).name not in files:
+            raise InputError(f"Programs cannot see {name}, which the question names. Pass it with -f {name}.")
 
 
 def parse_keys(show: str) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ class Progress(BaseCallbackHandler):
     def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
         """Show a chunk of the stream; the answer is streamed to standard output."""
         for key in self.keys:
-            if key in chunk:
+            if key in chunk and key != "verdict":
                 self.show_value(key, chunk[key])
         if answer and chunk.get("answer"):
             self._status.stop()
@@ -147,9 +147,8 @@ class Progress(BaseCallbackHandler):
         elif key == "output" and value:
             self._print(value, Text(strip_control_chars(value), "green"))
         elif key == "verdict":
-            self.console.print(
-                Text.assemble((value.status, "bold"), f" (by {value.by}): {printable(value.reason)}")
-            )
+            judge = "" if value.by == "none" else f" (by {value.by})"
+            self.console.print(Text.assemble((value.status, "bold"), f"{judge}: {printable(value.reason)}"))
         elif key == "attempts":
             for attempt in value:
                 self.console.print(Text(printable(_format_attempt(attempt))))
@@ -203,6 +202,8 @@ def follow(
         raise
     except Exception as error:
         raise CodeChainsError(describe_error(error)) from error
+    if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
+        progress.show_value("verdict", result["verdict"])
     return dict(result)
 
 

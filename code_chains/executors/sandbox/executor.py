@@ -17,7 +17,13 @@ from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.sandbox.artifacts import ArtifactCollector, has_artifacts
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.interpreter import Interpreter, other, this
+from code_chains.executors.sandbox.interpreter import (
+    USUAL_PACKAGES,
+    Interpreter,
+    distribution_of,
+    other,
+    this,
+)
 from code_chains.executors.sandbox.launchers import LAUNCHERS
 from code_chains.executors.sandbox.network import destinations
 from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, SandboxProvider, SandboxSettings
@@ -127,10 +133,23 @@ class SandboxExecutor(Executor):
         self.max_sessions = max_sessions
         self._sessions = set[SandboxSession]()
         self._lock = threading.Lock()
+        self.guidance = f"{self._describe_libraries()} {self._describe_network()}".strip()
+
+    def _describe_libraries(self) -> str:
+        """Say which libraries programs may import: the selected packages, or what is installed of the usual ones."""
         if self.packages:
-            self.guidance = (
+            return (
                 f"You may import the standard library, {', '.join(self.packages)}; nothing else is installed."
             )
+        installed = list(filter(self._provider.settings.python.has, USUAL_PACKAGES))
+        others = f", and {', '.join(installed)} where the question needs them" if installed else " alone"
+        return f"Use the standard library{others}."
+
+    def _describe_network(self) -> str:
+        if not self._provider.is_confined:
+            return ""
+        addresses = ", ".join(f"{destination.host}:{destination.port}" for destination in self.network)
+        return f"Of the network only {addresses} can be reached." if addresses else "There is no network."
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -341,7 +360,7 @@ def _interpreter(python: str | None, packages: tuple[str, ...]) -> Interpreter:
     except (OSError, ValueError) as error:
         raise ConfigurationError("python", python, f"the path of a Python 3.11 or newer ({error})") from error
     if interpreter.missing:
-        names = " ".join(name.partition(".")[0].replace("_", "-") for name in interpreter.missing)
+        names = " ".join(map(distribution_of, interpreter.missing))
         raise ConfigurationError(
             "packages",
             packages,

@@ -14,6 +14,40 @@ import sysconfig
 from dataclasses import dataclass
 
 START_TIMEOUT_S = 60
+USUAL_PACKAGES = (
+    *(
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "polars",
+        "scipy",
+        "sklearn",
+        "sympy",
+        "openpyxl",
+        "pyarrow",
+        "PIL",
+        "seaborn",
+    ),
+    *("statsmodels", "networkx"),
+)
+"""Packages that models use, of which those that are installed are named to them."""
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "fitz": "pymupdf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+def distribution_of(module: str) -> str:
+    """Return the name under which a module is installed with pip."""
+    root = module.partition(".")[0]
+    return _DISTRIBUTIONS.get(root, root.replace("_", "-"))
 
 
 @dataclass(frozen=True)
@@ -31,6 +65,11 @@ class Interpreter:
     prefixes: tuple[str, ...]
     paths: tuple[str, ...]
     missing: tuple[str, ...] = ()
+
+    def has(self, module: str) -> bool:
+        """Return whether a package or module is installed, without importing anything."""
+        files = (module, f"{module}.py")
+        return any(os.path.exists(os.path.join(path, name)) for path in self.paths for name in files)
 
 
 def this(packages: tuple[str, ...] = ()) -> Interpreter:
