@@ -32,7 +32,7 @@ from code_chains.executors import Executor
 from code_chains.executors.base import Closing
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import drive
-from code_chains.inputs import check_session_id, shortened
+from code_chains.inputs import check_history, check_session_id, shortened
 from code_chains.state import Turn
 from code_chains.verification.expectations import Expectations
 
@@ -132,6 +132,8 @@ class CodeChain(StreamingSequentialChain, Closing):
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
         # Validated before anything is spent, and carried along.
         values = {**values, "expectations": self._check_expectations(values)}
+        if history := values.get("history") or values.get("chat_history"):
+            values["history"] = check_history(history)
         if self.executor and type(self.executor).warm_up is not Executor.warm_up:
             yield RunFunction(_warm_up, self.executor, config)  # In parallel to the first model call.
         config = {
@@ -156,7 +158,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         conversation = yield RunFunction(begin, name, config, abegin)
         try:
             inputs = dict(values)
-            if memory is not None:
+            if memory is not None and not values.get("history"):  # The caller's own history counts.
                 inputs |= yield RunFunction(
                     memory.load_memory_variables, values, config, memory.aload_memory_variables
                 )

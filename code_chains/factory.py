@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -54,6 +54,7 @@ from code_chains.storage.sqlite import SqliteStore
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
+_HISTORY_KEYS = {"history", "chat_history"}
 Plan = bool | Literal["auto"]
 Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
@@ -74,6 +75,8 @@ def create_code_chain(
     learn: bool = False,
     budget: Budget | None = None,
     language: str = "auto",
+    instructions: str = "",
+    prompts: Mapping[str, str] | None = None,
     translate: bool = False,
     interpret: bool = True,
     memory: BaseMemory | ByteStore | str | Path | bool = True,
@@ -105,6 +108,9 @@ def create_code_chain(
         budget: Limits on spending, shared by everything that this chain does.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
+        instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
+        prompts: System messages in place of those of `GenerateChain` and `InterpretChain`, as
+            `{"generate": …, "interpret": …}`; either may be left out.
         translate: Whether a model translates questions into English first, for models that know it best.
         interpret: Whether a model phrases the answer.
         memory: Where conversations (questions with a `session_id`) are stored: True for this process's
@@ -131,6 +137,7 @@ def create_code_chain(
         'It is 15.'
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
+    texts = _resolve_prompts(prompts, instructions)
     run_executor = _resolve_executor(executor, limits)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
     chat_model = resolve_model(model, base_url=base_url)
@@ -138,7 +145,14 @@ def create_code_chain(
         "none" if run_executor.language != "python" and checks == "standard" else checks, approve=approve
     )
     solve = _solve_chain(
-        chat_model, run_executor, validate, max_attempts=max_attempts, samples=samples, judge=judge, plan=plan
+        _generate(chat_model, run_executor, texts["generate"]),
+        chat_model,
+        run_executor,
+        validate,
+        max_attempts=max_attempts,
+        samples=samples,
+        judge=judge,
+        plan=plan,
     )
     store = _resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
@@ -152,7 +166,7 @@ def create_code_chain(
         (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
         (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
-        (interpret, lambda: InterpretChain(model=chat_model)),
+        (interpret, lambda: InterpretChain(model=chat_model, **texts["interpret"])),
     ]
     stages = _with_cache(
         [make() for is_enabled, make in optional if is_enabled], _resolve_cache(cache), run_executor
@@ -175,6 +189,7 @@ def create_code_chain(
 
 
 def _solve_chain(
+    generate: GenerateChain,
     chat_model: Runnable[LanguageModelInput, Any],
     executor: Executor,
     validate: ValidateChain,
@@ -190,7 +205,7 @@ def _solve_chain(
     judge_chain = None if judge is False else JudgeChain(model=chat_model if judge is True else judge)
     attempt: Chain = AttemptChain(
         chains=[
-            _generate(chat_model, executor),
+            generate,
             validate,
             ExecuteChain(executor),
             EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None),
@@ -327,6 +342,12 @@ def _resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
     if isinstance(memory, BaseStore):
         return ConversationMemory(memory)
     if isinstance(memory, BaseMemory):
+        if not isinstance(memory, ConversationMemory) and not _HISTORY_KEYS.intersection(
+            memory.memory_variables
+        ):
+            raise ConfigurationError(
+                "memory", memory, 'it with memory_key="history", which the model is shown'
+            )
         # Classic memories need the keys of question and answer if a chain has further keys.
         keys = {"input_key": "query", "output_key": answer_key}
         missing = {name: key for name, key in keys.items() if getattr(memory, name, "") is None}
@@ -338,14 +359,31 @@ def _resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
     )
 
 
-def _generate(model: Runnable[LanguageModelInput, Any], executor: Executor) -> GenerateChain:
+def _resolve_prompts(prompts: object, instructions: object) -> dict[str, dict[str, str]]:
+    """Return the texts of the chains that have a prompt, as keyword arguments by the name of the chain."""
+    if not isinstance(instructions, str):
+        raise ConfigurationError("instructions", instructions, "text")
+    texts = {} if prompts is None else prompts
+    names = ("generate", "interpret")
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise ConfigurationError("prompts", prompts, '{"generate": text, "interpret": text}')
+    if unknown := sorted(set(texts) - set(names)):
+        raise ConfigurationError(
+            "prompts", prompts, f"only the keys {' and '.join(names)}, not {unknown[0]!r}"
+        )
+    replaced = {name: {"prompt": texts[name]} if name in texts else {} for name in names}
+    return {name: {"instructions": instructions.strip(), **prompt} for name, prompt in replaced.items()}
+
+
+def _generate(
+    model: Runnable[LanguageModelInput, Any], executor: Executor, texts: Mapping[str, str]
+) -> GenerateChain:
     """Return the chain that writes programs in the executor's language."""
-    prompt = "\n".join(
-        [GENERATE_PROMPTS[executor.language], *([f"- {executor.guidance}"] if executor.guidance else [])]
-    )
+    guidance = [f"- {executor.guidance}"] if executor.guidance else []
+    options: dict[str, Any] = {"prompt": "\n".join([GENERATE_PROMPTS[executor.language], *guidance]), **texts}
     if executor.language == "python":
-        return GenerateChain(model=for_code(model), prompt=prompt)
-    return GenerateChain(model=model, prompt=prompt, examples=(), language=executor.language)
+        return GenerateChain(model=for_code(model), **options)
+    return GenerateChain(model=model, examples=(), language=executor.language, **options)
 
 
 def _resolve_executor(executor: object, limits: Limits | None) -> Executor:

@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from langchain_core.messages import BaseMessage, convert_to_messages
+
 from code_chains.errors import InputError
 
 __all__ = [
     "MAX_QUERY_CHARS",
     "check_code",
     "check_files",
+    "check_history",
     "check_name",
     "check_query",
     "check_session_id",
@@ -33,6 +36,25 @@ _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
 _TABLES = {("numpy", "ndarray"), ("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")}
+
+
+def check_history(history: Any) -> str | list[BaseMessage]:
+    """Return the conversation so far as text or messages.
+
+    Args:
+        history: Text, or messages in any form that LangChain knows: its own, `(role, text)` or OpenAI's dicts.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    if isinstance(history, str):
+        return history
+    try:
+        return convert_to_messages(history)
+    except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
+        raise InputError(
+            f"history must be text or messages, not {shortened(repr(history), 100)}: {error}"
+        ) from error
 
 
 def check_query(query: object) -> str:

@@ -6,7 +6,7 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from code_chains.errors import ConfigurationError
@@ -112,7 +112,8 @@ _WORDS = {
         " umsatz verkäufe monat jahr fläche kreis radius jetzt",
         "en": "sum mean median average sort count area circle radius prime primes number numbers integer integers even odd"
         " below above rows columns table word words file files who what which how many is are in the of and from to by"
-        " show find draw each month year sales values chart reverse string squares factors list",
+        " show find draw each month year sales values chart reverse string squares factors list solve for print loop over"
+        " squared write return implement using roots equation",
         "es": "suma media promedio mediana lista gráfico gráfica ordena calcula muestra dibuja cuenta cuántos cuál es de la"
         " las los el un una del y a números número palabras primo primos pares impares tabla fila columna ventas mes año"
         " área círculo radio ahora",
@@ -149,7 +150,8 @@ _LATIN = tuple(_WORDS)
 
 _ENGLISH = re.compile(
     r"\b(?:what|which|who|whose|where|when|how|many|much|the|of|and|does|from|with|are|were|each|every|between|find|show"
-    r"|write|give|make|calculate|compute|convert|count|sort|plot|draw|please|should|would|number|numbers|to)\b",
+    r"|write|give|make|calculate|compute|convert|count|sort|plot|draw|please|should|would|number|numbers|to|for|solve"
+    r"|print|loop|squared|using|return|function|implement|versus|vs)\b",
     re.IGNORECASE,
 )
 _CODE = re.compile(
@@ -165,7 +167,8 @@ _CODE = re.compile(
 )
 
 
-_CALL = re.compile(r"\b\w+\(")
+_CALL = re.compile(r"\b\w+\([^()\n]{0,80}\)|\b\w+\(")
+_NAMES = {name.lower(): code for code, name in LANGUAGES.items()}
 
 
 def detect_language(text: str, *, default: str = "en") -> str:
@@ -203,13 +206,15 @@ def detect_language(text: str, *, default: str = "en") -> str:
 
 
 def check_language(language: object) -> str:
-    """Return a validated language of `LANGUAGES`, or `auto`.
+    """Return the code of a language of `LANGUAGES`, or `auto`; accept `"es-MX"`, `"ES"` and `"Spanish"`, too.
 
     Raises:
-        ConfigurationError: It is neither.
+        ConfigurationError: It is none of these.
     """
-    if language == "auto" or (isinstance(language, str) and language in LANGUAGES):
-        return str(language)
+    name = language.strip().lower() if isinstance(language, str) else ""
+    code = _NAMES.get(name) or re.split("[-_]", name)[0]
+    if code == "auto" or code in LANGUAGES:
+        return code
     raise ConfigurationError("language", language, f'"auto" or one of {", ".join(LANGUAGES)}')
 
 
@@ -252,12 +257,19 @@ def _of_pair(pair: _Pair, words: str, default: str) -> str:
 def _latin(words: str, default: str) -> str:
     if re.search("[¿¡]", words):
         return "es"
-    candidates = re.findall(r"[^\W\d_]+", words)
+    # Single letters are names, as in "solve for y", though "y" is a word of Spanish: they only break ties.
+    everything = re.findall(r"[^\W\d_]+", words)
+    candidates = [word for word in everything if len(word) > 1 or not word.isascii()]
+    letters = {word.lower() for word in everything} - {word.lower() for word in candidates}
+    if not candidates:
+        return default
     if _is_english(words, candidates):
         return "en"  # Nearly all questions in English are seen at once, without loading a model.
     candidates = [word.lower() for word in candidates]
-    if language := _of_words(candidates, default):
+    if language := _of_words(candidates, letters, default):
         return language
+    if len(candidates) == 1 and candidates[0].isascii():
+        return default
     language, sure = _identifier().classify(" ".join(candidates))
     return language if sure >= _SURE else default
 
@@ -272,14 +284,17 @@ def _is_english(words: str, candidates: Sequence[str]) -> bool:
     )
 
 
-def _of_words(candidates: Sequence[str], default: str) -> str | None:
-    """Return the language of most of a few words; None if no language has more of them than the others."""
+def _of_words(candidates: Sequence[str], letters: Collection[str], default: str) -> str | None:
+    """Return the language of most of a few words; None if no language has more of them, or of the letters among them."""
     if len(candidates) > _FEW:
         return None
     counts = {code: sum(word in vocabulary for word in candidates) for code, vocabulary in _WORDS.items()}
     best = [code for code, count in counts.items() if count and count == max(counts.values())]
     if default in best and len(candidates) <= 2:
         return default
+    if len(best) > 1:
+        most = max(len(_WORDS[code].intersection(letters)) for code in best)
+        best = [code for code in best if len(_WORDS[code].intersection(letters)) == most > 0]
     return best[0] if len(best) == 1 and 3 * counts[best[0]] >= len(candidates) else None
 
 

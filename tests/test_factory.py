@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from langchain_classic.chains import SequentialChain
 from langchain_classic.memory import ConversationBufferMemory
-from langchain_core.messages import BaseMessage
+from langchain_core.chat_history import InMemoryChatMessageHistory
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import create_code_chain
 from code_chains.chains.base import State, StreamingTransformChain
@@ -311,3 +313,118 @@ def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> No
         started = chain.executor._provider.pool.worker is not None
         list(stream)
     assert started
+
+
+# -- instructions and prompts --------------------------------------------------------------------------------------------
+
+
+def asked_with(**options: Any) -> tuple[str, str]:
+    """Return the system messages of the model that writes the program, and of the one that phrases the answer."""
+    system: dict[bool, str] = {}
+
+    def script(messages: list[BaseMessage]) -> str:
+        system[asks_for_code(messages)] = messages[0].text
+        return "print(15)" if asks_for_code(messages) else "It is 15."
+
+    with create_code_chain(ScriptedModel(script), executor="none", **options) as chain:
+        chain.invoke(QUESTION)
+    return system[True], system[False]
+
+
+def test_instructions_reach_the_program_and_the_answer() -> None:
+    generate, interpret = asked_with(instructions="  Amounts are in euros.\n")
+    assert generate.endswith("\n\nAmounts are in euros.")
+    assert interpret.endswith("\n\nAmounts are in euros.")
+
+
+def test_prompts_can_be_replaced_as_a_whole() -> None:
+    prompts = {"generate": "Write Python that prints JSON.", "interpret": "Speak like a pirate."}
+    assert asked_with(prompts=prompts) == tuple(prompts.values())
+    assert asked_with(prompts={"interpret": "Short."}, instructions="In euros.")[1] == "Short.\n\nIn euros."
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"instructions": 5},
+        {"instructions": ["a"]},
+        {"prompts": "Write Python."},
+        {"prompts": {"generate": 5}},
+        {"prompts": {"judge": "x"}},
+    ],
+)
+def test_prompts_and_instructions_are_text(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        create_code_chain(ScriptedModel(lambda messages: ""), **options)
+
+
+# -- histories of others -------------------------------------------------------------------------------------------------
+
+HISTORIES: dict[str, Any] = {
+    "messages": [HumanMessage("My name is Ann."), AIMessage("Hello Ann.")],
+    "tuples": [("human", "My name is Ann."), ("ai", "Hello Ann.")],
+    "OpenAI": [
+        {"role": "user", "content": "My name is Ann."},
+        {"role": "assistant", "content": "Hello Ann."},
+    ],
+    "text": "Human: My name is Ann.",
+}
+
+
+def prompts_of(inputs: dict[str, Any], **options: Any) -> str:
+    prompts: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        prompts.append(messages[-1].text)
+        return "print(15)"
+
+    with create_code_chain(ScriptedModel(script), executor="none", interpret=False, **options) as chain:
+        chain.invoke({"query": QUESTION, **inputs})
+    return prompts[0]
+
+
+@pytest.mark.parametrize("key", ["history", "chat_history"])
+@pytest.mark.parametrize("session", [{}, {"session_id": "ann"}], ids=["no session", "a session"])
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+def test_a_history_that_is_given_is_shown_to_the_model(history: Any, session: Any, key: str) -> None:
+    assert "My name is Ann." in prompts_of({key: history, **session})
+
+
+@pytest.mark.parametrize("history", [5, [5], [{"role": "user"}], [object()]])
+def test_a_history_that_is_none_is_refused(history: Any) -> None:
+    with pytest.raises(InputError, match="history must be text or messages"):
+        prompts_of({"history": history})
+
+
+@pytest.mark.parametrize("key", ["history", "chat_history"])
+def test_a_classic_memory_is_shown_to_the_model_under_either_name(key: str) -> None:
+    memory = ConversationBufferMemory(memory_key=key)
+    memory.save_context({"query": "My name is Ann."}, {"output": "Hello Ann."})
+    assert "My name is Ann." in prompts_of({}, memory=memory)
+
+
+def test_a_classic_memory_under_another_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="memory_key"):
+        prompts_of({}, memory=ConversationBufferMemory(memory_key="past"))
+
+
+@pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is deprecated")
+@pytest.mark.parametrize("key", ["history", "chat_history"])
+def test_runnable_with_message_history_is_shown_to_the_model(key: str) -> None:
+    store = InMemoryChatMessageHistory(messages=list(HISTORIES["messages"]))
+    prompts: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        prompts.append(messages[-1].text)
+        return "print(15)" if asks_for_code(messages) else "It is 15."
+
+    with create_code_chain(ScriptedModel(script), executor="none") as chain:
+        with_history = RunnableWithMessageHistory(
+            chain,
+            lambda session_id: store,
+            input_messages_key="query",
+            output_messages_key="answer",
+            history_messages_key=key,
+        )
+        with_history.invoke({"query": QUESTION}, {"configurable": {"session_id": "ann"}})
+    assert "My name is Ann." in prompts[0]

@@ -146,3 +146,72 @@ def test_a_plain_english_question_loads_no_model() -> None:
         "assert d('What is the sum of the numbers from 1 to 5?') == 'en'; sys.exit('py3langid' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *(
+            "Solve 3x + 5 = 20 for y",
+            "Solve 3y + 5 = 20 for y",
+            "Write fib(i)",
+            "Write is_leap(y)",
+            "plot y",
+            "x vs y",
+        ),
+        *(
+            "Loop over i",
+            "Print i squared",
+            "Plot x and y",
+            "f(x) = x**2, g(y) = y + 1",
+            "y = a*x + b",
+            "sum(i for i in y)",
+        ),
+        *("Solve x + y = 10", "Compute a and b", "Sort a, e and o", "i, j and k", "Integrate x dx", "plot e"),
+        *("Write fib(n) and print fib(i)", "matrix m times vector v", "Roots of x^2 - 5x + 6", "z"),
+    ],
+)
+def test_single_letters_and_formulas_do_not_decide(question: str) -> None:
+    assert detect_language(question) == "en"
+
+
+@pytest.mark.parametrize("question", ["plot y", "x vs y", "z = 3", "f(i)", "fib(10)?"])
+def test_a_formula_is_in_the_language_of_the_conversation(question: str) -> None:
+    assert detect_language(question, default="de") == "de"
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("¿Cuánto es x más y?", "es"),
+        ("Calcula la suma de x y y", "es"),
+        ("Löse 3x + 5 = 20 nach y auf", "de"),
+        ("Narysuj wykres y od x", "pl"),
+        ("Résous 3x + 5 = 20 pour y", "fr"),
+        ("Calcola la somma di a e b", "it"),
+    ],
+)
+def test_the_words_around_a_formula_decide(question: str, language: str) -> None:
+    assert detect_language(question) == language
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("es-MX", "es"),
+        ("ES", "es"),
+        ("Spanish", "es"),
+        ("pt_BR", "pt"),
+        ("zh-Hant", "zh"),
+        (" german ", "de"),
+        ("AUTO", "auto"),
+    ],
+)
+def test_a_language_may_be_named_in_several_ways(name: str, code: str) -> None:
+    assert check_language(name) == code
+
+
+@pytest.mark.parametrize("name", ["", "xx", "Klingon", "-", "e", None, 5])
+def test_what_names_no_language_is_refused(name: object) -> None:
+    with pytest.raises(ConfigurationError, match="language"):
+        check_language(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -121,6 +122,25 @@ def test_threads_and_processes_of_a_run_do_not_live_on(session: Session) -> None
     count = session.run("len(hits)").result
     time.sleep(0.2)
     assert session.run("len(hits)").result == count
+
+
+def test_random_numbers_go_on_where_the_last_success_left_them(session: Session) -> None:
+    session.run("import random; random.seed(1)")
+    generator = random.Random(1)
+    assert session.run("random.random()").result == repr(generator.random())
+    assert not session.run("random.random(); 1 / 0").ok
+    assert session.run("random.random()").result == repr(generator.random())
+
+
+def test_sessions_have_random_numbers_of_their_own(executor: SandboxExecutor) -> None:
+    with executor.session() as one, executor.session() as other:
+        numbers = {session.run("import random; random.random()").result for session in (one, other)}
+    assert len(numbers) == 2
+
+
+def test_a_program_that_replaces_random_does_not_break_its_session(session: Session) -> None:
+    session.run("import random; random.getstate = random.setstate = random.Random.getstate = None; x = 1")
+    assert session.run("x").result == "1"
 
 
 def test_an_event_loop_or_generator_that_was_left_open_harms_nothing(session: Session) -> None:

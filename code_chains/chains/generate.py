@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from code_chains.analysis.extraction import extract_code, extract_fenced
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import InputError
-from code_chains.inputs import check_query, describe_inputs, fenced
+from code_chains.inputs import check_history, check_query, describe_inputs, fenced
 from code_chains.language import LANGUAGES
 from code_chains.models.sampling import chat_model, for_sample
 from code_chains.verification.expectations import expectations_of
@@ -94,6 +94,7 @@ class GenerateChain(StreamingChain):
     Args:
         model: Any chat model, or a Runnable around one.
         prompt: The system message; replace it to change the rules.
+        instructions: Further rules, such as those of a domain; added to the prompt.
         examples: Pairs of a question and its program, shown before the question.
         language: The programming language; the word after the fence.
 
@@ -124,6 +125,7 @@ class GenerateChain(StreamingChain):
     name: str | None = "generate"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = GENERATE_PROMPT
+    instructions: str = ""
     examples: tuple[tuple[str, str], ...] = EXAMPLES
     language: str = "python"
 
@@ -145,9 +147,13 @@ class GenerateChain(StreamingChain):
             return extract_code(reply)
         return extract_fenced(reply, self.language)
 
+    def _rules(self, values: Mapping[str, Any]) -> str:
+        rules = self.prompt + _language_rule(values.get("language"))
+        return f"{rules}\n\n{self.instructions}" if self.instructions else rules
+
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, the question with its inputs, and feedback on a failed program."""
-        messages: list[BaseMessage] = [SystemMessage(self.prompt + _language_rule(values.get("language")))]
+        messages: list[BaseMessage] = [SystemMessage(self._rules(values))]
         for question, program in self.examples:
             messages += [HumanMessage(question), AIMessage(fenced(program, self.language))]
         messages.append(HumanMessage("\n\n".join(_question(values))))
@@ -190,6 +196,8 @@ def to_text(key: str, values: Mapping[str, Any]) -> str:
         InputError: The value is neither text, messages nor documents.
     """
     value = values[key]
+    if key == "history":
+        value = check_history(value)
     if isinstance(value, str):
         return value
     items = value if isinstance(value, Sequence) else ()

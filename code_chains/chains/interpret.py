@@ -49,6 +49,7 @@ class InterpretChain(StreamingChain):
     Args:
         model: Any chat model, or a Runnable around one.
         prompt: The system message; replace it to change the tone.
+        instructions: Further rules, such as those of a domain; added to the prompt.
 
     Example:
         >>> from code_chains.testing import ScriptedModel
@@ -64,6 +65,7 @@ class InterpretChain(StreamingChain):
     name: str | None = "interpret"
     model: Runnable[LanguageModelInput, Any]
     prompt: str = INTERPRET_PROMPT
+    instructions: str = ""
 
     def _flow(self, values: State, config: Config) -> Flow:
         texts = messages_in(values.get("language"))
@@ -100,7 +102,7 @@ class InterpretChain(StreamingChain):
         if language := values.get("language"):
             question += f"\n\nAnswer in {LANGUAGES.get(language, language)}."
         return [
-            SystemMessage(self.prompt),
+            SystemMessage(f"{self.prompt}\n\n{self.instructions}" if self.instructions else self.prompt),
             HumanMessage(_EXAMPLE[0]),
             AIMessage(_EXAMPLE[1]),
             HumanMessage(question),

@@ -13,6 +13,7 @@ import io
 import json
 import linecache
 import os
+import random
 import signal
 import socket
 import sys
@@ -38,6 +39,8 @@ MAX_DESCRIPTORS = 1 << 16
 MAX_CAPABILITIES = 64
 NICENESS = 5
 get_preparation_data = spawn.get_preparation_data
+# Taken before a program runs, which may replace anything in its process.
+_get_random_state, _set_random_state = random.getstate, random.setstate
 
 
 def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> NoReturn:
@@ -176,7 +179,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
             os._exit(0)
         pid, is_session = os.getpid(), message["is_session"]
         if is_session:
-            if (child := os.fork()) > 0:
+            if (child := fork_state()) > 0:
                 for descriptor in descriptors:
                     os.close(descriptor)
                 wire.send(channel, {"pid": child})
@@ -243,6 +246,15 @@ def read_request(descriptors: list[int]) -> Json:
     return request | {"channel": descriptors[tables_end:]}
 
 
+def fork_state() -> int:
+    """Fork the process of a session; the child goes on with the same random numbers, as with all other state."""
+    generator = _get_random_state()
+    child = os.fork()
+    if not child:
+        _set_random_state(generator)  # Python's own hook has seeded it anew.
+    return child
+
+
 def report_outcome(channel: socket.socket, *, ok: bool) -> None:
     """Report how a session's program ended, and continue in a single-threaded process, as the state must not change."""
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
@@ -251,7 +263,7 @@ def report_outcome(channel: socket.socket, *, ok: bool) -> None:
         has_threads = len(os.listdir("/proc/self/task")) > 1
     except OSError:
         has_threads = True
-    pid = os.fork() if has_threads else os.getpid()
+    pid = fork_state() if has_threads else os.getpid()
     if pid:
         wire.send(channel, {"ok": ok, "pid": pid})
     if has_threads and pid:
