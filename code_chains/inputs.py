@@ -193,17 +193,50 @@ def _check_variable(name: object) -> str:
 
 
 def _check_value(name: str, value: Any) -> Any:
-    if table_kind(value):
+    if kind := table_kind(value):
+        if kind != "numpy":
+            _check_frame(name, value)
         return value
     try:
-        # As the program will see it, with text as keys and lists for tuples, so that the model is told the
-        # same.
-        return json.loads(json.dumps(value, allow_nan=True))
+        # As the program will see it, with lists for tuples, so that the model is told the same.
+        return json.loads(json.dumps(_plain(value), allow_nan=True))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"The variable {name!r} is no JSON value ({error}). Pass numbers, text, lists and dicts, NumPy arrays, pandas"
             " or polars frames, or a file."
         ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with Python's numbers for NumPy's; raise `TypeError` for a dict that JSON would change."""
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is no text, and would become the text {str(key)!r}")
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return value.item() if is_scalar else value
+
+
+def _check_frame(name: str, frame: Any) -> None:
+    """Raise unless a frame can be passed as Arrow, before a model is paid."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError(
+            f"The variable {name!r} is a table, which is passed as Arrow. Install it: pip install pyarrow"
+        ) from None
+    for column, dtype in getattr(getattr(frame, "dtypes", None), "items", dict)():
+        try:
+            if str(dtype) == "object":
+                pyarrow.array(frame[column], from_pandas=True)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"The column {column!r} of {name!r} holds values that no table can ({error}). Convert it, e.g. with"
+                f" {name}[{column!r}].astype(str)."
+            ) from error
 
 
 def table_kind(value: object) -> str | None:

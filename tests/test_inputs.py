@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import date
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,7 +99,40 @@ def test_a_name_that_could_harm_is_refused(name: str, sales: Path) -> None:
 
 
 def test_variables_are_what_the_program_will_get() -> None:
-    assert check_variables({"d": {1: (2, 3)}}) == {"d": {"1": [2, 3]}}
+    assert check_variables({"d": {"1": (2, 3)}}) == {"d": {"1": [2, 3]}}
+
+
+@pytest.mark.parametrize("value", [{1: "one"}, {"a": {2.5: 1}}, [{None: 1}], ({True: 1},)])
+def test_a_key_that_would_become_text_is_refused(value: object) -> None:
+    with pytest.raises(InputError, match="is no text, and would become the text"):
+        check_variables({"d": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (np.int64(5), 5),
+        (np.float32(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("a"), "a"),
+        ([np.int8(1)], [1]),
+        ({"n": np.int64(2)}, {"n": 2}),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(value: object, plain: object) -> None:
+    checked = check_variables({"n": value})["n"]
+    assert (checked, type(checked)) == (plain, type(plain))
+
+
+def test_a_column_of_several_types_is_refused_before_a_model_is_asked() -> None:
+    frame = pd.DataFrame({"x": [1, 2], "y": [1, "two"]})
+    with pytest.raises(InputError, match=r"column 'y' of 'df'.*df\['y'\]\.astype\(str\)"):
+        check_variables({"df": frame})
+
+
+def test_columns_of_text_and_dates_with_gaps_are_taken() -> None:
+    frame = pd.DataFrame({"who": ["Ann", None], "day": [date(2024, 1, 1), None], "n": [[1], [2, 3]]})
+    assert check_variables({"df": frame})["df"] is frame
 
 
 def test_a_table_from_excel_has_no_invisible_mark(tmp_path: Path) -> None:

@@ -45,6 +45,34 @@ def test_a_script_is_one_snippet_about_its_docstring() -> None:
     assert snippet.metadata["about"] == "say hello. Say hello twice."
 
 
+@pytest.mark.parametrize(
+    ("name", "source", "words"),
+    [
+        ("utils.py", "def factorial(n):\n    return n and n * factorial(n - 1) or 1\n", ["factorial"]),
+        ("utils.py", "import math\n\nclass BankAccount:\n    pass\n", ["bank account"]),
+        ("a.py", "# Roman numerals of a year\nprint(toRoman(1994))\n", ["roman numerals", "to roman"]),
+        ("a.py", "total_price = sum(prices)\nprint(total_price)\n", ["total price", "prices"]),
+        (
+            "f.js",
+            "// Moving average of a series\nfunction movingAverage(xs) {}\n",
+            ["moving average", "series"],
+        ),
+        (
+            "q.sql",
+            "-- revenue per region\nSELECT region, SUM(amount) FROM orders GROUP BY region\n",
+            ["revenue", "orders"],
+        ),
+        ("m.rs", "fn is_prime(n: u64) -> bool { true }\n", ["is prime"]),
+    ],
+)
+def test_a_file_without_a_docstring_is_found_by_what_is_in_it(
+    name: str, source: str, words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(source)
+    about = " ".join(snippet.metadata["about"] for snippet in read_file(tmp_path / name))
+    assert [word for word in words if word not in about.lower()] == []
+
+
 def test_a_module_is_split_by_function_and_class() -> None:
     assert [one.id for one in split_python(MODULE, "m.py")] == ["m.py#area", "m.py#name", "m.py#Circle"]
 

@@ -9,8 +9,8 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,11 @@ _LANGUAGES = {
 """Languages that LangChain's splitter supports, by file suffix."""
 CHUNK_CHARS = 1500
 """Maximum length of a snippet in languages that are split by length."""
+_COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//|--|;)[ \t]*([^\n]{3,200})")
+_WORD = re.compile(r"[^\W\d_]\w{2,40}")
+_MAX_WORDS = 40
+"""Words of source without a docstring that are embedded."""
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PYTHON_ALIASES = {"py", "py3", "python3", "ipython", "ipython3"}
 
 
@@ -129,17 +134,30 @@ def split_python(source: str, name: str) -> list[Document]:
     tree = parse(source)
     if tree is None:
         return split_text(source, name, "python")
-    definitions = [
-        node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
+    definitions = [node for node in tree.body if isinstance(node, _Definition)]
     if len(definitions) < 2 or any(isinstance(node, ast.Expr) and not _is_text(node) for node in tree.body):
-        about = ast.get_docstring(tree) or next(filter(None, map(ast.get_docstring, definitions)), "")
-        return [_snippet(source, name, title=_words(Path(name).stem), about=about)] if source.strip() else []
+        return [_module(source, name, tree, definitions)] if source.strip() else []
     lines = re.split(
         r"\r\n|\r|\n", source
     )  # splitlines() would cut at form feeds, too, which Python does not.
     imports, about = _imports(tree), ast.get_docstring(tree) or ""
     return _numbered([_definition(node, lines, imports, about, name) for node in definitions])
+
+
+def _module(source: str, name: str, tree: ast.Module, definitions: Sequence[_Definition]) -> Document:
+    """Return a module as one snippet; without a docstring of its own, the names and words in it tell what it shows."""
+    title, about = _words(Path(name).stem), ast.get_docstring(tree) or ""
+    if not about:
+        title = " ".join(dict.fromkeys([title, *(_words(node.name) for node in definitions)]))
+        about = next(filter(None, map(ast.get_docstring, definitions)), "") or _words_of_text(source)
+    return _snippet(source, name, title=title, about=about)
+
+
+def _words_of_text(text: str) -> str:
+    """Return the first words of source, those of its comments before those of its code."""
+    comments = " ".join(_COMMENT.findall(text))
+    words = [_words(word) for word in _WORD.findall(f"{comments} {text}")]
+    return " ".join(islice(dict.fromkeys(words), _MAX_WORDS))
 
 
 def split_markdown(text: str, name: str) -> list[Document]:
@@ -199,6 +217,7 @@ def split_text(text: str, name: str, language: str) -> list[Document]:
             piece.page_content,
             name,
             title=_words(Path(name).stem),
+            about=_words_of_text(piece.page_content),
             language=language,
             line=line,
             part=f"L{line}",
@@ -264,12 +283,17 @@ def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
         ".md": split_markdown,
         ".markdown": split_markdown,
         ".ipynb": split_notebook,
-        ".sql": lambda text, name: [_snippet(text, name, title=_words(Path(name).stem), language="sql")],
+        ".sql": _split_sql,
     }.get(suffix)
 
 
+def _split_sql(text: str, name: str) -> list[Document]:
+    title = _words(Path(name).stem)
+    return [_snippet(text, name, title=title, about=_words_of_text(text), language="sql")]
+
+
 def _definition(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    node: _Definition,
     lines: list[str],
     imports: Mapping[str, list[str]],
     about: str,
