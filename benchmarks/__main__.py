@@ -74,8 +74,10 @@ def put(text: str, name: str, new: str) -> str:
 def main(names: tuple[str, ...], quick: bool) -> None:
     """Measure all parts, or those NAMES."""
     for name in names or [name for name in PARTS if name not in SLOW]:
-        if quick and name not in QUICK:
+        if quick and name not in QUICK and not names:
             continue
+        if quick and name not in QUICK:
+            raise click.UsageError(f"{name} has no quick form. Those that have: {', '.join(QUICK)}.")
         click.echo(f"{name} …", err=True)
         began = time.perf_counter()
         printed = measured(name, QUICK[name] if quick else PARTS[name][1])

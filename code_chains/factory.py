@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from langchain_classic.base_memory import BaseMemory
@@ -45,7 +46,15 @@ from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversations
 from code_chains.errors import ConfigurationError, check_int
-from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors import (
+    ContainerExecutor,
+    Executor,
+    Limits,
+    MontyExecutor,
+    ProcessExecutor,
+    SandboxExecutor,
+    SqlExecutor,
+)
 from code_chains.models import for_code, resolve_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
@@ -54,6 +63,15 @@ from code_chains.storage.sqlite import SqliteStore
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
+_EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
+    {
+        "sandbox": SandboxExecutor,
+        "container": ContainerExecutor,
+        "monty": MontyExecutor,
+        "sql": SqlExecutor,
+        "none": ProcessExecutor,
+    }
+)
 _HISTORY_KEYS = {"history", "chat_history"}
 Plan = bool | Literal["auto"]
 Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
@@ -62,7 +80,7 @@ Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 def create_code_chain(
     model: str | Runnable[LanguageModelInput, Any],
     *,
-    executor: Literal["sandbox", "none"] | Executor = "sandbox",
+    executor: Literal["sandbox", "container", "monty", "sql", "none"] | Executor = "sandbox",
     limits: Limits | None = None,
     checks: str | Check | Sequence[Check] = "standard",
     approve: Approve | None = None,
@@ -88,8 +106,8 @@ def create_code_chain(
     Args:
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
             embedded model (no key; downloaded once), `"gguf:PATH"`, or any chat model.
-        executor: Where code runs: `"sandbox"`, `"none"` (a plain process without protection), or an
-            `Executor`.
+        executor: Where code runs: `"sandbox"`, `"container"`, `"monty"`, `"sql"` (these with an extra each),
+            `"none"` (a plain process without protection), or an `Executor`.
         limits: Limits of one run; only if the executor is selected by name.
         checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
             the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the
@@ -391,8 +409,7 @@ def _resolve_executor(executor: object, limits: Limits | None) -> Executor:
         if limits is not None:
             raise ConfigurationError("limits", limits, "it to the executor itself, or name the executor")
         return executor
-    if executor == "sandbox":
-        return SandboxExecutor(limits=limits)
-    if executor == "none":
-        return ProcessExecutor(limits=limits)
-    raise ConfigurationError("executor", executor, '"sandbox", "none" (protects nothing), or an Executor')
+    if isinstance(executor, str) and executor in _EXECUTORS:
+        return _EXECUTORS[executor](limits=limits)
+    names = ", ".join(f'"{name}"' for name in _EXECUTORS)
+    raise ConfigurationError("executor", executor, f"one of {names} (protects nothing), or an Executor")

@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from benchmarks.__main__ import put, section
+from benchmarks.__main__ import main, put, section
 from benchmarks.queries import QUERIES
 from code_chains.retrieval.curated import curated_snippets
 
@@ -62,6 +63,11 @@ def test_parts_run_and_say_what_they_measured(parts: tuple[str, ...]) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert [part for part in parts if QUICK[part] not in done.stdout] == []
+
+
+def test_a_part_without_a_quick_form_is_refused() -> None:
+    result = CliRunner().invoke(main, ["--quick", "answers"])
+    assert (result.exit_code, "answers has no quick form" in result.stderr) == (2, True)
 
 
 def test_a_section_is_replaced_and_the_others_stay() -> None:

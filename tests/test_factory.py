@@ -315,6 +315,23 @@ def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> No
     assert started
 
 
+# -- executors by name -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("monty", "print(6 * 7)"), ("sql", "```sql\nSELECT 42 AS answer\n```")]
+)
+def test_an_executor_may_be_named(name: Any, program: str) -> None:
+    model = ScriptedModel(lambda messages: program)
+    with create_code_chain(model, executor=name, limits=Limits(seconds=5), interpret=False) as chain:
+        assert "42" in chain.invoke(QUESTION)["output"]
+
+
+def test_an_unknown_executor_is_refused_with_all_names() -> None:
+    with pytest.raises(ConfigurationError, match='"container", "monty", "sql", "none"'):
+        create_code_chain(ScriptedModel(lambda messages: ""), executor="docker")  # type: ignore[arg-type]
+
+
 # -- instructions and prompts --------------------------------------------------------------------------------------------
 
 

@@ -57,7 +57,12 @@ _CHAIN_OPTIONS = (
         help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]",
     ),
     click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
-    click.option("--executor", default="sandbox", show_default=True, help="sandbox, or none (no isolation)."),
+    click.option(
+        "--executor",
+        default="sandbox",
+        show_default=True,
+        help="sandbox, container, monty, sql, or none (no isolation).",
+    ),
     click.option(
         "--checks",
         default="standard",
