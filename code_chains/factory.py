@@ -160,7 +160,9 @@ def create_code_chain(
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
     chat_model = resolve_model(model, base_url=base_url)
     validate = ValidateChain(
-        "none" if run_executor.language != "python" and checks == "standard" else checks, approve=approve
+        "none" if run_executor.language != "python" and checks == "standard" else checks,
+        approve=approve,
+        language=run_executor.language,
     )
     solve = _solve_chain(
         _generate(chat_model, run_executor, texts["generate"]),
@@ -385,7 +387,7 @@ def _resolve_prompts(prompts: object, instructions: object) -> dict[str, dict[st
     names = ("generate", "interpret")
     if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
         raise ConfigurationError("prompts", prompts, '{"generate": text, "interpret": text}')
-    if unknown := sorted(set(texts) - set(names)):
+    if unknown := sorted(map(str, set(texts) - set(names))):
         raise ConfigurationError(
             "prompts", prompts, f"only the keys {' and '.join(names)}, not {unknown[0]!r}"
         )

@@ -49,8 +49,11 @@ def check_history(history: Any) -> str | list[BaseMessage]:
     """
     if isinstance(history, str):
         return history
+    is_single = isinstance(history, BaseMessage | Mapping) or (
+        isinstance(history, tuple) and len(history) == 2 and all(isinstance(part, str) for part in history)
+    )
     try:
-        return convert_to_messages(history)
+        return convert_to_messages([history] if is_single else history)
     except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
         raise InputError(
             f"history must be text or messages, not {shortened(repr(history), 100)}: {error}"
@@ -232,7 +235,7 @@ def _check_frame(name: str, frame: Any) -> None:
         try:
             if str(dtype) == "object":
                 pyarrow.array(frame[column], from_pandas=True)
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
+        except (pyarrow.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise InputError(
                 f"The column {column!r} of {name!r} holds values that no table can ({error}). Convert it, e.g. with"
                 f" {name}[{column!r}].astype(str)."

@@ -577,6 +577,10 @@ def test_a_check_of_ones_own_lets_a_program_pass(result: Any) -> None:
         (False, ["It was refused. Write another program."]),
         ((False, "Blocked"), ["Blocked"]),
         ((False, ""), ["It was refused. Write another program."]),
+        ((False, True), ["It was refused. Write another program."]),
+        ((False, []), ["It was refused. Write another program."]),
+        ((False, ["a"]), ["a"]),
+        ((False, Problem("own", "c", severity="advice")), ["c"]),
         ("Blocked", ["Blocked"]),
         (["a", "b"], ["a", "b"]),
         (("a", "b"), ["a", "b"]),
@@ -597,12 +601,28 @@ def test_a_check_of_ones_own_refuses_in_many_forms(result: Any, messages: list[s
     assert {problem.check for problem in problems} <= {"blocked", "own"}
 
 
+UNKNOWN = Problem("a", "b", severity="ERROR")  # type: ignore[arg-type]
+
+
 async def asynchronous(code: str) -> bool:
     return False
 
 
 @pytest.mark.parametrize(
-    "result", ["", 0, 1, {}, {"error": "x"}, [False], [None], [""], object(), asynchronous("")]
+    "result",
+    [
+        "",
+        0,
+        1,
+        {},
+        {"error": "x"},
+        [False],
+        [None],
+        [""],
+        object(),
+        UNKNOWN,
+        asynchronous(""),
+    ],
 )
 def test_a_result_that_cannot_be_understood_never_lets_a_program_run(result: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"a check .*that returns True, False"):

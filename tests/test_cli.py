@@ -80,7 +80,13 @@ def test_a_file_that_is_named_and_not_passed_is_an_error_before_a_model_is_asked
 
 
 @pytest.mark.parametrize(
-    "question", ["What is 1.5 times 2?", "Write results.txt", "Is 3.11 newer than e.g. 3.9?"]
+    "question",
+    [
+        "What is 1.5 times 2?",
+        "Write results.txt",
+        "Is 3.11 newer than e.g. 3.9?",
+        "计算半径为3.14的圆的面积" * 30,
+    ],
 )
 def test_a_question_that_names_no_file_of_the_folder_is_asked(
     openai_server: OpenAI, sales: Path, monkeypatch: pytest.MonkeyPatch, question: str

@@ -1,5 +1,5 @@
-"""Ways out of the box, one row each. Whether one is open is seen from outside, by canaries, never by what the program says
-of its failures.
+"""Ways out of the sandbox, one row each. Whether one is open is seen from outside, by canaries, never by what the program
+says of its failures.
 
 Each row is a program and a judge. The program finds `host` among its variables: where the canaries are, but not what is in
 them. After every row all canaries are looked at (`Host.harm`), then the row's own judge is asked. Where nothing outside can

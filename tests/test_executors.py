@@ -270,7 +270,7 @@ def test_every_ending_is_a_value_within_its_limit(
     before, began = at_rest(), time.monotonic()
     done = executor.run(code)
     assert done.status == status, done
-    assert done.duration < executor.limits.seconds * 1.25
+    assert done.duration < executor.limits.seconds * 1.25 + 1  # A busy machine takes a while to notice.
     assert time.monotonic() - began < executor.limits.seconds * 1.25 + 3
     assert soon(lambda: len(descendants()) <= before)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.analysis.extraction import extract_code, extract_fenced
+from code_chains.analysis.extraction import as_program, extract_code, extract_fenced
 
 from . import more_reply_shapes, reply_shapes
 
@@ -229,3 +229,97 @@ def test_a_huge_reply_is_read_in_bounded_time(text: str) -> None:
 )
 def test_sql_is_found_in_its_fences(reply: str, code: str) -> None:
     assert extract_fenced(reply, "sql") == code
+
+
+# -- programs that are broken, or that look like replies ------------------------------------------------------------------
+
+BROKEN_PROGRAMS = {
+    "one bracket too many": "v = [1]\nprint('subtotal', sum(v))\nfor x in [4]:\n    v.append(x)\nprint('total', sum(v)))",
+    "cut off": "```python\nx = 1\nprint('step 1', x)\nx += sum([1, 2",
+    "cut off in a method": "```python\ndata = [2, 1]\nprint(data)\ndata.sort(",
+    "a missing colon": "n = 3\nprint(n)\nwhile n > 0\n    n -= 1\nprint('end')",
+    "a broken last line": "```python\nprint('part 1')\nresult = compute(1, 2\n```",
+}
+
+
+@pytest.mark.parametrize("reply", BROKEN_PROGRAMS.values(), ids=BROKEN_PROGRAMS.keys())
+def test_no_part_of_a_broken_program_is_run_instead_of_it(reply: str) -> None:
+    for code in (extract_code(reply), as_program(reply)):
+        assert code == "" or not can_be_compiled(code)
+
+
+WHOLE_PROGRAMS = [
+    '"""Doc."""\nx = 1\nprint(x)\ns = "a <|im_end|> b"\nprint(len(s))\n',
+    '"""Example:\n```python\nprint(0)\n```\n"""\nx = 1\n{x}\n',
+    "[n for n in range(3)]\n",
+    "{'a': len('abc')}\n",
+    "x = 5\nx\n",
+    "'text'.upper()\n",
+]
+
+
+@pytest.mark.parametrize("code", WHOLE_PROGRAMS)
+def test_a_program_is_taken_as_it_is(code: str) -> None:
+    assert as_program(code) == code
+
+
+def test_a_broken_program_stays_as_it_is() -> None:
+    assert as_program("print(1))\nprint(2)") == "print(1))\nprint(2)"
+
+
+def test_a_program_in_another_language_is_taken_from_its_own_fence() -> None:
+    assert as_program("```sql\nSELECT 1 -- code: print(1)\n```", "sql") == "SELECT 1 -- code: print(1)\n"
+    assert as_program("DELETE FROM t; -- code: print(1)", "sql") == "DELETE FROM t; -- code: print(1)"
+
+
+def fences(*blocks: str) -> str:
+    return "\n\n".join(
+        f"{gap}\n```python\n{code}\n```" for gap, _, code in (block.partition("|") for block in blocks)
+    )
+
+
+PARTS = {
+    "calls that are repeated": (
+        ["|n = 0\ndef inc():\n    global n\n    n += 1", "|inc()", "|inc()", "|print(n)"],
+        "2",
+    ),
+    "a line that stands in another one": (["|n = 1", "|m = n + 1\nn = 10\nprint(m, n)"], "2 10"),
+    "a call of a definition": (["|def main():\n    print('ran')", "|main()"], "ran"),
+    "a second part": (
+        ["|print('mean', 1)", "The second part, with the correct rounding:|print('median', 2)"],
+        "mean 1\nmedian 2",
+    ),
+    "a part that fixes something else": (["|print(1)", "To fix the date as well, add:|print(2)"], "1\n2"),
+    "a faster function with the same data": (
+        [
+            "|data = [1, 4]\ndef f(x):\n    return x",
+            "Or, faster:|def f(x):\n    return 2 * x\nprint([f(v) for v in data])",
+        ],
+        "[2, 8]",
+    ),
+    "a display at the end": (
+        ["|d = [1, 2]\nprint('n', len(d))", "|[sum(d), max(d)]\nprint('end')"],
+        "n 2\nend",
+    ),
+    "a token in a string": (["|print('part 1')", "|print('a </s> b'.split())"], "part 1\n['a', '</s>', 'b']"),
+}
+
+
+@pytest.mark.parametrize(("blocks", "expected"), PARTS.values(), ids=PARTS.keys())
+def test_a_reply_in_parts_keeps_those_that_are_needed(blocks: list[str], expected: str) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(extract_code(fences(*blocks)), "reply", "exec"), {"__name__": "__main__"})
+    assert printed.getvalue().strip() == expected
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Never run `import os; print(os.listdir())`.",
+        "Call `print(x)` yourself.",
+        "Do not use `print(1)` here.",
+    ],
+)
+def test_inline_code_that_prose_warns_of_is_not_run(reply: str) -> None:
+    assert extract_code(reply) == ""

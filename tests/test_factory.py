@@ -20,6 +20,7 @@ from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import create_code_chain
 from code_chains.chains.base import State, StreamingTransformChain
+from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
@@ -332,6 +333,19 @@ def test_an_unknown_executor_is_refused_with_all_names() -> None:
         create_code_chain(ScriptedModel(lambda messages: ""), executor="docker")  # type: ignore[arg-type]
 
 
+def test_who_approves_sees_the_program_that_runs() -> None:
+    seen: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        seen.append(request.code)
+        return True
+
+    model = ScriptedModel(lambda messages: "```sql\nSELECT 41 + 1 AS x -- code: print(1)\n```")
+    with create_code_chain(model, executor="sql", interpret=False, approve=approve) as chain:
+        assert "42" in chain.invoke(QUESTION)["output"]
+    assert seen == ["SELECT 41 + 1 AS x -- code: print(1)\n"]
+
+
 # -- instructions and prompts --------------------------------------------------------------------------------------------
 
 
@@ -368,6 +382,7 @@ def test_prompts_can_be_replaced_as_a_whole() -> None:
         {"prompts": "Write Python."},
         {"prompts": {"generate": 5}},
         {"prompts": {"judge": "x"}},
+        {"prompts": {1: "a", "x": "y"}},
     ],
 )
 def test_prompts_and_instructions_are_text(options: Any) -> None:
@@ -385,6 +400,9 @@ HISTORIES: dict[str, Any] = {
         {"role": "assistant", "content": "Hello Ann."},
     ],
     "text": "Human: My name is Ann.",
+    "one message": HumanMessage("My name is Ann."),
+    "one dict": {"role": "user", "content": "My name is Ann."},
+    "one tuple": ("user", "My name is Ann."),
 }
 
 
@@ -413,6 +431,7 @@ def test_a_history_that_is_none_is_refused(history: Any) -> None:
         prompts_of({"history": history})
 
 
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 @pytest.mark.parametrize("key", ["history", "chat_history"])
 def test_a_classic_memory_is_shown_to_the_model_under_either_name(key: str) -> None:
     memory = ConversationBufferMemory(memory_key=key)
@@ -420,12 +439,13 @@ def test_a_classic_memory_is_shown_to_the_model_under_either_name(key: str) -> N
     assert "My name is Ann." in prompts_of({}, memory=memory)
 
 
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 def test_a_classic_memory_under_another_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="memory_key"):
         prompts_of({}, memory=ConversationBufferMemory(memory_key="past"))
 
 
-@pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is deprecated")
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 @pytest.mark.parametrize("key", ["history", "chat_history"])
 def test_runnable_with_message_history_is_shown_to_the_model(key: str) -> None:
     store = InMemoryChatMessageHistory(messages=list(HISTORIES["messages"]))

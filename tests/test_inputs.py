@@ -130,6 +130,12 @@ def test_a_column_of_several_types_is_refused_before_a_model_is_asked() -> None:
         check_variables({"df": frame})
 
 
+@pytest.mark.parametrize("column", [[2**70, 1], [object(), 1], ["\udce9", "a"]])
+def test_a_column_that_arrow_cannot_hold_is_refused_in_words(column: list[object]) -> None:
+    with pytest.raises(InputError, match="column 'a' of 'd'"):
+        check_variables({"d": pd.DataFrame({"a": pd.Series(column, dtype=object)})})
+
+
 def test_columns_of_text_and_dates_with_gaps_are_taken() -> None:
     frame = pd.DataFrame({"who": ["Ann", None], "day": [date(2024, 1, 1), None], "n": [[1], [2, 3]]})
     assert check_variables({"df": frame})["df"] is frame

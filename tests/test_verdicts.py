@@ -495,6 +495,9 @@ def test_a_function_that_was_asked_for_is_an_answer(sandbox: SandboxExecutor, qu
     ("code", "query"),
     [
         (IS_LEAP, "Is 2024 a leap year?"),
+        ("def f(x): return x * x + 1", "What is the value of the function x^2+1 at x = 3?"),
+        ("def average(grades):\n    return 3", "What is the average grade of each class?"),
+        ("def total(numbers):\n    return 1", "What is the total of 1 and 2?"),
         ("for _ in (): pass", "Write a function is_leap"),
         ("import math", "Write a function is_leap"),
         ("def f():\n    return 1\nf()\nNone", "Write a function f"),
@@ -521,6 +524,15 @@ def test_tests_that_a_model_wrote_judge_a_function_that_prints_nothing(sandbox: 
     chain = create_code_chain(ScriptedModel(script), executor=sandbox, write_tests=True)
     result = chain.invoke("Which years are leap years? Give it as is_leap(year).")
     assert (result["verdict"].status, result["verdict"].by) == ("plausible", "tests")
+
+
+def test_generated_tests_that_fail_leave_a_definition_that_nobody_asked_for_failed(
+    sandbox: SandboxExecutor,
+) -> None:
+    code = "def total():\n    return 1061"
+    values: dict[str, Any] = {"query": "What is the sum of the primes below 100?", "code": code}
+    values |= {"execution": sandbox.run(code), "generated_tests": "assert total() == 1060"}
+    assert EvaluateChain(executor=sandbox).invoke(values)["verdict"].status == "failed"
 
 
 def test_definitions_are_no_vote(sandbox: SandboxExecutor) -> None:

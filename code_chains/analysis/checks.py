@@ -303,19 +303,27 @@ def _problems_of(check: Check, code: str) -> list[Problem]:
     name = getattr(check, "__name__", type(check).__name__)
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], bool):
         is_allowed, reason = result
-        result = is_allowed or reason or False
+        return [] if is_allowed else _refusal(name, reason)
     if result is None or result is True:
         return []
     if result is False:
-        return [Problem(name, "It was refused. Write another program.")]
+        return _refusal(name, None)
     items = [result] if isinstance(result, str | Problem) else result
     if not isinstance(items, list | tuple | set | frozenset | Iterator):
         raise _unknown_result(name, result)
     return [_to_problem(item, name) for item in items]
 
 
+def _refusal(name: str, reason: object) -> list[Problem]:
+    """Return problems that keep a program from running, for the reasons that a check gave, if any."""
+    reasons = [reason] if isinstance(reason, str | Problem) else reason
+    items = [item for item in reasons if item] if isinstance(reasons, list | tuple | set | frozenset) else []
+    problems = [replace(_to_problem(item, name), severity="error") for item in items]
+    return problems or [Problem(name, "It was refused. Write another program.")]
+
+
 def _to_problem(item: object, name: str) -> Problem:
-    if isinstance(item, Problem):
+    if isinstance(item, Problem) and item.severity in ("error", "advice"):
         return item
     if isinstance(item, str) and item:
         return Problem(name, item)

@@ -14,9 +14,18 @@ _DEFINING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
     *(ast.Assign, ast.AnnAssign, ast.Pass),
 )
-_ASKS = re.compile(
-    r"\b(?:functions?|class|method|decorator|generator|dataclass|def|implement\w*|funktion|klasse|implementier\w*|función|clase"
-    r"|implementa|fonction|classe|função|funzione|functie|funkcj\w+|функци\w+|класс\w*|fungsi|fonksiyon\w*|hàm)\b"
+_IMPLEMENT = re.compile(r"\b(?:implement\w*|implémente\w*)", re.IGNORECASE)
+_MAKES = re.compile(
+    r"\b(?:write|create|define|give|make|build|code|provide|generate|need|want|design|develop|complete|finish"
+    r"|escrib\w+|crea\w*|define|programa|haz|schreib\w*|erstell\w*|definier\w*|écri\w+|crée\w*|défini\w*|scriv\w+|definisci"
+    r"|escrev\w+|crie|defina|schrijf|maak|definieer|napisz|zdefiniuj|utwórz|напиш\w+|созда\w+|реализ\w+|определи\w*|yaz\w*"
+    r"|oluştur\w*|buat\w*|tulis\w*|viết|tạo|skriv|skapa|scrie|napiš|napište)\b"
+    r"|写|編|编|实现|定义|创建|書|作|実装|定義|작성|만들|구현|정의|लिख|बना|اكتب|أنشئ|بنویس|כתוב|เขียน|γράψε|напиши",
+    re.IGNORECASE,
+)
+_DEFINITION = re.compile(
+    r"\b(?:functions?|class|method|decorator|generator|dataclass|context manager|funktion|klasse|función|clase"
+    r"|fonction|classe|função|funzione|functie|funkcj\w+|funkci|funcți\w+|функци\w+|класс\w*|fungsi|fonksiyon\w*|hàm)\b"
     r"|関数|クラス|函数|函數|类|類|함수|클래스|फ़ंक्शन|फलन|دالة|تابع|פונקציה|ฟังก์ชัน|συνάρτηση",
     re.IGNORECASE,
 )
@@ -32,10 +41,18 @@ def defines_what_is_asked(code: str, query: str) -> bool:
     tree, names = parse(code), top_level_names(code, definitions=True)
     if tree is None or not names or not all(map(_is_definition, tree.body)):
         return False
-    is_named = not names.isdisjoint(re.findall(r"\w+", query))
-    return not query.strip() or is_named or bool(_ASKS.search(query))
+    is_named = any(re.search(rf"`{name}\b|\b{name}\s*\(", query) for name in names)
+    is_named = is_named or any("_" in name and name in re.findall(r"\w+", query) for name in names)
+    return not query.strip() or is_named or bool(_IMPLEMENT.search(query) or _asks(query))
+
+
+def _asks(query: str) -> bool:
+    return bool(_MAKES.search(query) and _DEFINITION.search(query))
 
 
 def _is_definition(node: ast.stmt) -> bool:
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return is_text or isinstance(node, _DEFINING)
+    computes = isinstance(node, ast.Assign | ast.AnnAssign) and any(
+        isinstance(part, ast.Call) for part in ast.walk(node)
+    )
+    return is_text or (isinstance(node, _DEFINING) and not computes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from code_chains.analysis.fences import Block, join, markdown_blocks, select, to
 from code_chains.analysis.parsing import error_line, parse
 from code_chains.analysis.repairs import repair, unquoted, with_plain_characters, with_real_newlines
 from code_chains.analysis.reply_text import first_turn, visible_text
-from code_chains.analysis.syntax import Syntax, computes
+from code_chains.analysis.syntax import Syntax, computes, used_names
 from code_chains.analysis.tool_calls import calls_in
 
 __all__ = ["as_program", "extract_code", "extract_fenced"]
@@ -44,8 +45,12 @@ _INLINE = re.compile(r"(`{1,3})(?:python[ \t]+)?([^`\n]+)\1")
 _OPENS_CODE = re.compile(
     r"[ \t]*((import|from|def|class|for|while|if|with|try|print|async)\b|@|#|[A-Za-z_][\w.\[\], ]*=[^=])"
 )
-_OPENS_DATA = ("{", "[", "'", '"')
-"""How tool calls and quoted programs begin, which are valid Python, too."""
+_BLOCK_HEADER = re.compile(
+    r"\s*(?:(?:else|try|finally)|(?:elif|except|for|while|if|with|def|class|async)\b.*):\s*(?:#.*)?$"
+)
+_OPENS_EXPRESSION = re.compile(r"\w\(|[\w\])]\s*[-+*/%|&]?=[^=]")
+_REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
+_MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
 
 
@@ -102,7 +107,11 @@ def as_program(text: str, language: str = "python") -> str:
     """
     if language != "python":
         return extract_fenced(text, language) or text if "```" in text else text
-    is_reply = text.lstrip()[:1] in _OPENS_DATA or parse(text) is None
+    tree = parse(text)
+    if tree is None:  # Without any markup it is a broken program, which a check reports.
+        is_reply = "```" in text or "~~~" in text or any(True for _ in _tags(text))
+    else:
+        is_reply = Syntax().is_data(text) or bool(unquoted(text))
     return extract_code(text) or text if is_reply else text
 
 
@@ -135,7 +144,7 @@ def _broken_block(text: str, syntax: Syntax) -> str:
     lines = code.split("\n")
     end = error_line(code) - 1
     program = "\n".join(lines[:end])
-    has_code_after = any(map(_OPENS_CODE.match, lines[end:]))
+    has_code_after = any(map(_is_code_line, lines[end:]))
     return program if not has_code_after and syntax.is_program(program) and computes(program) else code
 
 
@@ -198,7 +207,8 @@ def _from_inline(text: str, syntax: Syntax, depth: int) -> str:
     """Return inline code that prints something; a name or a call in prose is no program."""
     spans = [match[2].strip() for match in islice(_INLINE.finditer(without_blocks(text)), _MAX_TRIES)]
     code = "\n".join(span for span in spans if syntax.is_program(span))
-    return code if "print(" in code else ""
+    is_complete = not used_names(code) - set(dir(builtins))
+    return code if "print(" in code and is_complete and not _REFUSES.search(text) else ""
 
 
 def _repaired(text: str, syntax: Syntax, depth: int) -> str:
@@ -220,9 +230,19 @@ def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
             tries += 1
             candidate = textwrap.dedent("\n".join(lines[start:end]))
             if syntax.is_program(candidate) and computes(candidate):
-                return candidate
+                is_broken = any(map(_is_code_line, lines[end:]))  # What follows belongs to it.
+                return "" if is_broken else candidate
             end = min(end - 1, start + error_line(candidate) - 1)
     return ""
+
+
+def _is_code_line(line: str) -> bool:
+    """Return whether a line is a statement, the head of a block, or an expression whose brackets do not match."""
+    text = line.strip()
+    is_unfinished = sum(map(text.count, "([{")) != sum(map(text.count, ")]}"))
+    if _BLOCK_HEADER.match(line) or (is_unfinished and _OPENS_EXPRESSION.search(line)):
+        return True
+    return len(text) <= _MAX_LINE_CHARS and parse(text) is not None and computes(text)
 
 
 def _end_of_indentation(lines: Sequence[str], start: int) -> int:

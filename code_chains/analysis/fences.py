@@ -43,8 +43,9 @@ _MAX_CLOSINGS = 20
 _MAX_BLOCKS = 200
 _GAP_CHARS = 200
 _CORRECTION = re.compile(
-    r"correct|\bfix|instead|\bfinal (?:version|code|program|solution)|\bafter\W*[(:*]|improved|updated|revised|should be"
-    r"|(?:complete|full|whole) (?:code|program|solution)|attempt \d|❌|✅",
+    r"\bcorrected\b|\bfixed\b|correct (?:version|code|program|solution)|\bfix(?:ed)? (?:that|this|it)\b|\binstead\b"
+    r"|\brevised\b|(?:final|improved|updated) (?:version|code|program|solution)"
+    r"|(?:complete|full|whole) (?:code|program|solution)|\bshould be\b|attempt \d|❌|✅",
     re.IGNORECASE,
 )
 _ALTERNATIVE = re.compile(
@@ -212,20 +213,23 @@ def join(blocks: Sequence[Block]) -> str:
         if parts and not continues and _CORRECTION.search(gap):
             parts = [code]
         elif not parts or continues or not _ALTERNATIVE.search(gap):
-            parts = [*_without_redefined(parts, code), code]
+            parts = [*(parts if continues else _without_redefined(parts, code)), code]
     return "\n\n".join(parts)
 
 
 def _without_excerpts(blocks: Sequence[Block]) -> list[Block]:
     """Leave out blocks whose lines stand in another one already."""
-    texts = [_unindented(block.code) for block in blocks]
+    texts = [f"\n{_unindented(block.code)}\n" for block in blocks]
     whole = "\0".join(dict.fromkeys(texts))
-    seen, kept = set[str](), list[Block]()
-    for block, text in zip(blocks, texts, strict=True):
-        if text not in seen and whole.count(text) <= 1:
-            kept.append(block)
-        seen.add(text)
-    return kept
+    result, names = dict[str, Block](), set[str]()
+    for number, (block, text) in enumerate(zip(blocks, texts, strict=True)):
+        is_excerpt = whole.count(text) > 1
+        # A call that is repeated is no excerpt: it goes on with what earlier blocks made.
+        is_repeated = text in result and names.isdisjoint(used_names(block.code))
+        if not is_excerpt and not is_repeated:
+            result[text if text not in result else f"{text}{number}"] = block
+        names |= top_level_names(block.code)
+    return list(result.values())
 
 
 def _unindented(code: str) -> str:

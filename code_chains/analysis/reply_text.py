@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 
 __all__ = ["first_turn", "visible_text"]
 
@@ -22,6 +23,7 @@ _END = re.compile(
     r"|<｜end▁of▁sentence｜>"
 )
 """What ends a turn: whatever follows was invented."""
+_FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _QUOTES = "'\"`"
 
 
@@ -45,8 +47,13 @@ def _final_message(text: str) -> str:
 
 
 def first_turn(text: str) -> str:
-    """Return the text up to the first token that ends a turn; a token in quotes belongs to a program."""
+    """Return the text up to the first token that ends a turn; one in quotes, or in code, belongs to a program."""
+    fences = [fence.start() for fence in _FENCE.finditer(text)]
     for end in _END.finditer(text):
+        before = bisect(fences, end.start())
+        line = text[text.rfind("\n", 0, end.start()) + 1 : end.start()]
+        if before % 2 and before < len(fences) and line.strip():
+            continue  # Within a line of a closed fence.
         is_quoted = (
             text[end.start() - 1 : end.start()] in _QUOTES and text[end.end() : end.end() + 1] in _QUOTES
         )

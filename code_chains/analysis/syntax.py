@@ -14,6 +14,9 @@ _DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare |
 """Expressions that compute nothing: prose such as "Hello", and data."""
 
 
+_JSON_NAMES = {"null", "true", "false"}
+
+
 class Syntax:
     """Tells programs from other text; compiles at most 500,000 characters, so that time is bounded."""
 
@@ -36,12 +39,14 @@ class Syntax:
         return tree is not None and not all(map(_is_idle, tree.body))
 
     def is_data(self, code: str) -> bool:
-        """Return whether text is one dict, list or set, such as a tool call, and no program."""
+        """Return whether text is nothing but one dict, list or set of constants, such as a tool call."""
         tree = parse(code)
-        kinds = ast.Dict | ast.List | ast.Set
-        return tree is not None and any(
-            isinstance(node, ast.Expr) and isinstance(node.value, kinds) for node in tree.body
-        )
+        if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+            return False
+        value = tree.body[0].value
+        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+        has_call = any(isinstance(node, ast.Call) for node in ast.walk(value))
+        return isinstance(value, ast.Dict | ast.List | ast.Set) and not has_call and names <= _JSON_NAMES
 
 
 def _compiles(tree: ast.Module | None) -> bool:

@@ -40,8 +40,8 @@ __all__ = [
     "terminal_options",
 ]
 
-_BETWEEN_NAMES = re.compile(r"[\s'\"`()\[\]{}<>,;:?!]+")
-_MAX_NAME_CHARS = 255
+_BETWEEN_NAMES = re.compile(r"[\s'\"`()\[\]{}<>,;:?!，。：；？！（）「」《》]+")
+_MAX_NAME_BYTES = 255
 SHOWABLE_KEYS = ("code", "output", "sources", "verdict", "attempts", "usage")
 CURATED = "<curated>"
 _SIGTERM_EXIT_CODE = 128 + signal.SIGTERM
@@ -255,9 +255,11 @@ def check_named_files(question: str, files: Mapping[str, Path]) -> None:
     """
     from code_chains.errors import InputError
 
-    words = {word.rstrip(".") for word in _BETWEEN_NAMES.split(question) if len(word) <= _MAX_NAME_CHARS}
+    words = {word.rstrip(".") for word in _BETWEEN_NAMES.split(question)}
     for name in sorted(word for word in words if "." in word):
-        if Path(name).is_file() and Path(name).name not in files:
+        if len(name.encode(errors="replace")) > _MAX_NAME_BYTES:
+            continue
+        if os.path.isfile(name) and Path(name).name not in files:
             raise InputError(f"Programs cannot see {name}, which the question names. Pass it with -f {name}.")
 
 

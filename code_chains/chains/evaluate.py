@@ -80,11 +80,13 @@ class EvaluateChain(StreamingChain):
         execution: Execution = values["execution"]
         expectations = check_expectations(values)
         verdict = _verdict_of_run(execution, is_tested=bool(expectations))
-        if not verdict.ok and _only_defines(values):
+        if not verdict.ok and _only_defines(values, str(values.get("query") or "")):
             verdict = Verdict(
                 "unverified", "none", "The program defines what was asked for; nothing checked it."
             )
-        if verdict.ok and expectations:
+        if not verdict.ok and _only_defines(values, ""):
+            verdict = yield from self._test_generated(verdict, values, config)
+        elif verdict.ok and expectations:
             verdict = yield from self._test(expectations, values, config)
         elif verdict.ok:
             verdict = yield from self._assess(verdict, values, config)
@@ -92,7 +94,8 @@ class EvaluateChain(StreamingChain):
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests and examples."""
-        output, code = values["execution"].output, as_program(values["code"])
+        language = self.executor.language if self.executor else "python"
+        output, code = values["execution"].output, as_program(values["code"], language)
         try:
             harness = expectations.program(code, query=str(values.get("query") or ""), output=output)
         except UntestableError as error:
@@ -103,15 +106,20 @@ class EvaluateChain(StreamingChain):
 
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
-        generated = values.get("generated_tests")
-        if generated and values.get("session") is None:
-            passed = yield from self._test(expect(generated), values, config)
-            if passed.ok:
-                verdict = Verdict("plausible", "tests", "The program passes tests that a model wrote.")
+        verdict = yield from self._test_generated(verdict, values, config)
         if self.judge is not None and verdict.status == "unverified":
             output = _output_for_judge(values["execution"])
             state = {"query": values["query"], "code": values["code"], "output": output}
             verdict = (yield Invoke(self.judge, state, config))["verdict"]
+        return verdict
+
+    def _test_generated(self, verdict: Verdict, values: State, config: Config) -> Flow:
+        """Return `plausible` if the program passes generated tests; otherwise the verdict as it is."""
+        generated = values.get("generated_tests")
+        if generated and values.get("session") is None:
+            passed = yield from self._test(expect(generated), values, config)
+            if passed.ok:
+                return Verdict("plausible", "tests", "The program passes tests that a model wrote.")
         return verdict
 
     def _test_executor(self) -> Executor:
@@ -148,13 +156,10 @@ def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
     return Verdict("unverified", "none", "The program ran; nothing checked its output.")
 
 
-def _only_defines(values: State) -> bool:
-    """Return whether a run showed nothing because the program defines what is asked for, or what generated tests call."""
+def _only_defines(values: State, query: str) -> bool:
+    """Return whether a run showed nothing because the program only defines what a question asks for."""
     execution, code = values["execution"], as_program(str(values.get("code") or ""))
-    if not execution.ok or execution.output.strip():
-        return False
-    query = "" if values.get("generated_tests") else str(values.get("query") or "")
-    return defines_what_is_asked(code, query)
+    return execution.ok and not execution.output.strip() and defines_what_is_asked(code, query)
 
 
 def _verdict_of_tests(program: Execution, tests: Execution, expectations: Expectations) -> Verdict:

@@ -104,6 +104,8 @@ class SampleChain(StreamingChain):
         candidates = [outcome for outcome in outcomes if outcome["verdict"].ok]
         if not candidates:
             return max(outcomes, key=lambda outcome: outcome["execution"].ok)
+        best = max(outcome["verdict"].rank for outcome in candidates)
+        candidates = [outcome for outcome in candidates if outcome["verdict"].rank == best]
         shown = [outcome for outcome in candidates if _outcome_text(outcome["execution"])]
         if not shown:  # Definitions alone cannot be compared.
             return candidates[0]

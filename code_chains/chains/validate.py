@@ -68,6 +68,7 @@ class ValidateChain(StreamingChain):
         checks: The name of a policy, or functions from code to problems.
         approve: A function, sync or async, that decides on each program that passes the checks. It returns
             True, or False or the reason as text, which is fed back to the model.
+        language: The language of programs; the checks of this library read Python.
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
@@ -81,6 +82,7 @@ class ValidateChain(StreamingChain):
     name: str | None = "validate"
     checks: tuple[Check, ...]
     approve: Approve | None = None
+    language: str = "python"
 
     def __init__(self, checks: str | Check | Sequence[Check] = STANDARD, **kwargs: Any) -> None:
         super().__init__(**{"checks": resolve_checks(checks), **kwargs})
@@ -90,7 +92,7 @@ class ValidateChain(StreamingChain):
         problems: list[Problem] = yield RunFunction(self._check, values, config, inline=inline)
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
-                as_program(values["code"]),
+                as_program(values["code"], self.language),
                 tuple(problems),
                 str(values.get("query") or ""),
                 values.get("files") or {},
@@ -125,7 +127,7 @@ class ValidateChain(StreamingChain):
         return await decision if inspect.isawaitable(decision) else decision
 
     def _check(self, state: State) -> list[Problem]:
-        code = as_program(state["code"])
+        code = as_program(state["code"], self.language)
         if not code.strip():
             reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
             return [Problem("has_code", reason)]

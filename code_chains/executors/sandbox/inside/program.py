@@ -248,10 +248,13 @@ def read_request(descriptors: list[int]) -> Json:
 
 def fork_state() -> int:
     """Fork the process of a session; the child goes on with the same random numbers, as with all other state."""
-    generator = _get_random_state()
+    generator = None
+    with contextlib.suppress(Exception):  # A program may have damaged it.
+        generator = _get_random_state()
     child = os.fork()
-    if not child:
-        _set_random_state(generator)  # Python's own hook has seeded it anew.
+    if not child and generator is not None:
+        with contextlib.suppress(Exception):
+            _set_random_state(generator)  # Python's own hook has seeded it anew.
     return child
 
 
