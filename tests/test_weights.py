@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -250,3 +252,26 @@ def test_the_catalogue_pins_checksums() -> None:
         "1d961463": 491_400_064,
         "cc324af0": 1_117_320_768,
     }
+
+
+def test_the_size_of_a_folder_is_measured_while_it_changes(tmp_path: Path) -> None:
+    is_done = threading.Event()
+
+    def churn() -> None:
+        number = 0
+        while not is_done.is_set():
+            folder = tmp_path / str(number % 7) / "unpacked"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "part").write_bytes(bytes(10))
+            shutil.rmtree(folder.parent)
+            number += 1
+
+    (tmp_path / "kept").write_bytes(bytes(100))
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        sizes = {weights._folder_size(tmp_path) for _ in range(2000)}
+    finally:
+        is_done.set()
+        thread.join()
+    assert min(sizes) == 100

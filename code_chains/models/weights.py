@@ -14,7 +14,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -358,11 +358,10 @@ def _report_size(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _folder_size(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                total += path.stat().st_size
-        except OSError:
-            continue  # It was moved meanwhile.
-    return total
+    """Return the size of all files under a folder, some of which may vanish meanwhile, as pip's temporary ones do."""
+    size = 0
+    for parent, _, names in os.walk(folder):  # Unlike Path.rglob, it passes over folders that are gone.
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(parent, name)).st_size
+    return size
