@@ -153,7 +153,7 @@ def _whole(text: str, syntax: Syntax, depth: int) -> str:
     if any(tag.match(text.lstrip()) for tag in _TAGS):  # "[BEGIN]" is valid Python, a list.
         return ""
     code = repair(text, syntax, changes=())
-    return code if code and syntax.is_program(code) and not syntax.is_data(code) else ""
+    return code if syntax.is_program(code) else ""
 
 
 def _tags(text: str) -> Iterator[re.Match[str]]:
@@ -172,7 +172,7 @@ def _from_tags(text: str, syntax: Syntax, depth: int) -> str:
 
 def _program_in(body: str, syntax: Syntax, depth: int) -> str:
     code = repair(body, syntax)
-    return code if code and syntax.is_program(code) else _find(body, syntax, depth + 1)
+    return code if syntax.is_program(code) else _find(body, syntax, depth + 1)
 
 
 def _from_fences(text: str, syntax: Syntax, depth: int) -> str:
@@ -198,7 +198,7 @@ def _from_labels(text: str, syntax: Syntax, depth: int) -> str:
         rest = _LABEL_END.split(text[label.end() :], maxsplit=1)[0]
         for candidate in (rest, rest.partition("\n")[0]):
             code = repair(candidate, syntax)
-            if code and syntax.is_program(code) and computes(code):
+            if syntax.is_program(code) and computes(code):
                 return code
     return ""
 
@@ -217,7 +217,7 @@ def _repaired(text: str, syntax: Syntax, depth: int) -> str:
     if inner and inner != text:
         return _program_in(inner, syntax, depth + 1)
     code = repair(without_blocks(text), syntax)
-    return code if code and syntax.is_program(code) and not syntax.is_data(code) else ""
+    return code if syntax.is_program(code) else ""
 
 
 def _from_prose(text: str, syntax: Syntax, depth: int) -> str:

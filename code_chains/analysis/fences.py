@@ -38,7 +38,7 @@ _ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(r"^[ \t>]*(`{3,}|~{3,})(.*)$")
-_CLOSING = re.compile(r"^(?P<code>[ \t>]*)(?:`{2,}|~{3,})|(?P<last>.*?\S)[ \t]*`{3,}")
+_CLOSING = re.compile(r"^[ \t>]*(?:`{2,}|~{3,})|(?P<last>.*?\S)[ \t]*`{3,}")
 _MAX_CLOSINGS = 20
 _MAX_BLOCKS = 200
 _GAP_CHARS = 200

@@ -29,7 +29,7 @@ class Syntax:
         if self._chars_left < 0:
             return False
         tree = parse(code)
-        return bool(tree and tree.body) and _compiles(tree)
+        return tree is not None and bool(tree.body) and _compiles(tree)
 
     def is_program(self, code: str) -> bool:
         """Return whether text is valid and computes anything: a name, a constant or data alone is no program."""
@@ -49,9 +49,7 @@ class Syntax:
         return isinstance(value, ast.Dict | ast.List | ast.Set) and not has_call and names <= _JSON_NAMES
 
 
-def _compiles(tree: ast.Module | None) -> bool:
-    if tree is None:
-        return False
+def _compiles(tree: ast.Module) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -26,6 +26,7 @@ __all__ = [
     "finish_reason",
     "reply_text",
     "to_text",
+    "with_instructions",
 ]
 
 GENERATE_PROMPT = """\
@@ -148,8 +149,7 @@ class GenerateChain(StreamingChain):
         return extract_fenced(reply, self.language)
 
     def _rules(self, values: Mapping[str, Any]) -> str:
-        rules = self.prompt + _language_rule(values.get("language"))
-        return f"{rules}\n\n{self.instructions}" if self.instructions else rules
+        return with_instructions(self.prompt + _language_rule(values.get("language")), self.instructions)
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, the question with its inputs, and feedback on a failed program."""
@@ -180,6 +180,11 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     if expectations:
         parts.append(expectations.format_for_model())
     return parts
+
+
+def with_instructions(prompt: str, instructions: str) -> str:
+    """Return a system message with the rules of a domain, if there are any."""
+    return f"{prompt}\n\n{instructions}" if instructions else prompt
 
 
 def _language_rule(language: str | None) -> str:

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
-from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.chains.generate import finish_reason, reply_text, with_instructions
 from code_chains.chains.messages import messages_in
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
@@ -102,7 +102,7 @@ class InterpretChain(StreamingChain):
         if language := values.get("language"):
             question += f"\n\nAnswer in {LANGUAGES.get(language, language)}."
         return [
-            SystemMessage(f"{self.prompt}\n\n{self.instructions}" if self.instructions else self.prompt),
+            SystemMessage(with_instructions(self.prompt, self.instructions)),
             HumanMessage(_EXAMPLE[0]),
             AIMessage(_EXAMPLE[1]),
             HumanMessage(question),
