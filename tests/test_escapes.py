@@ -61,7 +61,9 @@ CALLS = {
 }  # fmt: skip
 COLUMN = {"x86_64": 0, "aarch64": 1}.get(platform.machine(), 0)
 
+# A program may read its own source, as its session forks it with the request open: no row spells out the word.
 PRELUDE = """
+granted = "GRAN" "TED"
 import ctypes, glob, json, mmap, os, resource, signal, socket, struct, subprocess, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -93,7 +95,7 @@ def shout(data, numbers=range(3, 1024)):
             pass
 
 def got(what, done):
-    print(what, "GRANTED" if done >= 0 else os.strerror(ctypes.get_errno()))
+    print(what, granted if done >= 0 else os.strerror(ctypes.get_errno()))
     return done
 
 def call(name, *arguments):
@@ -557,22 +559,22 @@ each(lambda path: (os.link(path, 'x'), peek('x'))); each(lambda p: os.link(p, '/
 """, held),
     "read the disk": ("""
 for name in ('vda', 'vda1', 'sda', 'sda1', 'nvme0n1', 'mem', 'kmem', 'port', 'kmsg', 'fuse', 'kvm', 'dm-0', 'loop0'):
-  go(lambda: (peek('/dev/' + name), 'GRANTED'))
+  go(lambda: (peek('/dev/' + name), granted))
   go(lambda: (os.mknod(name, 0o60666, os.makedev(254, 0)), peek(name)))
 """, held),
     "read kernel memory": ("""
 for path in ('/proc/kcore', '/proc/kmsg', '/proc/kallsyms', '/proc/1/mem', '/proc/vmallocinfo', '/sys/kernel/debug'):
-  go(lambda: (b' T ' in peek(path) and b'0000000000000000 T' not in peek(path) or 'kcore' in path) and 'GRANTED')
+  go(lambda: (b' T ' in peek(path) and b'0000000000000000 T' not in peek(path) or 'kcore' in path) and granted)
 """, held),
     "read the machine's users": ("""
-go(lambda: [line for line in open('/etc/passwd') if line.startswith('root')] and 'GRANTED')
+go(lambda: [line for line in open('/etc/passwd') if line.startswith('root')] and granted)
 for name in ('shadow', 'machine-id', 'ssh/sshd_config', 'fstab', 'sudoers'):
-  go(lambda: peek('/etc/' + name) and 'GRANTED')
+  go(lambda: peek('/etc/' + name) and granted)
 """, held),
     "list what is not for it": ("""
-each(lambda path: os.listdir(os.path.dirname(path)) and 'GRANTED')
-each(lambda path: [n for n in os.listdir(os.path.dirname(os.path.dirname(path))) if host['mark'] in n] and 'GRANTED')
-for place in ('/sys', '/boot', '/mnt', '/srv', '/var/lib'): go(lambda: os.listdir(place) and 'GRANTED')
+each(lambda path: os.listdir(os.path.dirname(path)) and granted)
+each(lambda path: [n for n in os.listdir(os.path.dirname(os.path.dirname(path))) if host['mark'] in n] and granted)
+for place in ('/sys', '/boot', '/mnt', '/srv', '/var/lib'): go(lambda: os.listdir(place) and granted)
 """, held),
     "write": ("each(lambda path: open(path, 'w').write('x')); each(lambda path: open(path, 'r+b').write(b'x'))", held),
     "write by a library": ("""
@@ -593,11 +595,11 @@ each(lambda path: os.symlink('/', path + '5'))
     "write into packages": ("""
 name = '/x-left-' + host['mark']
 for place in [*filter(os.path.isdir, sys.path), '/usr/lib', '/etc', '/run', '/', '/dev', '/proc']:
-  go(lambda: (open(place + name, 'w').close(), place.startswith(('/usr', sys.prefix, sys.base_prefix)) and 'GRANTED'))
-for module in (json, os, threading): go(lambda: (open(module.__file__, 'a').close(), 'GRANTED'))
+  go(lambda: (open(place + name, 'w').close(), place.startswith(('/usr', sys.prefix, sys.base_prefix)) and granted))
+for module in (json, os, threading): go(lambda: (open(module.__file__, 'a').close(), granted))
 """, held),
     "write into a running interpreter": ("""
-go(lambda: (open(os.path.realpath(sys.executable), 'r+b'), 'GRANTED'))
+go(lambda: (open(os.path.realpath(sys.executable), 'r+b'), granted))
 """, held),
     "write kernel settings": ("""
 for name, value in (('kernel/hostname', 'x'), ('kernel/core_pattern', '|/x'), ('vm/overcommit_memory', '1'),
@@ -645,7 +647,7 @@ for pid in numbers:
 """, held),
     "ptrace of the watcher": ("""
 for pid in (1, os.getppid()):
-  call('ptrace', 16, pid, 0, 0); go(lambda: open(f'/proc/{pid}/mem', 'r+b') and 'GRANTED')
+  call('ptrace', 16, pid, 0, 0); go(lambda: open(f'/proc/{pid}/mem', 'r+b') and granted)
 """, held),
     "descriptors of others": ("""
 for pid in numbers:
@@ -657,7 +659,7 @@ for pid in numbers:
     "what others open": ("""
 listener = libc.inotify_init()
 for path in (sys.base_prefix, os.path.dirname(json.__file__), '/usr/lib', '/proc'):
-  if libc.inotify_add_watch(listener, path.encode(), 0x21) > 0: print(path, 'GRANTED')
+  if libc.inotify_add_watch(listener, path.encode(), 0x21) > 0: print(path, granted)
 """, held),
     "moving others' pages": ("""
 for pid in numbers: go(lambda: got('pages', libc.syscall(279, pid, 1, b' ' * 8, 0, b' ' * 8, 0)) )
@@ -702,7 +704,7 @@ for pid in numbers:
     "type into the terminal": ("""
 import fcntl
 for path in ('/dev/tty', '/dev/console', '/dev/tty0', '/proc/self/fd/0'):
-  go(lambda: (fcntl.ioctl(os.open(path, os.O_RDWR | os.O_NONBLOCK), 0x5412, b'x'), 'GRANTED'))
+  go(lambda: (fcntl.ioctl(os.open(path, os.O_RDWR | os.O_NONBLOCK), 0x5412, b'x'), granted))
 """, held),
     "slow others down": ("""
 for pid in numbers:
@@ -712,7 +714,7 @@ for pid in numbers:
     "slow the watcher down": ("""
 go(os.setpriority, os.PRIO_USER, 0, 19); go(os.setpriority, os.PRIO_PROCESS, 1, 19)
 go(os.setpriority, os.PRIO_PGRP, 1, 19)
-print('GRANTED' if os.getpriority(os.PRIO_PROCESS, 1) > 0 else 'no')
+print(granted if os.getpriority(os.PRIO_PROCESS, 1) > 0 else 'no')
 """, held),
 }  # fmt: skip
 
@@ -746,31 +748,31 @@ for end in ('', '-datagrams'):
     "unix socket without a path": (r"go(socket.socket(socket.AF_UNIX).connect, '\0' + host['mark'])", held),
     "sockets of the machine": ("""
 for path in [*glob.glob('/run/*.sock'), '/run/docker.sock', '/run/dbus/system_bus_socket', '/dev/log']:
-  go(lambda: (socket.socket(socket.AF_UNIX).connect(path), 'GRANTED'))
+  go(lambda: (socket.socket(socket.AF_UNIX).connect(path), granted))
 """, held),
     "sockets of every other kind": ("""
 for family in range(2, 46):
   for kind in (1, 2, 3, 5, 10):
-    if libc.socket(family, kind, 0) >= 0: print(family, kind, 'GRANTED')
+    if libc.socket(family, kind, 0) >= 0: print(family, kind, granted)
 """, held),
     "pairs of sockets of every other kind": ("""
 pair = (ctypes.c_int * 2)()
 for family in range(2, 46):
   for kind in (1, 2, 5):
     libc.socketpair(family, kind, 0, pair)
-    if ctypes.get_errno() != 1: print(family, kind, os.strerror(ctypes.get_errno()), 'GRANTED')
+    if ctypes.get_errno() != 1: print(family, kind, os.strerror(ctypes.get_errno()), granted)
 """, held),
     "raw packets": ("""
 for family, protocol in ((2, 1), (2, 255), (10, 58), (17, 0x300), (16, 0), (16, 9), (16, 15)):
-  go(lambda: (socket.socket(family, socket.SOCK_RAW, protocol), 'GRANTED'))
+  go(lambda: (socket.socket(family, socket.SOCK_RAW, protocol), granted))
 """, held),
     "the hypervisor": ("""
-for cid in (0, 1, 2, 3): go(lambda: (socket.socket(40, 1).connect((cid, 22)), 'GRANTED'))
+for cid in (0, 1, 2, 3): go(lambda: (socket.socket(40, 1).connect((cid, 22)), granted))
 """, held),
     "descriptors sent to others": ("""
 a, b = socket.socketpair()
 socket.send_fds(a, [b'x'], [os.open('.', 0)]); fds = socket.recv_fds(b, 1, 9)[1]
-each(lambda path: os.open('../' * 9 + path[1:], 0, dir_fd=fds[0]) and 'GRANTED')
+each(lambda path: os.open('../' * 9 + path[1:], 0, dir_fd=fds[0]) and granted)
 go(lambda: socket.send_fds(socket.socket(socket.AF_UNIX), [b'x'], fds, 0, host['socket']))
 """, held),
     "descriptors of standard streams as sockets": (r"""
@@ -816,17 +818,17 @@ for number in (428, 429, 430, 432, 433, 442, 457, 458, 467): got(str(number), li
 import fcntl
 for path in (os.__file__, json.__file__, sys.executable, *host['paths']):
   for request in (0x40086602, 0x40087602, 0x40046602, 0x401C5820, 0x40806685, 0x5000940E, 0x40049409):
-    go(lambda: (fcntl.ioctl(os.open(path, 0), request, struct.pack('l', 0x40) + b'\\0' * 120), 'GRANTED'))
+    go(lambda: (fcntl.ioctl(os.open(path, 0), request, struct.pack('l', 0x40) + b'\\0' * 120), granted))
 """, held),
-    "terminals": ("for n in range(3): go(lambda: (os.open('/dev/ptmx', n), 'GRANTED'))", held),
-    "attributes of files": ("each(lambda path: (os.getxattr(path, 'user.secret'), 'GRANTED'))", held),
+    "terminals": ("for n in range(3): go(lambda: (os.open('/dev/ptmx', n), granted))", held),
+    "attributes of files": ("each(lambda path: (os.getxattr(path, 'user.secret'), granted))", held),
     "timers and signals that nobody else sends": ("""
 got('timer', libc.syscall(host['calls']['timer_create'], 1, None, ctypes.byref(ctypes.c_int())))
 import fcntl
 pair = socket.socketpair()
 for command, value in ((8, host['pid']), (8, -host['pid']), (10, 18), (15, 0)):
-  go(lambda: (fcntl.fcntl(pair[0], command, value), 'GRANTED'))
-for request in (0x8901, 0x8902): go(lambda: (fcntl.ioctl(pair[0], request, struct.pack('i', host['pid'])), 'GRANTED'))
+  go(lambda: (fcntl.fcntl(pair[0], command, value), granted))
+for request in (0x8901, 0x8902): go(lambda: (fcntl.ioctl(pair[0], request, struct.pack('i', host['pid'])), granted))
 got('clone', libc.syscall(host['calls']['clone'], 18, 0, 0, 0, 0))
 got('clone as a sibling', libc.syscall(host['calls']['clone'], 0x8000 | 17, 0, 0, 0, 0))
 got('be given orphans', libc.prctl(36, 1, 0, 0, 0))
@@ -871,23 +873,23 @@ for number in (429, 431, 432, 433, 467): got(str(number), libc.syscall(number, -
 """, held),
     "setuid programs": ("""
 for path in ('/bin/su', '/usr/bin/su', '/usr/bin/sudo', '/usr/bin/passwd', '/usr/bin/newuidmap', '/usr/bin/mount'):
-  go(lambda: (subprocess.run([path, '--version']), 'GRANTED'))
+  go(lambda: (subprocess.run([path, '--version']), granted))
 import shutil; shutil.copy(os.path.realpath(sys.executable), 'x'); os.chmod('x', 0o6755)
 code = 'import os; os.geteuid() == 0 and print("GRAN" + "TED")'
 go(lambda: subprocess.run(['./x', '-c', code], env={**os.environ, 'PYTHONHOME': sys.base_prefix}))
 """, held),
     "another user": ("""
-go(lambda: os.setresuid(0, 0, 0) or 'GRANTED'); go(lambda: os.setgid(0) or 'GRANTED')
-go(lambda: os.setgroups([0]) or 'GRANTED')
+go(lambda: os.setresuid(0, 0, 0) or granted); go(lambda: os.setgid(0) or granted)
+go(lambda: os.setgroups([0]) or granted)
 """, held),
     "capabilities": ("""
 full = struct.pack('6I', *[0xFFFFFFFF] * 6); call('capset', struct.pack('Ii', 0x20080522, 0), full)
 got('ambient', libc.prctl(47, 2, 21, 0, 0))
 for line in open('/proc/self/status'):
-  if line.startswith(('CapPrm', 'CapEff', 'CapAmb')) and int(line.split()[1], 16): print(line, 'GRANTED')
+  if line.startswith(('CapPrm', 'CapEff', 'CapAmb')) and int(line.split()[1], 16): print(line, granted)
 """, held),
     "privileges by an executable": ("""
-print([line for line in open('/proc/self/status') if line.split() == ['NoNewPrivs:', '0'] and 'GRANTED'])
+print([line for line in open('/proc/self/status') if line.split() == ['NoNewPrivs:', '0'] and granted])
 """, held),
     "io_uring": (r"call('io_uring_setup', 8, b'\0' * 120)", held),
     "bpf": (r"""
@@ -899,7 +901,7 @@ call('keyctl', 1, 0)
 call('keyctl', 11, -5, ctypes.create_string_buffer(99), 99)
 """, held),
     "page faults": ("""
-call('userfaultfd', 0); call('userfaultfd', 1); go(lambda: os.open('/dev/userfaultfd', os.O_RDWR) and 'GRANTED')
+call('userfaultfd', 0); call('userfaultfd', 1); go(lambda: os.open('/dev/userfaultfd', os.O_RDWR) and granted)
 """, held),
     "performance events": (r"""
 for pid in (0, -1, 1):
@@ -946,7 +948,7 @@ for path in host['paths']:
 place = libc.mmap(None, 4096, 7, 0x62, -1, 0)
 code = b'\x53\xb8\x36\x01\0\0\xbb\0\0\0\x10\xcd\x80\x5b\xc3'
 ctypes.memmove(place, code, len(code))
-if host['calls']['iopl'] > 0: print('GRANTED' if ctypes.CFUNCTYPE(ctypes.c_int)(place)() == 0 else 'no')
+if host['calls']['iopl'] > 0: print(granted if ctypes.CFUNCTYPE(ctypes.c_int)(place)() == 0 else 'no')
 """, held),
     "system calls of x32": ("""
 for path in host['paths']:
@@ -960,11 +962,11 @@ for number in (0x40000000 + 272, 0x40000000 + 101):
     "a terminal's discipline": ("""
 import fcntl
 for n in (1, 2, 3, 13, 15, 17, 21, 22, 27):
-  go(lambda: (fcntl.ioctl(os.openpty()[1], 0x5423, struct.pack('i', n)), 'GRANTED'))
+  go(lambda: (fcntl.ioctl(os.openpty()[1], 0x5423, struct.pack('i', n)), granted))
 """, held),
     "huge pages": ("""
 def huge(): return ctypes.memset(libc.mmap(None, 1 << 21, 3, 0x40022, -1, 0), 1, 1 << 21)
-if libc.mmap(None, 1 << 21, 3, 0x40022, -1, 0) not in (None, 2**64 - 1): print('GRANTED')
+if libc.mmap(None, 1 << 21, 3, 0x40022, -1, 0) not in (None, 2**64 - 1): print(granted)
 """, held),
 }  # fmt: skip
 
@@ -1889,6 +1891,20 @@ def rows(places: list[Environment]) -> list[Any]:
             and (row.id in BESIDE_LANDLOCK or str(row.id).startswith("poison"))
         )
     ]
+
+
+def test_a_grant_is_noticed_and_a_read_of_the_own_source_is_not(
+    executors: Callable[[Environment], Any],
+) -> None:
+    executor = executors(KERNEL_ENVIRONMENTS[0])
+    for program, noticed in (("go(lambda: granted)", True), ("print(PRELUDE)", False)):
+        code = f"host = {{'mark': 'm', 'pid': 1, 'decoy': 1}}\nPRELUDE = {PRELUDE!r}\n{PRELUDE}\n{program}"
+        done = executor.run(code)
+        assert done.ok
+        assert done.stdout
+        run = Run(executor, done, 0, 0, 0)
+        with pytest.raises(AssertionError) if noticed else contextlib.nullcontext():
+            held(run)
 
 
 def test_each_launcher_meets_each_row_without_soak_tests() -> None:
