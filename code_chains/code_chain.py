@@ -56,7 +56,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the answer and how it came about out.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context`
-    and `history`. Adds `language`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
+    and `history`. Adds `language`, `programs`, `stdout`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
     `stop_reason`, `answer` (unless made with `interpret=False`) and `usage`; `sources`, `translation` and
     `learned` if these stages are enabled.
 

@@ -79,6 +79,8 @@ class CodeState(TypedDict, total=False):
         code: The program.
         finish_reason: Why the model stopped: `stop`, `length` or `missing` (the reply was truncated).
         problems: Findings of the checks.
+        programs: All programs, in the order in which they were written.
+        stdout: What these programs printed to standard output, at most 20,000 characters of each.
         execution: The record of the run.
         output: What a person would have seen: the output and the last value.
         verdict: Whether the outcome is right.
@@ -115,6 +117,8 @@ class CodeState(TypedDict, total=False):
     code: str
     finish_reason: str
     problems: list[Problem]
+    programs: list[str]
+    stdout: str
     execution: Execution
     output: str
     verdict: Verdict

@@ -266,6 +266,17 @@ class ExecutorContract:
         for code in (self.EVALUATES, self.FAILS):
             assert await executor.arun(code) == executor.run(code)
 
+    async def test_a_stream_ends_with_what_a_run_returns(self, executor: Executor) -> None:
+        """A stream yields the beginning of what is printed, and last the execution."""
+        code = self.PRINTS or self.EVALUATES
+        expected = executor.run(code)
+        streamed = [item async for item in executor.astream(code)]
+        for items in (list(executor.stream(code)), streamed):
+            *parts, execution = items
+            assert isinstance(execution, Execution)
+            assert (execution.status, execution.output) == (expected.status, expected.output)
+            assert execution.stdout.startswith("".join(map(str, parts)))
+
     def test_says_what_was_enforced(self, executor: Executor) -> None:
         """Report the isolation of every run."""
         assert executor.run(self.EVALUATES).isolation is not None

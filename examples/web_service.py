@@ -1,4 +1,4 @@
-"""A web service that streams: stages, code, output and answer as server-sent events; disconnecting ends the work.
+"""A web service that streams: programs, their output and the answer as server-sent events; disconnecting ends the work.
 
 Needs FastAPI: pip install "fastapi[standard]". Then: curl -N "http://127.0.0.1:8000/answer?query=What+is+6+times+7"
 """
@@ -16,7 +16,7 @@ from code_chains import Budget, CodeChain, InputError, create_code_chain
 from code_chains.inputs import check_query
 from code_chains.state import as_json
 
-SHOWN = ("code", "output", "verdict", "answer")
+SHOWN = ("programs", "stdout", "code", "output", "verdict", "answer")
 
 
 def create_app(chain: CodeChain) -> FastAPI:

@@ -255,8 +255,8 @@ def test_repair_streams_attempts_one_by_one() -> None:
     chunks = repairing(saying("print('bad')", "print(15)"), ScriptedExecutor(outcome)).stream("?")
     assert [sorted(chunk) for chunk in chunks] == [
         ["query"],
-        ["attempts"],
-        ["attempts"],
+        ["attempts", "programs", "stdout"],
+        ["attempts", "programs", "stdout"],
         ["code", "execution", "output", "problems", "stop_reason", "verdict"],
     ]
 

@@ -99,6 +99,14 @@ async def test_an_asynchronous_stream_that_is_closed_early(talk: Talk) -> None:
     assert (talk.told, talk.ask(LOOK)) == (2, before)
 
 
+def test_a_stream_that_is_closed_while_its_program_prints(talk: Talk) -> None:
+    talk.ask("y = 5; y")
+    stream = talk.chain.stream(talk.given("x = 2\nwhile True: print('again')"))
+    assert any("stdout" in chunk for chunk in stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert (talk.told, talk.ask(LOOK)) == (2, "(1, 5)")
+
+
 def test_a_turn_that_is_interrupted_before_its_run(talk: Talk) -> None:
     before = talk.ask(LOOK)
     stream = talk.chain.stream(talk.given("x = 2; x"))

@@ -326,6 +326,8 @@ def voting(*outputs: str, **options: Any) -> SampleChain:
             "output": execution.output,
             "verdict": verdict,
             "autofixes": (),
+            "programs": [""],
+            "stdout": execution.stdout,
         }
 
     return SampleChain(attempt=Scripted(script=script), samples=len(outputs), **options)

@@ -161,6 +161,7 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
     """Answer a question and display its progress; the answer is streamed."""
     stage, answer = DisplayHandle(), DisplayHandle()
     stage.display(Pretty("Starting …"))
+    run = _RunDisplay()
     result: Any = None
     is_displayed = False
     stream = cast("Generator[Any, None, None]", chain.stream(state, {"callbacks": [StageDisplay(stage)]}))
@@ -168,8 +169,7 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
         with closing(stream):
             for chunk in stream:
                 result = chunk if result is None else result + chunk
-                if chunk.get("execution"):
-                    _display_run(result["code"], chunk["execution"])
+                run.show(chunk)
                 if chunk.get("answer"):
                     show = answer.update if is_displayed else answer.display
                     show(Pretty(strip_control_chars(result["answer"])))
@@ -180,12 +180,43 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
     return dict(result)
 
 
-def _display_run(code: str, execution: Execution) -> None:
-    display(Markdown(fenced(strip_control_chars(code), "python")))
-    if execution.output:
-        display(Pretty(strip_control_chars(execution.output)))
-    for artifact in execution.artifacts:
-        if artifact.media_type in _IMAGES:
-            display(Image(artifact.data))
+class _RunDisplay:
+    """The programs of a question as they are written, what they print meanwhile, and the outcome."""
+
+    def __init__(self) -> None:
+        self._program = self._output = ""
+        self._live: DisplayHandle | None = None
+
+    def show(self, chunk: Mapping[str, Any]) -> None:
+        """Display what is new in a chunk of the chain's result."""
+        if chunk.get("execution"):  # Cached outcomes come all at once.
+            self._show_outcome(chunk["code"], chunk["execution"])
+            return
+        for program in chunk.get("programs") or ():
+            self._show_program(program)
+        if chunk.get("stdout"):
+            self._show_output(self._output + chunk["stdout"])
+
+    def _show_program(self, program: str) -> None:
+        self._program, self._output, self._live = program, "", None
+        display(Markdown(fenced(strip_control_chars(program), "python")))
+
+    def _show_output(self, output: str) -> None:
+        self._output = output
+        text = Pretty(strip_control_chars(output.rstrip("\n")))
+        if self._live is None:
+            self._live = DisplayHandle()
+            self._live.display(text)
         else:
-            display(Pretty(f"{strip_control_chars(artifact.name)} ({len(artifact.data):,} bytes)"))
+            self._live.update(text)
+
+    def _show_outcome(self, code: str, execution: Execution) -> None:
+        if code != self._program:  # An earlier program was the best.
+            self._show_program(code)
+        if execution.output:
+            self._show_output(execution.output)
+        for artifact in execution.artifacts:
+            if artifact.media_type in _IMAGES:
+                display(Image(artifact.data))
+            else:
+                display(Pretty(f"{strip_control_chars(artifact.name)} ({len(artifact.data):,} bytes)"))

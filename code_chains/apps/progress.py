@@ -70,10 +70,12 @@ class Progress(BaseCallbackHandler):
         self._status = self.console.status("Starting …")
         self._stages: dict[UUID, tuple[str, float]] = {}
         self._has_answer = False
+        self._program = self._printed = self._shown = ""
         self._approval_lock = threading.Lock()
 
     def __enter__(self) -> Self:
         self._has_answer = False
+        self._program = self._printed = self._shown = ""
         self._stages.clear()
         if self.console.is_terminal:
             self._status.start()
@@ -123,13 +125,43 @@ class Progress(BaseCallbackHandler):
 
     def show(self, chunk: Mapping[str, Any], *, answer: bool) -> None:
         """Show a chunk of the stream; the answer is streamed to standard output."""
+        self._show_run(chunk)
         for key in self.keys:
-            if key in chunk and key != "verdict":
+            if key in chunk and key not in ("code", "output", "verdict"):
                 self.show_value(key, chunk[key])
         if answer and chunk.get("answer"):
             self._status.stop()
             self._has_answer = True
             click.echo(strip_control_chars(chunk["answer"]), nl=False)
+
+    def _show_run(self, chunk: Mapping[str, Any]) -> None:
+        """Show programs as they are written, what they print meanwhile, and of the outcome what was not shown yet."""
+        if "code" not in chunk:  # Cached outcomes come all at once.
+            self._show_live(chunk)
+        if "code" in chunk and chunk["code"] != self._program:  # An earlier program was the best.
+            self._show_program(chunk["code"])
+        if "output" in self.keys and "output" in chunk:
+            self._show_lines(chunk["output"])
+
+    def _show_live(self, chunk: Mapping[str, Any]) -> None:
+        for program in chunk.get("programs") or ():
+            self._show_program(program)
+        if "output" in self.keys and chunk.get("stdout"):
+            self._printed += chunk["stdout"]
+            self._show_lines(self._printed.rpartition("\n")[0])
+
+    def _show_program(self, program: str) -> None:
+        self._program, self._printed, self._shown = program, "", ""
+        if "code" in self.keys:
+            self.show_value("code", program)
+
+    def _show_lines(self, output: str) -> None:
+        """Show the output of a program as far as it was not shown."""
+        if not output.startswith(self._shown):
+            self._shown = ""
+        remainder = output[len(self._shown) :].strip("\n")
+        self._shown = output
+        self.show_value("output", remainder)
 
     def _print(self, plain: str, styled: RenderableType) -> None:
         """Print the styled text on a terminal, and elsewhere the plain one without wrapping."""

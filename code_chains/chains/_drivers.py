@@ -17,7 +17,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -35,7 +35,17 @@ from code_chains.callbacks.deadlines import (
     stream_with_deadline,
 )
 
-__all__ = ["EXHAUSTED", "Config", "Effect", "Flow", "Invoke", "NestedChain", "RunFunction", "State"]
+__all__ = [
+    "EXHAUSTED",
+    "Config",
+    "Effect",
+    "Flow",
+    "Invoke",
+    "NestedChain",
+    "RunFunction",
+    "State",
+    "StreamFunction",
+]
 
 State: TypeAlias = dict[str, Any]
 Config: TypeAlias = RunnableConfig
@@ -79,6 +89,19 @@ class RunFunction:
     config: Config
     afunction: Callable[[Any], Awaitable[Any]] | None = None
     inline: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamFunction(RunFunction):
+    """Effect: like `RunFunction`; in a stream, iterate over what a function yields instead.
+
+    Attributes:
+        stream: Takes `value`; returns a generator of mappings, which are emitted as they come, and last of the result.
+        astream: The async twin.
+    """
+
+    stream: Callable[[Any], Generator[Any, None, None]]
+    astream: Callable[[Any], AsyncGenerator[Any, None]]
 
 
 Effect: TypeAlias = Invoke | RunFunction | Mapping[str, Any]
@@ -166,6 +189,8 @@ async def adrive(flow: Flow, *, streaming: bool) -> AsyncGenerator[AddableDict, 
 def _perform(effect: Effect, *, streaming: bool) -> Iterator[AddableDict | _Result]:
     if isinstance(effect, Mapping):
         yield AddableDict(effect)
+    elif isinstance(effect, StreamFunction) and streaming:
+        yield from _stream_function(effect)
     elif isinstance(effect, RunFunction):
         yield _Result(_run_function(effect))
     elif effect.emit and streaming:
@@ -186,6 +211,10 @@ async def _aperform(effect: Effect, *, streaming: bool) -> AsyncGenerator[Addabl
     """Do what `_perform` does, on an event loop; its async twin, line by line."""
     if isinstance(effect, Mapping):
         yield AddableDict(effect)
+    elif isinstance(effect, StreamFunction) and streaming:
+        async with aclosing(_astream_function(effect)) as items:
+            async for item in items:
+                yield item
     elif isinstance(effect, RunFunction):
         yield _Result(await _arun_function(effect))
     elif effect.emit and streaming:
@@ -276,6 +305,29 @@ async def _arun_function(effect: RunFunction) -> Any:
         return await effect.afunction(effect.value)
     finally:
         var_child_runnable_config.reset(token)
+
+
+def _stream_function(effect: StreamFunction) -> Iterator[AddableDict | _Result]:
+    with set_config_context(effect.config) as context, closing(effect.stream(effect.value)) as items:
+        while (item := context.run(next, items, EXHAUSTED)) is not EXHAUSTED:
+            yield _chunk_or_result(item)
+
+
+async def _astream_function(effect: StreamFunction) -> AsyncGenerator[AddableDict | _Result, None]:
+    async with aclosing(effect.astream(effect.value)) as items:
+        while True:
+            token = var_child_runnable_config.set(effect.config)
+            try:
+                item = await anext(items, EXHAUSTED)
+            finally:
+                var_child_runnable_config.reset(token)
+            if item is EXHAUSTED:
+                return
+            yield _chunk_or_result(item)
+
+
+def _chunk_or_result(item: Any) -> AddableDict | _Result:
+    return AddableDict(item) if isinstance(item, Mapping) else _Result(item)
 
 
 def sum_chunks(chunks: Iterable[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""query, … -> code, problems, execution, output, verdict, autofixes."""
+"""query, … -> programs, stdout, code, problems, execution, output, verdict, autofixes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from code_chains.chains.base import Config, Flow, Invoke, State, StreamingSequen
 from code_chains.chains.execute import undo
 from code_chains.errors import ConfigurationError
 
-__all__ = ["OUTCOME_KEYS", "AttemptChain"]
+__all__ = ["LIVE_KEYS", "OUTCOME_KEYS", "AttemptChain", "select_live"]
+
+LIVE_KEYS = ("programs", "stdout")
+"""The keys that a stream yields while an attempt is made: its programs as they are written, and what they print."""
 
 OUTCOME_KEYS = ("code", "problems", "execution", "output", "verdict")
 """The keys that describe the outcome of an attempt."""
@@ -21,7 +24,7 @@ class AttemptChain(StreamingSequentialChain):
 
     If the attempt fails and the cause is certain, such as the missing import of a well-known module, the
     program is fixed without asking a model and goes through the other chains again. The fixes are listed in
-    `autofixes`.
+    `autofixes`. Streams `programs` and `stdout` while it works.
 
     Args:
         chains: `generate | validate | execute | evaluate`; together they must add `code`, `problems`,
@@ -29,7 +32,7 @@ class AttemptChain(StreamingSequentialChain):
         autofix: Whether programs are fixed; applies to Python only.
     """
 
-    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "autofixes"]
+    output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "autofixes"]
 
     name: str | None = "attempt"
     autofix: bool = True
@@ -44,12 +47,14 @@ class AttemptChain(StreamingSequentialChain):
             yield from undo(values, outcome, config)
             retry = {"code": fixed.code, "autofixes": (*outcome["autofixes"], *fixed.autofixes)}
             outcome = yield from self._check(values, retry, config)
-        yield {key: outcome[key] for key in self.output_keys}
+        yield {key: outcome[key] for key in (*OUTCOME_KEYS, "autofixes")}
 
     def _check(self, values: State, outcome: State, config: Config) -> Flow:
+        yield {"programs": [code] if (code := outcome.get("code")) else []}
         for chain in self.chains[1:]:
+            emit = select_live if "stdout" in chain.output_keys else None
             try:
-                outcome = {**outcome, **(yield Invoke(chain, {**values, **outcome}, config))}
+                outcome = {**outcome, **(yield Invoke(chain, {**values, **outcome}, config, emit))}
             except Exception:
                 # Invariant: a session keeps no effects of a program that was not accepted.
                 if "execution" in outcome:
@@ -57,4 +62,11 @@ class AttemptChain(StreamingSequentialChain):
                 raise
         if missing := [key for key in OUTCOME_KEYS if key not in outcome]:
             raise ConfigurationError("chains", self.chains, f"chains that also add {', '.join(missing)}")
+        if "stdout" not in outcome:
+            yield {"stdout": outcome["execution"].stdout}
         return outcome
+
+
+def select_live(chunk: State) -> State:
+    """Return the keys of a chunk that are streamed while an attempt is made."""
+    return {key: chunk[key] for key in LIVE_KEYS if key in chunk}

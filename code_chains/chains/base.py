@@ -27,7 +27,7 @@ from langchain_core.runnables.graph import Graph
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from code_chains.chains._drivers import Config, Effect, Flow, Invoke, RunFunction, State
+from code_chains.chains._drivers import Config, Effect, Flow, Invoke, RunFunction, State, StreamFunction
 from code_chains.chains._streaming import FlowChain
 from code_chains.chains.tools import chain_as_tool, format_as_json
 from code_chains.errors import ConfigurationError
@@ -41,6 +41,7 @@ __all__ = [
     "Invoke",
     "RunFunction",
     "State",
+    "StreamFunction",
     "StreamingChain",
     "StreamingSequentialChain",
     "StreamingTransformChain",

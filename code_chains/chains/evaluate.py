@@ -12,7 +12,7 @@ from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
 from code_chains.chains.judge import JudgeChain
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution, Verdict
 from code_chains.verification.expectations import Expectations, expect, expectations_of
@@ -110,7 +110,10 @@ class EvaluateChain(StreamingChain):
         if self.judge is not None and verdict.status == "unverified":
             output = _output_for_judge(values["execution"])
             state = {"query": values["query"], "code": values["code"], "output": output}
-            verdict = (yield Invoke(self.judge, state, config))["verdict"]
+            try:
+                verdict = (yield Invoke(self.judge, state, config))["verdict"]
+            except BudgetError as error:  # Invariant: what a program has shown is not lost.
+                return Verdict("unverified", "none", f"No judge was asked: {error}")
         return verdict
 
     def _test_generated(self, verdict: Verdict, values: State, config: Config) -> Flow:

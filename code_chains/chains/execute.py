@@ -1,18 +1,22 @@
-"""code, (problems, files, variables, session) -> execution, output."""
+"""code, (problems, files, variables, session) -> stdout, execution, output."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import aclosing, closing
 from typing import Any, ClassVar
 
 from code_chains.analysis.extraction import as_program
-from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
 from code_chains.state import ErrorReport, Execution
 
 __all__ = ["ExecuteChain", "run_inputs", "undo"]
+
+_MAX_STDOUT_CHARS = 20_000
+"""Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
 
 
 class ExecuteChain(StreamingChain):
@@ -21,6 +25,8 @@ class ExecuteChain(StreamingChain):
     `code` may be the whole reply of a model, as that of a stock `LLMChain`; the program is taken from it. If a program
     fails or is refused, the last line of `output` says so. With a `session` of the executor the program runs in that
     session, whose state a failure leaves unchanged.
+
+    A stream yields `stdout` in parts, as the program prints it: at most its first 20,000 characters.
 
     Args:
         executor: Where the program runs.
@@ -33,7 +39,7 @@ class ExecuteChain(StreamingChain):
 
     input_keys: ClassVar[list[str]] = ["code"]
     optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session"]
-    output_keys: ClassVar[list[str]] = ["execution", "output"]
+    output_keys: ClassVar[list[str]] = ["stdout", "execution", "output"]
 
     name: str | None = "execute"
     executor: Executor
@@ -47,24 +53,77 @@ class ExecuteChain(StreamingChain):
         return format_execution(outcome["execution"])
 
     def _flow(self, values: State, config: Config) -> Flow:
-        execution = _refusal(values)
+        execution, printed = _refusal(values), _Printed()
         if execution is None:
-            execution = yield RunFunction(self._run_code, values, config, self._arun_code)
-        yield {"execution": execution, "output": _output(execution)}
+            execution = yield StreamFunction(
+                self._run_code,
+                (values, printed),
+                config,
+                self._arun_code,
+                stream=self._stream_code,
+                astream=self._astream_code,
+            )
+        yield {
+            "stdout": printed.remainder(execution.stdout),
+            "execution": execution,
+            "output": _output(execution),
+        }
 
-    def _run_code(self, state: State) -> Execution:
-        code = as_program(state["code"], self.executor.language)
-        return self._executor_of(state).run(code, **run_inputs(state))
+    def _run_code(self, run: tuple[State, _Printed]) -> Execution:
+        runner, code, inputs = self._prepare(run[0])
+        return runner.run(code, **inputs)
 
-    async def _arun_code(self, state: State) -> Execution:
+    async def _arun_code(self, run: tuple[State, _Printed]) -> Execution:
+        runner, code, inputs = self._prepare(run[0])
+        return await runner.arun(code, **inputs)
+
+    def _stream_code(self, run: tuple[State, _Printed]) -> Generator[State | Execution, None, None]:
+        state, printed = run
+        runner, code, inputs = self._prepare(state)
+        with closing(runner.stream(code, **inputs)) as items:
+            for item in items:
+                if isinstance(item, Execution):
+                    yield item
+                elif part := printed.take(item):
+                    yield {"stdout": part}
+
+    async def _astream_code(self, run: tuple[State, _Printed]) -> AsyncGenerator[State | Execution, None]:
+        state, printed = run
+        runner, code, inputs = self._prepare(state)
+        async with aclosing(runner.astream(code, **inputs)) as items:
+            async for item in items:
+                if isinstance(item, Execution):
+                    yield item
+                elif part := printed.take(item):
+                    yield {"stdout": part}
+
+    def _prepare(self, state: State) -> tuple[Executor | Session, str, State]:
+        """Return where to run, the program, and its inputs."""
         code = as_program(state["code"], self.executor.language)
-        return await self._executor_of(state).arun(code, **run_inputs(state))
+        return self._executor_of(state), code, run_inputs(state)
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")
         if session is not None and not isinstance(session, Session):
             raise InputError(f"session must be an open session of an executor, not {type(session).__name__}.")
         return session or self.executor
+
+
+class _Printed:
+    """How much of a program's standard output was streamed."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+
+    def take(self, text: str) -> str:
+        """Return what to stream of a part of the output: all of it up to the limit, and nothing beyond."""
+        part = text[: _MAX_STDOUT_CHARS - self._chars]
+        self._chars += len(part)
+        return part
+
+    def remainder(self, stdout: str) -> str:
+        """Return what is missing of the output, so that all chunks are the same text whether it was streamed or not."""
+        return stdout[self._chars : _MAX_STDOUT_CHARS]
 
 
 def undo(values: State, outcome: State, config: Config) -> Flow:

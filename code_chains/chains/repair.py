@@ -1,4 +1,4 @@
-"""query, (files, variables, context, history) -> code, problems, execution, output, verdict, attempts, stop_reason."""
+"""query, (files, variables, context, history) -> programs, stdout, attempts, stop_reason and the best outcome."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
 from code_chains.callbacks.budget import count_attempt
-from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
@@ -24,7 +24,8 @@ class RepairChain(StreamingChain):
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
     the second time, patching leads nowhere: the chain restarts with a new program, at a higher temperature
     and without the old one; if that fails in a known way, too, it stops. In a `session` each attempt starts
-    from the state before the first one. Streams `attempts` one by one, then the best outcome.
+    from the state before the first one. Streams `programs` and `stdout` while an attempt is made, `attempts` one by one,
+    then the best outcome.
 
     Args:
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
@@ -32,7 +33,7 @@ class RepairChain(StreamingChain):
         max_attempts: Maximum number of attempts.
     """
 
-    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "attempts", "stop_reason"]
+    output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
 
     name: str | None = "repair"
     attempt: Chain
@@ -62,8 +63,9 @@ class RepairChain(StreamingChain):
         try:
             while history.stop_reason is None:
                 count_attempt(config)
-                outcome = yield Invoke(self.attempt, {**values, **history.next_inputs()}, config)
-                yield {"attempts": [history.record(outcome)]}
+                inputs = {**values, **history.next_inputs()}
+                outcome = yield Invoke(self.attempt, inputs, config, select_live)
+                yield {**_missing_live(outcome), "attempts": [history.record(outcome)]}
                 if not outcome["verdict"].ok:
                     yield from undo(values, outcome, config)
                 best = max((best, outcome), key=_merit) if best else outcome
@@ -72,7 +74,7 @@ class RepairChain(StreamingChain):
             history.stop_reason = error.limit
             if not best:
                 best = _no_attempt(error)
-                yield {"attempts": []}
+                yield {"attempts": [], "programs": [], "stdout": ""}
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
@@ -153,6 +155,12 @@ def _merit(outcome: State) -> tuple[int, bool, bool]:
     """Return the sort key of an outcome; of equal ones the earlier wins."""
     execution: Execution = outcome["execution"]
     return outcome["verdict"].rank, execution.ok, execution.status != "refused"
+
+
+def _missing_live(outcome: State) -> State:
+    """Return what an attempt did not stream, such as a chain of the user's own."""
+    live = {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout}
+    return {key: live[key] for key in LIVE_KEYS if key not in outcome}
 
 
 def _no_attempt(error: BudgetError) -> State:

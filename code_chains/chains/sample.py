@@ -1,4 +1,4 @@
-"""query, … -> code, problems, execution, output, verdict, autofixes: of several programs, the one that most agree with."""
+"""query, … -> programs, stdout and the outcome that most of several programs agree with, with its autofixes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
-from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs, undo
+from code_chains.errors import BudgetError
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
@@ -36,7 +37,7 @@ class SampleChain(StreamingChain):
             outcome.
     """
 
-    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "autofixes"]
+    output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "autofixes"]
 
     name: str | None = "sample"
     attempt: Chain
@@ -63,15 +64,27 @@ class SampleChain(StreamingChain):
             batch = partial(self.attempt.batch, config=config, return_exceptions=True)
             abatch = partial(self.attempt.abatch, config=config, return_exceptions=True)
             outcomes = yield RunFunction(batch, inputs, config, abatch)
-        selected = self._select(_completed(outcomes), str(values.get("query") or ""))
+        completed = _completed(outcomes)
+        # Samples are made at once: their output would be torn if it were streamed.
+        for outcome in completed:
+            yield select_live(
+                {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout} | outcome
+            )
+        selected = self._select(completed, str(values.get("query") or ""))
         if self.judge is not None and selected["verdict"].ok and selected["verdict"].by != "tests":
-            state = {"query": values["query"], "code": selected["code"], "output": selected["output"]}
-            verdict = (yield Invoke(self.judge, state, config))["verdict"]
-            if verdict.status != "unverified":
-                selected = {**selected, "verdict": verdict}
+            selected = yield from self._ask_judge(self.judge, selected, values, config)
         if values.get("session") is not None and selected["execution"].ok:
             selected = {**selected, **(yield from self._commit(selected, values, config))}
-        yield {key: selected[key] for key in self.output_keys}
+        yield {key: selected[key] for key in (*OUTCOME_KEYS, "autofixes")}
+
+    def _ask_judge(self, judge: Chain, selected: State, values: State, config: Config) -> Flow:
+        """Return the selected outcome with the verdict of the judge, if that has one and the budget allows to ask it."""
+        state = {"query": values["query"], "code": selected["code"], "output": selected["output"]}
+        try:
+            verdict = (yield Invoke(judge, state, config))["verdict"]
+        except BudgetError:
+            return selected
+        return selected if verdict.status == "unverified" else {**selected, "verdict": verdict}
 
     def _in_session(self, inputs: list[State], config: Config) -> Flow:
         """Attempt one after the other; each starts from the same state of the session and is rolled back."""

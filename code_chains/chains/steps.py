@@ -1,4 +1,4 @@
-"""query, … -> steps, and code, problems, execution, output, verdict, attempts and stop_reason of all of them together."""
+"""query, … -> steps, and programs, stdout, attempts, stop_reason and the outcome of all of them together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from langchain_core.runnables.graph import Graph
 
-from code_chains.chains.attempt import OUTCOME_KEYS
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.plan import seems_to_need_steps
 from code_chains.errors import BudgetError
@@ -59,7 +59,7 @@ class StepsChain(StreamingChain):
         evaluate: Evaluates the programs together if `tests` or `examples` are given.
     """
 
-    output_keys: ClassVar[list[str]] = [*OUTCOME_KEYS, "attempts", "stop_reason", "steps"]
+    output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason", "steps"]
 
     name: str | None = "steps"
     solve: Chain
@@ -101,9 +101,8 @@ class StepsChain(StreamingChain):
         progress, pending, plans = _Progress(), list(steps), 1
         while pending:
             step = pending.pop(0)
-            outcome = yield Invoke(
-                self.solve, _step_state(step, values, progress, is_last=not pending), config
-            )
+            state = _step_state(step, values, progress, is_last=not pending)
+            outcome = yield Invoke(self.solve, state, config, select_live)
             yield {"attempts": progress.number(outcome["attempts"])}
             if outcome["verdict"].ok:
                 progress.solved.append((step, outcome))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -121,7 +121,51 @@ class Closing:
         self.close()
 
 
-class Executor(Closing, ABC):
+class Runner(ABC):
+    """Runs programs, to their end or streaming. What replaces `run` alone also decides what `stream` does."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Invariant: a subclass that logs or refuses runs is not bypassed by the stream of its parent.
+        super().__init_subclass__(**kwargs)
+        for run, stream in (("run", "stream"), ("arun", "astream")):
+            if run in vars(cls) and stream not in vars(cls):
+                setattr(cls, stream, getattr(Runner, stream))
+
+    @abstractmethod
+    def run(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Execution:
+        """Run a program to its end."""
+
+    @abstractmethod
+    async def arun(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Execution:
+        """Run a program to its end without blocking the event loop."""
+
+    def stream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Generator[str | Execution, None, None]:
+        """Run a program; yield parts of its standard output as it is printed, and last its `Execution`.
+
+        The parts are the beginning of `Execution.stdout`; what cannot read output meanwhile yields none. Closing the
+        generator kills the program, and ends a session.
+
+        Args:
+            code: See `run`.
+            files: See `run`.
+            variables: See `run`.
+        """
+        yield self.run(code, files=files, variables=variables)
+
+    async def astream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[str | Execution, None]:
+        """Like `stream`, without blocking the event loop."""
+        yield await self.arun(code, files=files, variables=variables)
+
+
+class Executor(Runner, Closing):
     """Runs code.
 
     An executor is a context manager; `close` releases its resources. It may be used from several threads and
@@ -254,7 +298,7 @@ class Executor(Closing, ABC):
         """Release all resources and refuse further runs. Closing twice is fine."""
 
 
-class Session(Closing, ABC):
+class Session(Runner, Closing):
     """Runs that share variables, imports, files and the working directory. It is a context manager.
 
     Each run either succeeds and commits, or leaves the state unchanged. A session is used by one run at a

@@ -1,7 +1,7 @@
 """Operations that wait, written once for threads and for event loops.
 
 An operation is a generator that yields what it waits for and returns its outcome; `drive` and `adrive` run
-it.
+it, `stream` and `astream` also yield what is printed meanwhile.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import asyncio
 import concurrent.futures
 import select
 import time
-from collections.abc import Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-__all__ = ["EventSource", "Operation", "Ticket", "Wait", "adrive", "drive"]
+__all__ = ["EventSource", "Operation", "Ticket", "Wait", "adrive", "astream", "drive", "stream"]
 
 T = TypeVar("T")
+
+OUTPUT_INTERVAL_S = 0.1
+"""Seconds between two parts of output, so that a program that prints fast does not flood its readers."""
 
 
 class EventSource(Protocol):
@@ -35,11 +38,19 @@ class EventSource(Protocol):
 
 @dataclass(frozen=True)
 class Wait:
-    """Wait until a condition holds, which changes only by reading from a source, for at most some seconds."""
+    """Wait until a condition holds, which changes only by reading from a source, for at most some seconds.
+
+    Attributes:
+        source: What is read meanwhile.
+        condition: Whether waiting is over.
+        seconds: How long to wait at most.
+        take_output: Returns what was printed since the last call, if something may be printed meanwhile.
+    """
 
     source: EventSource
     condition: Callable[[], bool]
     seconds: float
+    take_output: Callable[[], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,15 +68,45 @@ def drive(operation: Operation[T]) -> T:
     """Run an operation in this thread."""
     try:
         while True:
-            effect = next(operation)
-            if isinstance(effect, Ticket):
-                concurrent.futures.wait([effect.future], effect.seconds)
-            else:
-                _wait(effect)
+            _perform(next(operation))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
         operation.close()
+
+
+def stream(operation: Operation[T]) -> Generator[str | T, None, None]:
+    """Run an operation in this thread; yield output as it is printed, and last the outcome."""
+    try:
+        while True:
+            effect = next(operation)
+            if isinstance(effect, Wait) and effect.take_output:
+                for part in _parts(effect):
+                    _wait(part)
+                    if text := effect.take_output():
+                        yield text
+            else:
+                _perform(effect)
+    except StopIteration as end:
+        yield end.value
+    finally:
+        operation.close()
+
+
+def _parts(wait: Wait) -> Generator[Wait, None, None]:
+    """Yield a wait in parts, until it is over. Invariant: time that a reader takes for output does not count."""
+    left = wait.seconds
+    while left > 0 and not wait.condition():
+        started = time.monotonic()
+        yield replace(wait, seconds=min(left, OUTPUT_INTERVAL_S))
+        left -= min(OUTPUT_INTERVAL_S, time.monotonic() - started)
+
+
+def _perform(effect: Wait | Ticket) -> None:
+    if isinstance(effect, Ticket):
+        concurrent.futures.wait([effect.future], effect.seconds)
+    else:
+        _wait(effect)
 
 
 def _wait(wait: Wait) -> None:
@@ -82,15 +123,36 @@ async def adrive(operation: Operation[T]) -> T:
     """Run an operation without blocking the event loop. Cancelling closes it."""
     try:
         while True:
-            effect = next(operation)
-            if isinstance(effect, Ticket):
-                await asyncio.wait([asyncio.wrap_future(effect.future)], timeout=effect.seconds)
-            else:
-                await _await(effect)
+            await _aperform(next(operation))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
         operation.close()
+
+
+async def astream(operation: Operation[T]) -> AsyncGenerator[str | T, None]:
+    """Do what `stream` does, on an event loop; its async twin, line by line."""
+    try:
+        while True:
+            effect = next(operation)
+            if isinstance(effect, Wait) and effect.take_output:
+                for part in _parts(effect):
+                    await _await(part)
+                    if text := effect.take_output():
+                        yield text
+            else:
+                await _aperform(effect)
+    except StopIteration as end:
+        yield end.value
+    finally:
+        operation.close()
+
+
+async def _aperform(effect: Wait | Ticket) -> None:
+    if isinstance(effect, Ticket):
+        await asyncio.wait([asyncio.wrap_future(effect.future)], timeout=effect.seconds)
+    else:
+        await _await(effect)
 
 
 async def _await(wait: Wait) -> None:

@@ -35,6 +35,7 @@ class EntryProgress:
         notes: Problems on the way.
         approval: The program that waits for approval, if there is one.
         reply: What the model has written of a program so far.
+        printed: What the latest program has printed so far.
         is_running: Whether work has not ended.
     """
 
@@ -44,6 +45,7 @@ class EntryProgress:
     notes: list[str] = field(default_factory=list)
     approval: Approval | None = None
     reply: str = ""
+    printed: str = ""
     is_running: bool = True
     _model_run: str = field(default="", init=False)
     _extracted: tuple[int, str] = field(default=(0, ""), init=False)
@@ -61,6 +63,12 @@ class EntryProgress:
             self._model_run, self.reply, self._extracted = event["run_id"], "", (0, "")
         elif kind == "on_chat_model_stream" and event["run_id"] == self._model_run:
             self.reply += str(data["chunk"].text)
+
+    def add(self, chunk: Mapping[str, Any]) -> None:
+        """Advance by a chunk of the chain's result."""
+        if chunk.get("programs"):
+            self.printed = ""
+        self.printed += chunk.get("stdout") or ""
 
     def code_in_reply(self, language: str) -> str:
         """Return the program in the reply so far.
@@ -159,5 +167,6 @@ class ChatEntry:
         """Update progress and outcome by an event of `astream_events`."""
         if event["event"] == "on_chain_stream" and not event["parent_ids"]:
             self.outcome.add(event["data"]["chunk"])
+            self.progress.add(event["data"]["chunk"])
         else:
             self.progress.handle_event(event)

@@ -87,6 +87,7 @@ class TurnView:
     def __init__(self, entry: ChatEntry, language: str, on_run: Callable[[str], bool]) -> None:
         self.entry, self._language, self._on_run = entry, language, on_run
         self._is_final, self._is_stale, self._is_new = False, True, entry.progress.is_running
+        self._has_outcome, self._printed = False, ""
         self._approval: Approval | None = None
         with ui.element("article").classes("turn") as self.element:
             if entry.is_user_code:
@@ -122,8 +123,10 @@ class TurnView:
         is_running = entry.progress.is_running
         self._stages.set_content(stages(entry) if is_running else "")
         self._stages.set_visibility(is_running)
-        if entry.outcome.execution is not None and not self._outcome.visible:
+        if entry.outcome.execution is not None and not self._has_outcome:
             self._show_outcome()
+        elif entry.progress.printed and not self._has_outcome:
+            self._show_printed(entry.progress.printed)
         if not is_running:
             self._finish()
 
@@ -229,7 +232,19 @@ class TurnView:
 
     # -- outcome ---------------------------------------------------------------------------------------------
 
+    def _show_printed(self, printed: str) -> None:
+        """Show what a program prints while it runs."""
+        if printed == self._printed:
+            return
+        self._printed = printed
+        self._outcome.clear()
+        with self._outcome:
+            text("Output so far", "p", "kicker")
+            text(printed.rstrip(), "pre", "printed").props("tabindex=0")
+        self._outcome.set_visibility(True)
+
     def _show_outcome(self) -> None:
+        self._outcome.clear()
         entry, execution = self.entry, self.entry.outcome.execution
         assert execution is not None
         artifacts = list(_visible_artifacts(entry))
@@ -246,6 +261,7 @@ class TurnView:
             if not output.strip() and not artifacts and execution.ok:
                 text("The program ran without output.", "p", "hint")
         self._outcome.set_visibility(True)
+        self._has_outcome = True
 
     def _show_artifact(self, url: str, artifact: Artifact) -> None:
         name = strip_control_chars(artifact.name)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -30,7 +30,7 @@ from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, San
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.sandbox.sessions import GRACE_S, SandboxSession
-from code_chains.executors.waiting import Operation, Wait, adrive, drive
+from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import Execution
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
@@ -194,6 +194,18 @@ class SandboxExecutor(Executor):
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         return await adrive(self.limiter.limit(self._run(Program(code, files, variables))))
 
+    def stream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Generator[str | Execution, None, None]:
+        """Run a program and yield what it prints as it prints it; see `Executor.stream`."""
+        return stream(self.limiter.limit(self._run(Program(code, files, variables))))
+
+    def astream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[str | Execution, None]:
+        """Like `stream`, without blocking the event loop."""
+        return astream(self.limiter.limit(self._run(Program(code, files, variables))))
+
     def run_tests(
         self,
         code: str,
@@ -302,7 +314,7 @@ class SandboxExecutor(Executor):
                 yield Wait(fork, fork.is_finished, HEAD_START_S)
                 with suppress(ExecutorError):
                     self._provider.pool.warm_up()
-                yield Wait(fork, fork.is_finished, self.limits.seconds + GRACE_S)
+                yield Wait(fork, fork.is_finished, self.limits.seconds + GRACE_S, fork.take_stdout)
                 return (yield from self._finish(fork, started, request.files))
             finally:
                 fork.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import signal
@@ -198,6 +199,7 @@ class Fork:
             self.state = ForkState.RUNNING
         for output in self.output.values():
             output.clear()
+        self._taken, self._decoder = 0, codecs.getincrementaldecoder("utf-8")("replace")
 
     def _drain_result_pipe(self) -> None:
         # Invariant: nothing runs in a session between its runs, so nothing writes while the pipe is drained.
@@ -290,6 +292,12 @@ class Fork:
     def _fail(self, failure: str) -> None:
         self.failure = failure
         self.state = ForkState.FAILED
+
+    def take_stdout(self) -> str:
+        """Return what was printed to standard output since the last call, without an unfinished character at its end."""
+        data = bytes(self.output[self.stdout][self._taken :])
+        self._taken += len(data)
+        return self._decoder.decode(data)
 
     def drain(self) -> None:
         """Read what was printed before the program reported its end."""

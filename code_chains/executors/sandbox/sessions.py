@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
-from code_chains.executors.waiting import Operation, Wait, adrive, drive
+from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import ErrorReport, Execution
 
 __all__ = ["GRACE_S", "SandboxSession"]
@@ -91,6 +91,18 @@ class SandboxSession(Session):
         """Run a program in the state without blocking the event loop; see `Session.run`."""
         return await adrive(self._limited(self._run(Program(code, files, variables), check)))
 
+    def stream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> Generator[str | Execution, None, None]:
+        """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
+        return stream(self._limited(self._run(Program(code, files, variables), None)))
+
+    def astream(
+        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[str | Execution, None]:
+        """Like `stream`, without blocking the event loop."""
+        return astream(self._limited(self._run(Program(code, files, variables), None)))
+
     def rollback(self) -> None:
         """Return to the state before the last successful run.
 
@@ -161,7 +173,7 @@ class SandboxSession(Session):
             started = time.monotonic()
             self._number += 1
             request.send(fork, {"op": "cell", "number": self._number})
-            yield Wait(fork, fork.is_finished, self._timeout_s)
+            yield Wait(fork, fork.is_finished, self._timeout_s, fork.take_stdout)
             fork.stop_program()
             yield Wait(fork, fork.has_replied, max(0.0, started + self._timeout_s - time.monotonic()))
             reply = self._reply(fork)

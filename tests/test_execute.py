@@ -1,0 +1,137 @@
+"""Programs are seen as they are written, and their output as it is printed."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import operator
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains import create_code_chain
+from code_chains.callbacks.budget import Budget
+from code_chains.chains import ExecuteChain
+from code_chains.executors import SandboxExecutor
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.state import Execution
+from code_chains.testing import ScriptedModel, asks_for_code
+
+SLOW = "import time\nfor i in range(4):\n    print('step', i, 'é' * i)\n    time.sleep(0.2)\n"
+FAILS = SLOW + "1 / 0\n"
+PRINTED = "".join(f"step {i} {'é' * i}\n" for i in range(4))
+
+
+def in_turn(*programs: str) -> ScriptedModel:
+    """Return a model that writes one program after the other, as the feedback shows that it must."""
+
+    def script(messages: list[Any]) -> str:
+        if not asks_for_code(messages):
+            return "Done."
+        written = sum(message.type == "ai" for message in messages[5:])
+        return f"```python\n{programs[min(written, len(programs) - 1)]}```"
+
+    return ScriptedModel(script)
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(preload=()) as executor:
+        executor.run("1")
+        yield executor
+
+
+def test_output_comes_while_the_program_runs(executor: SandboxExecutor) -> None:
+    started = time.monotonic()
+    chunks = [(chunk, time.monotonic() - started) for chunk in ExecuteChain(executor).stream({"code": SLOW})]
+    first, end = (
+        next(seconds for chunk, seconds in chunks if chunk.get(key)) for key in ("stdout", "execution")
+    )
+    assert first < end - 0.3
+    assert "".join(chunk.get("stdout", "") for chunk, _ in chunks) == PRINTED
+
+
+async def test_output_comes_while_the_program_runs_on_an_event_loop(executor: SandboxExecutor) -> None:
+    events = [
+        event
+        async for event in ExecuteChain(executor).astream_events({"code": SLOW}, version="v2")
+        if event["event"] == "on_chain_stream" and event["data"]["chunk"].get("stdout")
+    ]
+    assert len(events) > 1
+    assert "".join(event["data"]["chunk"]["stdout"] for event in events) == PRINTED
+
+
+def test_each_program_comes_before_it_runs_and_its_output_before_the_next(executor: SandboxExecutor) -> None:
+    chain = create_code_chain(in_turn(FAILS, SLOW), executor=executor)
+    keys = [next(iter(chunk)) for chunk in chain.stream("?") if next(iter(chunk.values()))]
+    story = [key for key, before in zip(keys, [None, *keys], strict=False) if key != before]
+    attempt = ["programs", "stdout", "attempts"]
+    assert story[: story.index("code")] == ["query", "language", *attempt, *attempt]
+
+
+@pytest.mark.parametrize(
+    "code", [SLOW, FAILS, "6 * 7", "print('x' * 30_000)", "import os; os.write(1, b'\\xff\\xc3')"]
+)
+async def test_a_stream_with_live_output_sums_to_the_result(executor: SandboxExecutor, code: str) -> None:
+    chain = create_code_chain(in_turn(f"{code}\n"), executor=executor, max_attempts=2)
+    result = chain.invoke("?")
+    streams = list(chain.stream("?")), [chunk async for chunk in chain.astream("?")]
+    for chunks in streams:
+        streamed = functools.reduce(operator.add, chunks)
+        assert {key: streamed[key] for key in ("programs", "stdout", "output", "code")} == {
+            key: result[key] for key in ("programs", "stdout", "output", "code")
+        }
+
+
+def test_streamed_output_is_bounded(executor: SandboxExecutor) -> None:
+    code = "for i in range(5):\n    print('x' * 9_999, flush=True)\n    import time; time.sleep(0.15)"
+    chunks = list(ExecuteChain(executor).stream({"code": code}))
+    assert sum(len(chunk.get("stdout", "")) for chunk in chunks) == 20_000
+    assert len(chunks[-1]["execution"].stdout) == 50_000
+
+
+def test_a_reader_who_takes_long_does_not_end_the_program(executor: SandboxExecutor) -> None:
+    stream = executor.stream(SLOW)
+    next(stream)
+    time.sleep(1)
+    assert [item.status for item in stream if isinstance(item, Execution)] == ["ok"]
+
+
+def test_an_executor_that_vetoes_runs_vetoes_streams(executor: SandboxExecutor) -> None:
+    class Vetoing(SandboxExecutor):
+        def run(self, code: str, **inputs: Any) -> Execution:
+            return Execution("refused")
+
+    with Vetoing(preload=()) as vetoing:
+        assert [
+            chunk["execution"].status
+            for chunk in ExecuteChain(vetoing).stream({"code": "1"})
+            if "execution" in chunk
+        ] == ["refused"]
+
+
+def test_what_a_program_showed_is_kept_if_the_budget_does_not_allow_its_judge(
+    executor: SandboxExecutor,
+) -> None:
+    chain = create_code_chain(
+        in_turn("print(15)\n"), executor=executor, judge=True, budget=Budget(model_calls=1)
+    )
+    result = chain.invoke("?")
+    assert (result["output"], result["verdict"].status) == ("15", "unverified")
+    assert "judge" in result["verdict"].reason
+
+
+@given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=5))
+def test_parts_of_output_add_up_to_its_text(data: bytes, cuts: list[int]) -> None:
+    fork = Fork.__new__(Fork)
+    fork.stdout, fork.output, fork._taken = 1, {1: bytearray()}, 0
+    fork._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    parts = []
+    for end in [*sorted(cuts), len(data)]:
+        fork.output[1] = bytearray(data[:end])
+        parts.append(fork.take_stdout())
+    assert data.decode(errors="replace").startswith("".join(parts))
