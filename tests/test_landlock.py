@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from code_chains.errors import IsolationError
 from code_chains.executors import SandboxExecutor
 from code_chains.executors.sandbox import launchers
 
-from .other_user import READABLE, for_landlock
+from .other_user import NOBODY, READABLE, OtherUser, for_landlock
 
 PatchInside = Callable[[str, str, str], None]
 
@@ -92,3 +93,21 @@ def test_programs_of_root_that_would_stay_root_are_refused(patch_inside: PatchIn
     )
     with landlock_executor() as executor, pytest.raises(IsolationError, match="as another user"):
         executor.run("1")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not Path(READABLE).exists(), reason="only root can start another user's processes"
+)
+def test_what_else_a_user_runs_leaves_room_for_programs() -> None:
+    others = [subprocess.Popen(["sleep", "60"], user=NOBODY) for _ in range(150)]
+    try:
+        options = {"launcher": "landlock", "min_isolation": "landlock", "preload": ()}
+        with OtherUser(options) as executor, executor.session() as session:
+            forks = "import os\nif not os.fork(): os._exit(0)\nos.wait()[1]"
+            assert [executor.run(forks).output, session.run(forks).output] == ["0", "0"]
+            bombed = executor.run("import os\nwhile True: os.fork()")
+        assert (bombed.ok, bombed.duration < 10) == (False, True)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()

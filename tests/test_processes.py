@@ -2,8 +2,13 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
+
+from code_chains.executors.sandbox.inside import processes
+
+from .conftest import soon
 
 # While the list of processes is read, `first` leaves a child that is in no list, and ends before anybody looks at it.
 HEIR = """
@@ -47,3 +52,12 @@ def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, livin
         [sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == ["True", "None", str(living)]
+
+
+def test_a_process_that_ends_is_waited_for_and_one_that_lives_is_not() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        began = time.monotonic()
+        assert not processes.ends_by(process.pid, began + 30)
+        assert time.monotonic() - began < 10
+        process.kill()
+        assert soon(lambda: processes.ends_by(process.pid, time.monotonic() + 30))

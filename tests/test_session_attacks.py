@@ -294,7 +294,7 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(executor: SandboxExecutor
     for _ in range(3):
         attempt(session, TAKE_OVER + PIPES + way)
         attempt(session, "1 / 0")
-    assert time.monotonic() - began < 12
+    assert time.monotonic() - began < 30
     session.close()
     executor.close()
     assert soon(lambda: descendants() <= rested)

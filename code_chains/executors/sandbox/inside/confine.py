@@ -16,6 +16,10 @@ from .config import RunLimits
 from .syscalls import call, libc
 from .wire import Json
 
+SPARE_PROCESSES = 16
+"""Processes of a run beyond its limit that the kernel allows, as the supervisor counts them more precisely."""
+MAX_NEW_PROCESSES = 128
+"""Processes and threads that a user may start elsewhere while a sandbox of theirs without namespaces is open."""
 STACK_BYTES = 8 << 20
 """Stack of a process; a program's arguments may take a quarter of it, which is noticed late."""
 DEFAULT_MEMORY_BYTES = 256 << 20
@@ -25,13 +29,19 @@ SYS_process_vm_readv = {"x86_64": 310, "aarch64": 270}
 IPC_STAT, SHM_RDONLY = 2, 0o10000
 
 
-def set_limits(limits: RunLimits, *, confined: bool) -> None:
-    """Limit what this process may use from now on; the supervisor limits all processes of a run together."""
+def set_limits(limits: RunLimits, *, confined: bool, others: int = 0) -> None:
+    """Limit what this process may use from now on; the supervisor limits all processes of a run together.
+
+    Args:
+        limits: The limits of the run.
+        confined: Whether the program is isolated.
+        others: Processes and threads that the kernel counts together with those of the run.
+    """
     for kind, value in (
         (resource.RLIMIT_CORE, 1),  # Not 0: with that, core dumps would still be piped to a handler.
         (resource.RLIMIT_FSIZE, limits["disk"]),
         (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
-        (resource.RLIMIT_NPROC, limits["processes"] + 16 if confined else None),
+        (resource.RLIMIT_NPROC, limits["processes"] + SPARE_PROCESSES + others if confined else None),
         (resource.RLIMIT_DATA, limits["memory"] + memory_in_use("VmData:")),
         (resource.RLIMIT_AS, limits["memory"] + memory_in_use("VmSize:") + (2 << 30)),
         (resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2),
@@ -43,6 +53,20 @@ def set_limits(limits: RunLimits, *, confined: bool) -> None:
                 hard = resource.getrlimit(kind)[1]
                 value = value if hard == resource.RLIM_INFINITY else min(value, hard)
                 resource.setrlimit(kind, (value, value))
+
+
+def count_others() -> int:
+    """Return an upper bound of the processes and threads of this process's user, which RLIMIT_NPROC counts as well.
+
+    Invariant: a fork bomb ends at a number that can be killed, and a user's other programs never end a run.
+    """
+    count, user = MAX_NEW_PROCESSES, os.getuid()
+    with os.scandir("/proc") as processes:
+        for entry in processes:
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and entry.stat().st_uid == user:
+                    count += os.stat(f"{entry.path}/task").st_nlink - 2
+    return count
 
 
 def memory_in_use(field: str) -> int:

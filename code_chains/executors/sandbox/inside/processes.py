@@ -19,7 +19,7 @@ MAX_DEPTH = 100
 MAX_THREADS = 8
 """Threads of a process whose status is read when its first thread has ended."""
 BLOCK_BYTES = 512
-KILL_TIMEOUT_S = 5.0
+KILL_TIMEOUT_S, ENDING_TIMEOUT_S = 5.0, 0.2
 RETRY_INTERVAL_S, RECHECK_INTERVAL_S = 0.001, 0.0001
 
 
@@ -138,7 +138,7 @@ def unlinked(root: str, max_bytes: int) -> int:
     size is unknown.
     """
     sizes: dict[str, int] = {}
-    remaining = MAX_MAPS_BYTES
+    remaining, deadline = MAX_MAPS_BYTES, time.monotonic() + ENDING_TIMEOUT_S
     for pid in tree():
         try:
             for number in os.listdir(f"/proc/{pid}/fd"):
@@ -147,12 +147,29 @@ def unlinked(root: str, max_bytes: int) -> int:
             remaining -= len(maps)
             sizes |= {inode: max_bytes for inode in unlinked_mappings(maps, root) if inode not in sizes}
         except PermissionError:
-            if parent(pid) is not None:
+            if not ends_by(pid, deadline):
                 sizes[f"process {pid}"] = max_bytes
         except OSError:
             continue
     total = sum(sizes.values())
     return total + max_bytes if remaining <= 0 else total
+
+
+def ends_by(pid: int, deadline: float) -> bool:
+    """Return whether a process is dead, or ends by then: once it has given its memory back, root alone may inspect it."""
+    while parent(pid) is not None:
+        if has_memory(pid) or time.monotonic() > deadline:
+            return False
+        time.sleep(RETRY_INTERVAL_S)
+    return True
+
+
+def has_memory(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return not file.read().startswith(b"0 ")
+    except OSError:
+        return False
 
 
 def unlinked_file(descriptor: str, root: str) -> dict[str, int]:

@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from multiprocessing import spawn
 from typing import Any, NoReturn
@@ -38,6 +39,7 @@ from .wire import Json
 MAX_DESCRIPTORS = 1 << 16
 MAX_CAPABILITIES = 64
 NICENESS = 5
+FORK_RETRIES, FORK_RETRY_INTERVAL_S = 100, 0.02
 get_preparation_data = spawn.get_preparation_data
 # Taken before a program runs, which may replace anything in its process.
 _get_random_state, _set_random_state = random.getstate, random.setstate
@@ -56,10 +58,14 @@ def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> No
         channel = socket.socket(fileno=move_descriptor(channel.detach(), config["limits"]))
         result = move_descriptor(result, config["limits"])
         set_up_descriptors(result, channel.fileno(), out, err)
+        has_own_user = config["namespaces"] or os.geteuid() == 0
+        others = (
+            0 if has_own_user else confine.count_others()
+        )  # Before it is isolated: then it sees nobody else.
         layers = isolate(config)
         write_frame(result, {"probe": confine.probe(config["probe"]), "layers": layers})
         prepare(config)
-        serve(channel, result, config)
+        serve(channel, result, config, others)
     except BaseException as error:
         with contextlib.suppress(OSError):
             write_frame(result, {"broken": f"{type(error).__name__}: {error}"})
@@ -167,11 +173,11 @@ def warm_up() -> None:
         warmup.warm_up("pandas")
 
 
-def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn:
+def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int) -> NoReturn:
     """Run one program and exit, or each in a fork that becomes the new state if it succeeds."""
     names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
     group = os.getpgrp()
-    confine.set_limits(config["limits"], confined=config["confined"])
+    confine.set_limits(config["limits"], confined=config["confined"], others=others)
     warm_up()
     while True:
         message, descriptors = wire.receive(channel)
@@ -251,11 +257,20 @@ def fork_state() -> int:
     generator = None
     with contextlib.suppress(Exception):  # A program may have damaged it.
         generator = _get_random_state()
-    child = os.fork()
+    child = fork()
     if not child and generator is not None:
         with contextlib.suppress(Exception):
             _set_random_state(generator)  # Python's own hook has seeded it anew.
     return child
+
+
+def fork() -> int:
+    """Fork, even if other sandboxes of this user have too many processes for a moment."""
+    for _ in range(FORK_RETRIES):
+        with contextlib.suppress(BlockingIOError):
+            return os.fork()
+        time.sleep(FORK_RETRY_INTERVAL_S)
+    return os.fork()
 
 
 def report_outcome(channel: socket.socket, *, ok: bool) -> None:
