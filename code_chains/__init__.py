@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from code_chains.executors import Limits, SandboxExecutor
     from code_chains.factory import create_code_chain
     from code_chains.language import detect_language
+    from code_chains.python_tool import create_python_tool
     from code_chains.retrieval.store import SnippetStore
     from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
     from code_chains.storage.sqlite import SqliteStore
@@ -73,6 +74,7 @@ _MODULE_OF = {
     "StepsChain": "chains",
     "WriteTestsChain": "chains",
     "create_code_chain": "factory",
+    "create_python_tool": "python_tool",
     "CodeChain": "code_chain",
     "GenerateChain": "chains",
     "ValidateChain": "chains",
@@ -145,6 +147,7 @@ __all__ = [
     "WeightsError",
     "WriteTestsChain",
     "create_code_chain",
+    "create_python_tool",
     "detect_language",
     "extract_code",
 ]

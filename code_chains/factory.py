@@ -156,7 +156,7 @@ def create_code_chain(
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
     texts = _resolve_prompts(prompts, instructions)
-    run_executor = _resolve_executor(executor, limits)
+    run_executor = resolve_executor(executor, limits)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
     chat_model = resolve_model(model, base_url=base_url)
     validate = ValidateChain(
@@ -199,12 +199,8 @@ def create_code_chain(
         owned_executor=None if run_executor is executor else run_executor,
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
-        conversations=_conversations(run_executor),
-        user_code_chains=[
-            validate.model_copy(update={"approve": None}),
-            ExecuteChain(run_executor),
-            _user_code_verdict(),
-        ],
+        conversations=open_conversations(run_executor),
+        user_code_chains=user_code_chains(validate.model_copy(update={"approve": None}), run_executor),
     )
 
 
@@ -248,14 +244,15 @@ def _solve_chain(
     )
 
 
-def _user_code_verdict() -> StreamingTransformChain:
-    """Return the evaluation of programs that a person wrote: one that ran is right, even if it shows nothing."""
-    return StreamingTransformChain(
+def user_code_chains(validate: ValidateChain, executor: Executor) -> list[Chain]:
+    """Return the stages of a program that answers no question: one that ran is right, even if it shows nothing."""
+    evaluate = StreamingTransformChain(
         name="evaluate",
         input_variables=["execution"],
         output_variables=["verdict"],
         transform=lambda state: {"verdict": _verdict_on_user_code(state["execution"])},
     )
+    return [validate, ExecuteChain(executor), evaluate]
 
 
 def _verdict_on_user_code(execution: Execution) -> Verdict:
@@ -280,14 +277,15 @@ def _is_repeatable(executor: Executor) -> bool:
     return getattr(executor, "seed", None) is not None and not getattr(executor, "network", ())
 
 
-def _conversations(executor: Executor) -> Conversations:
+def open_conversations(executor: Executor) -> Conversations:
     """Return the conversations, with a state if the executor has sessions; some of these are left to others."""
     max_open = max(1, 3 * getattr(executor, "max_sessions", 8) // 4)
-    return Conversations(executor.session if _has_sessions(executor) else None, max_open=max_open)
+    return Conversations(executor.session if has_sessions(executor) else None, max_open=max_open)
 
 
-def _has_sessions(executor: Executor) -> bool:
-    return type(executor).session is not Executor.session
+def has_sessions(executor: Executor | None) -> bool:
+    """Return whether runs of an executor can share a state."""
+    return executor is not None and type(executor).session is not Executor.session
 
 
 def _check_executor(executor: Executor, *, write_tests: bool, plan: Plan, checks: object) -> None:
@@ -298,7 +296,7 @@ def _check_executor(executor: Executor, *, write_tests: bool, plan: Plan, checks
         raise ConfigurationError(
             "write_tests", write_tests, "it with an executor that isolates tests, such as SandboxExecutor"
         )
-    if plan and not _has_sessions(executor):
+    if plan and not has_sessions(executor):
         raise ConfigurationError(
             "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
         )
@@ -406,7 +404,8 @@ def _generate(
     return GenerateChain(model=model, examples=(), language=executor.language, **options)
 
 
-def _resolve_executor(executor: object, limits: Limits | None) -> Executor:
+def resolve_executor(executor: object, limits: Limits | None = None) -> Executor:
+    """Return an executor, or the one that a name stands for."""
     if isinstance(executor, Executor):
         if limits is not None:
             raise ConfigurationError("limits", limits, "it to the executor itself, or name the executor")

@@ -52,6 +52,8 @@ _OPENS_EXPRESSION = re.compile(r"\w\(|[\w\])]\s*[-+*/%|&]?=[^=]")
 _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECASE)
 _MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
+_NOTEBOOK_MARKS = ("%", "!", "In [")
+"""What cells of notebooks begin with that are no Python."""
 
 
 def extract_code(reply: str) -> str:
@@ -109,7 +111,8 @@ def as_program(text: str, language: str = "python") -> str:
         return extract_fenced(text, language) or text if "```" in text else text
     tree = parse(text)
     if tree is None:  # Without any markup it is a broken program, which a check reports.
-        is_reply = "```" in text or "~~~" in text or any(True for _ in _tags(text))
+        is_cell = text.lstrip().startswith(_NOTEBOOK_MARKS)
+        is_reply = is_cell or "```" in text or "~~~" in text or any(True for _ in _tags(text))
     else:
         is_reply = Syntax().is_data(text) or bool(unquoted(text))
     return extract_code(text) or text if is_reply else text

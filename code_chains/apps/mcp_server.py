@@ -248,7 +248,9 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
             duration=execution.duration,
             isolation=execution.isolation.level if execution.isolation else None,
         )
-        return _tool_result(result, format_execution(execution), execution, resources)
+        return _tool_result(
+            result, format_execution(execution, code, outcome["problems"]), execution, resources
+        )
 
     async def answer_with_code(
         query: Annotated[str, Field(description="The question or task, in any language.")],

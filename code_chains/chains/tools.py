@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from code_chains.errors import InputError
 from code_chains.inputs import shortened
-from code_chains.state import Execution, as_json
+from code_chains.state import Execution, Problem, Verdict, as_json
+from code_chains.verification.feedback import repair_feedback
 
 __all__ = ["MAX_CHARS", "FormatForModel", "chain_as_tool", "format_as_json", "format_execution"]
 
@@ -74,7 +77,7 @@ def chain_as_tool(
         args_schema=arguments,
         response_format=response,
         handle_tool_error=True,
-        handle_validation_error=True,
+        handle_validation_error=_describe_wrong_arguments,
     )
 
 
@@ -86,14 +89,41 @@ def format_as_json(outcome: Mapping[str, Any]) -> str:
     return shortened(json.dumps(as_json(outcome), ensure_ascii=False), MAX_CHARS)
 
 
-def format_execution(execution: Execution) -> str:
-    """Render a run's output, its error and the names of its artifacts; shortened, without bytes."""
+def format_execution(execution: Execution, code: str = "", problems: Sequence[Problem] = ()) -> str:
+    """Render a run's output and the names of its artifacts, or why it failed; shortened, without bytes.
+
+    Args:
+        execution: The run.
+        code: The program, of which the line that failed is shown.
+        problems: What checks found.
+    """
     parts = [shortened(execution.output, MAX_CHARS)]
     if not execution.ok:
-        parts.append(shortened(execution.summary, MAX_CHARS // 4))
+        parts.append(shortened(_describe_failure(execution, code, problems), MAX_CHARS // 2))
     if execution.artifacts:
         parts.append(f"Made: {', '.join(artifact.name for artifact in execution.artifacts)}")
-    return "\n".join(part for part in parts if part.strip())
+    return "\n".join(part for part in parts if part.strip()) or "The program ran and printed nothing."
+
+
+def _describe_failure(execution: Execution, code: str, problems: Sequence[Problem]) -> str:
+    """Describe a failure as a model that repairs its program is told about it."""
+    if execution.status == "refused" and not problems:
+        return execution.summary
+    outcome = {
+        "code": code,
+        "problems": problems,
+        "execution": replace(execution, stdout="", result=None),
+        "verdict": Verdict("failed", "none", execution.summary),
+    }
+    return repair_feedback(outcome)
+
+
+def _describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
+    """Return what is wrong with each argument, for the model that chose them."""
+    problems = [
+        f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}" for wrong in error.errors()
+    ]
+    return f"Nothing was done, as the arguments are wrong. {'; '.join(problems)}."
 
 
 def _with_callbacks(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:

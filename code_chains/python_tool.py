@@ -1,0 +1,129 @@
+"""A tool that runs an agent's programs, and keeps what they made for the next call of the same thread."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.runnables import ensure_config
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, Field
+
+from code_chains.analysis.checks import Check
+from code_chains.analysis.extraction import as_program
+from code_chains.chains import ValidateChain
+from code_chains.chains.base import Config, Flow, State
+from code_chains.chains.tools import format_execution
+from code_chains.chains.validate import Approve
+from code_chains.code_chain import CodeChain
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.executors import Executor
+from code_chains.factory import has_sessions, open_conversations, resolve_executor, user_code_chains
+from code_chains.inputs import check_session_id
+
+__all__ = ["create_python_tool"]
+
+_PURPOSES = {
+    "python": "Runs a Python program in a sandbox and returns what it prints.",
+    "sql": "Runs a SQL query and returns its result.",
+}
+_STATEFUL = (
+    "Variables, imports and files stay for your next program; a program that fails changes none of them."
+)
+_STATELESS = "Each program starts from nothing: write everything that it needs."
+_NO_THREAD = "(Nothing of it is kept for the next program, as the application names no thread.)"
+
+
+class _Program(BaseModel):
+    """The arguments of the tool."""
+
+    code: str = Field(
+        description="The whole program. Print what you need to see; the value of a last expression is shown as well.",
+        min_length=1,
+    )
+
+
+class _ProgramChain(CodeChain):
+    """Runs programs of an agent; the thread of its config names the session."""
+
+    @property
+    def output_keys(self) -> list[str]:
+        return [*super().output_keys, "code", "is_kept"]
+
+    def _with_session_id(self, inputs: Any) -> State:
+        state = {"query": "Run this program.", **super()._with_session_id(inputs)}
+        thread = ensure_config().get("configurable", {}).get("thread_id")
+        if state.get("session_id") is None and thread is not None:
+            state["session_id"] = check_session_id(str(thread))
+        return state
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        yield from super()._flow(values, config)
+        is_kept = self._is_turn(values) and self.conversations is not None and self.conversations.keep_state
+        yield {
+            "code": as_program(values["code"], self.executor.language if self.executor else "python"),
+            "is_kept": is_kept,
+        }
+
+    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
+        text = format_execution(outcome["execution"], outcome["code"], outcome["problems"])
+        is_lost = outcome["execution"].ok and not outcome["is_kept"] and has_sessions(self.executor)
+        return f"{text}\n{_NO_THREAD}" if is_lost else text
+
+
+def create_python_tool(
+    executor: Executor | str = "sandbox",
+    *,
+    checks: str | Check | list[Check] = "standard",
+    approve: Approve | None = None,
+    name: str = "run_python",
+    description: str | None = None,
+) -> BaseTool:
+    r"""Make a tool with which an agent runs programs; calls of the same thread share variables, imports and files.
+
+    The thread is the `thread_id` (or `session_id`) in the `configurable` of the agent's config, so that users never share
+    a state; without one nothing is kept. A program that fails leaves the state as it was. What the model reads of a
+    failure is the line, the values at that moment and what exists instead; wrong arguments are explained to it. The
+    message's `artifact` is the whole outcome as JSON.
+
+    Args:
+        executor: Where programs run; a name as in `create_code_chain`, or an executor, which the caller closes;
+            one that is named is closed when the tool is discarded.
+        checks: See `ValidateChain`.
+        approve: See `ValidateChain`.
+        name: The name that a model calls.
+        description: When a model should call it; by default with what the executor offers.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+
+    Example:
+        >>> from langchain_core.runnables import RunnableConfig
+        >>> tool = create_python_tool()
+        >>> thread: RunnableConfig = {"configurable": {"thread_id": "ann"}}
+        >>> tool.invoke({"code": "numbers = [1, 2, 3]\nprint(len(numbers))"}, thread)
+        '3'
+        >>> tool.invoke({"code": "sum(numbers)"}, thread)
+        '6'
+    """
+    run_executor = resolve_executor(executor)
+    conversations = open_conversations(run_executor)
+    stages = user_code_chains(
+        ValidateChain(checks, approve=approve, language=run_executor.language), run_executor
+    )
+    chain = _ProgramChain(
+        name=name,
+        chains=stages,
+        input_variables=["code"],
+        output_variables=[key for stage in stages for key in stage.output_keys],
+        executor=run_executor,
+        memory=ConversationMemory(),
+        conversations=conversations,
+    )
+    kept = _STATEFUL if conversations.keep_state else _STATELESS
+    parts = (_PURPOSES[run_executor.language], run_executor.guidance, kept)
+    tool = chain.as_tool(_Program, name=name, description=description or " ".join(filter(None, parts)))
+    if run_executor is not executor:
+        weakref.finalize(tool, run_executor.close)
+    return tool
