@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import operator
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -324,3 +325,35 @@ def test_a_price_that_is_given_counts(openai_server: OpenAI) -> None:
     model = ChatOpenAI(model="mine", base_url=openai_server.base_url, api_key="none")
     model.invoke("Hi", {"callbacks": [meter]})
     assert meter.usage.usd == pytest.approx((11 * 1 + 7 * 2) / 1e6)
+
+
+@pytest.mark.parametrize("session", [None, "ann"])
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke"])
+def test_a_program_does_not_outlast_the_time(sandbox: SandboxExecutor, session: str | None, way: str) -> None:
+    model = writing("import time\nprint('begun')\ntime.sleep(30)")
+    with create_code_chain(model, executor=sandbox, budget=Budget(seconds=1.5)) as chain:
+        asked = {"query": "?", "session_id": session}
+        began = time.monotonic()
+        if way == "stream":
+            result: Any = reduce(operator.add, chain.stream(asked))
+        else:
+            result = asyncio.run(chain.ainvoke(asked)) if way == "ainvoke" else chain.invoke(asked)
+    assert time.monotonic() - began < 15
+    assert (result["stop_reason"], result["execution"].status) == ("seconds", "timeout")
+    assert (result["stdout"], "the budget" in result["execution"].error.message) == ("begun\n", True)
+
+
+def test_tests_do_not_outlast_the_time(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(writing("print(1)"), executor=sandbox, budget=Budget(seconds=1.5)) as chain:
+        began = time.monotonic()
+        result = chain.invoke({"query": "?", "tests": "import time; time.sleep(30)\nassert 1"})
+    assert time.monotonic() - began < 15
+    assert (result["stop_reason"], result["verdict"].status) == ("seconds", "failed")
+
+
+def test_the_clock_starts_with_the_first_model_call(sandbox: SandboxExecutor) -> None:
+    budget = Budget(seconds=5)
+    assert budget.deadline == math.inf
+    with create_code_chain(writing("print(1)"), executor=sandbox, budget=budget) as chain:
+        chain.invoke("?")
+    assert budget.deadline < time.monotonic() + 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -127,6 +128,12 @@ class Budget(UsageMeter):
         with self._lock:
             self._began = self._began or time.monotonic()
             return self._began + self.limits["seconds"] - time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """Monotonic time at which the time is spent; infinite without a limit of time, and until its clock starts."""
+        with self._lock:
+            return self._began + self.limits.get("seconds", math.inf) if self._began else math.inf
 
     def fresh(self) -> Budget:
         """Return the same limits with nothing spent."""

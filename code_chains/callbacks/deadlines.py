@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import queue
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,7 +16,13 @@ from langchain_core.runnables import RunnableConfig
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.errors import BudgetError
 
-__all__ = ["arun_with_deadline", "nearest_deadline", "run_with_deadline", "stream_with_deadline"]
+__all__ = [
+    "arun_with_deadline",
+    "nearest_deadline",
+    "run_deadline",
+    "run_with_deadline",
+    "stream_with_deadline",
+]
 
 T = TypeVar("T")
 
@@ -24,6 +31,11 @@ def nearest_deadline(config: RunnableConfig) -> Budget | None:
     """Return the budget of a run with the least time left; None if time is not limited."""
     limited = [budget for budget in find_budgets(config) if "seconds" in budget.limits]
     return min(limited, key=lambda budget: budget.seconds_left or 0.0, default=None)
+
+
+def run_deadline(config: RunnableConfig) -> float:
+    """Return the monotonic time at which the time of the first budget of a run is spent."""
+    return min((budget.deadline for budget in find_budgets(config)), default=math.inf)
 
 
 def run_with_deadline(budget: Budget, function: Callable[[], T]) -> T:

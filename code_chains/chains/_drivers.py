@@ -17,7 +17,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
@@ -31,9 +31,11 @@ from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.deadlines import (
     arun_with_deadline,
     nearest_deadline,
+    run_deadline,
     run_with_deadline,
     stream_with_deadline,
 )
+from code_chains.executors.base import RUN_DEADLINE
 
 __all__ = [
     "EXHAUSTED",
@@ -292,6 +294,7 @@ async def _until_deadline(chunks: AsyncGenerator[Any, None], budget: Budget) -> 
 
 def _run_function(effect: RunFunction) -> Any:
     with set_config_context(effect.config) as context:
+        context.run(RUN_DEADLINE.set, run_deadline(effect.config))
         return context.run(effect.function, effect.value)
 
 
@@ -300,15 +303,13 @@ async def _arun_function(effect: RunFunction) -> Any:
         if effect.inline:
             return _run_function(effect)
         return await run_in_executor(effect.config, _run_function, effect)
-    token = var_child_runnable_config.set(effect.config)
-    try:
+    with _effect_context(effect.config):
         return await effect.afunction(effect.value)
-    finally:
-        var_child_runnable_config.reset(token)
 
 
 def _stream_function(effect: StreamFunction) -> Iterator[AddableDict | _Result]:
     with set_config_context(effect.config) as context, closing(effect.stream(effect.value)) as items:
+        context.run(RUN_DEADLINE.set, run_deadline(effect.config))
         while (item := context.run(next, items, EXHAUSTED)) is not EXHAUSTED:
             yield _chunk_or_result(item)
 
@@ -316,14 +317,25 @@ def _stream_function(effect: StreamFunction) -> Iterator[AddableDict | _Result]:
 async def _astream_function(effect: StreamFunction) -> AsyncGenerator[AddableDict | _Result, None]:
     async with aclosing(effect.astream(effect.value)) as items:
         while True:
-            token = var_child_runnable_config.set(effect.config)
-            try:
+            with _effect_context(effect.config):
                 item = await anext(items, EXHAUSTED)
-            finally:
-                var_child_runnable_config.reset(token)
             if item is EXHAUSTED:
                 return
             yield _chunk_or_result(item)
+
+
+@contextmanager
+def _effect_context(config: Config) -> Iterator[None]:
+    """Make a config, and the deadline of its budgets, the current ones of this task."""
+    config_token, deadline_token = (
+        var_child_runnable_config.set(config),
+        RUN_DEADLINE.set(run_deadline(config)),
+    )
+    try:
+        yield
+    finally:
+        var_child_runnable_config.reset(config_token)
+        RUN_DEADLINE.reset(deadline_token)
 
 
 def _chunk_or_result(item: Any) -> AddableDict | _Result:

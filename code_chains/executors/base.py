@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +23,10 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*")
 
 
+RUN_DEADLINE: ContextVar[float] = ContextVar("run_deadline", default=math.inf)
+"""Monotonic time at which runs are stopped, besides their own limit; set by chains that have a budget of time."""
+
+
 @dataclass(frozen=True)
 class Program:
     """Code with its inputs, as `Executor.run` receives them; none of it is validated yet.
@@ -29,11 +35,13 @@ class Program:
         code: The source.
         files: `{name in the working directory: path on this machine}`.
         variables: `{name: value}` that exist when the program starts.
+        deadline: Monotonic time at which it is stopped, besides its own limit.
     """
 
     code: str
     files: Mapping[str, Any] | None = None
     variables: Mapping[str, Any] | None = None
+    deadline: float = field(default_factory=RUN_DEADLINE.get)
 
 
 @dataclass(frozen=True)

@@ -311,10 +311,13 @@ class SandboxExecutor(Executor):
                 request.send(fork, {"op": "run"})
                 with suppress(ExecutorError):  # The next run reports it.
                     self._provider.pool.prepare()
-                yield Wait(fork, fork.is_finished, HEAD_START_S)
+                yield Wait(fork, fork.is_finished, request.seconds_left(HEAD_START_S))
                 with suppress(ExecutorError):
                     self._provider.pool.warm_up()
-                yield Wait(fork, fork.is_finished, self.limits.seconds + GRACE_S, fork.take_stdout)
+                seconds = request.seconds_left(self.limits.seconds + GRACE_S)
+                yield Wait(fork, fork.is_finished, seconds, fork.take_stdout)
+                if request.is_expired:
+                    fork.expire()
                 return (yield from self._finish(fork, started, request.files))
             finally:
                 fork.close()

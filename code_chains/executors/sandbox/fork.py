@@ -25,6 +25,9 @@ MAX_PIPE_READS = 32
 READ_BYTES = 1 << 16
 
 
+Violation = Literal["output", "protocol", "deadline"]
+
+
 class ForkState(Enum):
     """The life of a fork; it only moves forward, except that a session goes from FINISHED back to RUNNING.
 
@@ -93,7 +96,8 @@ class Fork:
         state: See `ForkState`.
         failure: Why it is FAILED.
         lacks_descriptors: Whether that is because this process has too many files open.
-        violation: Why the program was cut off: too much `output`, or a broken `protocol` on its result pipe.
+        violation: Why the program was cut off: too much `output`, a broken `protocol` on its result pipe, or a
+            `deadline` besides its own limit of time.
         messages: The frames of the program's process: the report of the probe, then the result of the run.
         last_reply: The supervisor's last message about a run or a command; None while it is awaited.
         isolation: The probe's report, once it was accepted.
@@ -108,7 +112,7 @@ class Fork:
         self.state = ForkState.STARTING
         self.failure: str | None = None
         self.lacks_descriptors = False
-        self.violation: Literal["output", "protocol"] | None = None
+        self.violation: Violation | None = None
         self.messages: list[dict[str, Any]] = []
         self.last_reply: dict[str, Any] | None = None
         self.isolation: Isolation | None = None
@@ -283,7 +287,7 @@ class Fork:
         if self.state is ForkState.STARTING and self.root is not None and self.messages:
             self.state = ForkState.IDLE
 
-    def _cut_off(self, violation: Literal["output", "protocol"]) -> None:
+    def _cut_off(self, violation: Violation) -> None:
         # The limit of output is reported first, whatever else is wrong.
         self.violation = "output" if "output" in (violation, self.violation) else violation
         if self.state is ForkState.RUNNING:
@@ -326,6 +330,11 @@ class Fork:
             self.control.setblocking(False)
         except OSError as error:
             raise ExecutorError("The sandbox ended before the program began.", is_retryable=True) from error
+
+    def expire(self) -> None:
+        """Cut a program off that still runs at its deadline."""
+        if not self.is_finished():
+            self._cut_off("deadline")
 
     def stop_program(self) -> None:
         """Stop a program that was cut off and still runs.

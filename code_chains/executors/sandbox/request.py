@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -39,7 +40,7 @@ class Request(Closing):
     """
 
     def __init__(self, program: Program, *, is_harness: bool = False) -> None:
-        self._stack, self._channel = ExitStack(), list[int]()
+        self._stack, self._channel, self._deadline = ExitStack(), list[int](), program.deadline
         try:
             code, values = check_code(program.code), check_variables(program.variables)
             tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
@@ -67,6 +68,15 @@ class Request(Closing):
         except BaseException:
             self.close()
             raise
+
+    def seconds_left(self, limit: float) -> float:
+        """Return how long to wait for the program's end, at most `limit`."""
+        return max(0.0, min(limit, self._deadline - time.monotonic()))
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the deadline of the program has passed."""
+        return time.monotonic() >= self._deadline
 
     def connect(self, incoming: int, outgoing: int) -> None:
         """Connect the program to another one, by descriptors to read from and write to, which are closed once sent."""

@@ -50,6 +50,9 @@ def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     """Return status, error and result. The supervisor is trusted before the program's own process."""
     if fork.violation == "output":
         return limit_reached(limits, "output")
+    if fork.violation == "deadline":
+        message = "The program was stopped, as the time of the budget was spent."
+        return "timeout", ErrorReport("Timeout", message), None
     if fork.violation == "protocol":
         message = "The program wrote into the pipe on which its process reports its result."
         return "killed", ErrorReport("Garbled", message), None

@@ -173,7 +173,9 @@ class SandboxSession(Session):
             started = time.monotonic()
             self._number += 1
             request.send(fork, {"op": "cell", "number": self._number})
-            yield Wait(fork, fork.is_finished, self._timeout_s, fork.take_stdout)
+            yield Wait(fork, fork.is_finished, request.seconds_left(self._timeout_s), fork.take_stdout)
+            if request.is_expired:
+                fork.expire()
             fork.stop_program()
             yield Wait(fork, fork.has_replied, max(0.0, started + self._timeout_s - time.monotonic()))
             reply = self._reply(fork)
