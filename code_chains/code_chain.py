@@ -68,6 +68,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     owned_executor: Executor | None = None
     budget: Budget | None = None
     conversations: Conversations | None = None
+    schema_only: bool = False
     user_code_chains: list[Chain] = Field(default_factory=list)
     """Stages of a program that a user wrote."""
     _limiter: ConcurrencyLimiter = PrivateAttr(
@@ -132,6 +133,8 @@ class CodeChain(StreamingSequentialChain, Closing):
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
         # Validated before anything is spent, and carried along.
         values = {**values, "expectations": self._check_expectations(values)}
+        if self.schema_only:
+            values["schema_only"] = True
         if history := values.get("history") or values.get("chat_history"):
             values["history"] = check_history(history)
         if self.executor and type(self.executor).warm_up is not Executor.warm_up:
@@ -163,7 +166,9 @@ class CodeChain(StreamingSequentialChain, Closing):
                     memory.load_memory_variables, values, config, memory.aload_memory_variables
                 )
             if conversation.session is not None and not own:
-                variables = yield RunFunction(inventory, conversation.session, config, ainventory)
+                describe = partial(inventory, schema_only=self.schema_only)
+                adescribe = partial(ainventory, schema_only=self.schema_only)
+                variables = yield RunFunction(describe, conversation.session, config, adescribe)
                 description = f"{variables}\n{conversation.lost}".strip()
                 inputs |= {"session": conversation.session, "session_variables": description}
             outcome = yield from self._run_stages(inputs, config, meter)

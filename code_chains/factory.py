@@ -92,6 +92,7 @@ def create_code_chain(
     snippets: Snippets = False,
     learn: bool = False,
     budget: Budget | None = None,
+    schema_only: bool = False,
     language: str = "auto",
     instructions: str = "",
     prompts: Mapping[str, str] | None = None,
@@ -124,6 +125,8 @@ def create_code_chain(
             `SnippetStore`, or any LangChain vector store or retriever.
         learn: Whether programs that tests have verified are added to the snippets.
         budget: Limits on spending, shared by everything that this chain does.
+        schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,
+            types, kinds of errors), and no rows, values or output. The answer is then the program's output.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
@@ -155,6 +158,11 @@ def create_code_chain(
         'It is 15.'
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
+    if schema_only and (judge is not False or getattr(memory, "summarize", None)):
+        remedy = (
+            "it without a judge and without a memory that summarizes: both are models that read the output"
+        )
+        raise ConfigurationError("schema_only", schema_only, remedy)
     texts = _resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
@@ -199,6 +207,7 @@ def create_code_chain(
         owned_executor=None if run_executor is executor else run_executor,
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
+        schema_only=schema_only,
         conversations=open_conversations(run_executor),
         user_code_chains=user_code_chains(validate.model_copy(update={"approve": None}), run_executor),
     )

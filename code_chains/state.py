@@ -66,6 +66,7 @@ class CodeState(TypedDict, total=False):
         expectations: Tests and examples, validated; internal, set by `CodeChain`.
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
+        schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
         session_variables: What earlier programs left in the session: names of variables with their types.
         language: ISO 639-1 code of the language that answers come in.
         translation: The question in English; empty if it is in English or was not translated.
@@ -104,6 +105,7 @@ class CodeState(TypedDict, total=False):
     expectations: Any
     session_id: str
     session: Any
+    schema_only: bool
     session_variables: str
     language: str
     translation: str

@@ -119,12 +119,23 @@ def killed(which: Callable[[World], int], *, during: bool) -> Fault:
             kill(world)
             yield
             return
-        script, world.server.script = world.server.script, lambda messages: f"```python\n{SLOW}\n```"
-        soon_after = threading.Timer(0.8, kill, [world])
-        soon_after.start()
+        script, written = world.server.script, threading.Event()
+
+        def write(messages: Any) -> str:
+            written.set()
+            return f"```python\n{SLOW}\n```"
+
+        def kill_the_run() -> None:
+            written.wait()
+            time.sleep(0.8)
+            kill(world)
+
+        world.server.script = write
+        killer = threading.Thread(target=kill_the_run)
+        killer.start()
         yield
         world.server.script = script
-        soon_after.join()
+        killer.join()
 
     return inject
 

@@ -77,6 +77,11 @@ _CHAIN_OPTIONS = (
         help="Programs to generate at once; the majority result wins.",
     ),
     click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    click.option(
+        "--schema-only",
+        is_flag=True,
+        help="Send the model names, sizes, columns and types; no rows, values or output.",
+    ),
     click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
     click.option(
         "--snippets",

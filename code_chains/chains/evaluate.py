@@ -58,6 +58,7 @@ class EvaluateChain(StreamingChain):
         "files",
         "variables",
         "session",
+        "schema_only",
     ]
     output_keys: ClassVar[list[str]] = ["verdict"]
 
@@ -107,7 +108,7 @@ class EvaluateChain(StreamingChain):
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
         verdict = yield from self._test_generated(verdict, values, config)
-        if self.judge is not None and verdict.status == "unverified":
+        if self.judge is not None and verdict.status == "unverified" and not values.get("schema_only"):
             output = _output_for_judge(values["execution"])
             state = {"query": values["query"], "code": values["code"], "output": output}
             try:

@@ -88,7 +88,7 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `feedback`, `failed_code` and `sample_index`. Adds `code`, the
+    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`. Adds `code`, the
     program (empty if the reply held none or was truncated), and `finish_reason`: `stop`, `length` or
     `missing`. The model sees the first test and one or two of the examples, never all.
 
@@ -120,6 +120,7 @@ class GenerateChain(StreamingChain):
         "feedback",
         "failed_code",
         "sample_index",
+        "schema_only",
     ]
     output_keys: ClassVar[list[str]] = ["code", "finish_reason"]
 
@@ -168,8 +169,8 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     query = check_query(values["query"])
     expectations = expectations_of(values)
     parts = []
-    if values.get("history"):
-        parts.append(f"The conversation so far:\n{fenced(to_text('history', values))}")
+    if values.get("history") and (history := to_text("history", values)):
+        parts.append(f"The conversation so far:\n{fenced(history)}")
     if values.get("context"):
         parts.append(f"This may help:\n{fenced(to_text('context', values))}")
     if values.get("previous_steps"):
@@ -203,6 +204,8 @@ def to_text(key: str, values: Mapping[str, Any]) -> str:
     value = values[key]
     if key == "history":
         value = check_history(value)
+        if values.get("schema_only"):
+            return _questions_of(value)
     if isinstance(value, str):
         return value
     items = value if isinstance(value, Sequence) else ()
@@ -212,6 +215,12 @@ def to_text(key: str, values: Mapping[str, Any]) -> str:
     if items and all(isinstance(item, Document) for item in items):
         return "\n\n".join(document.page_content for document in items)
     raise InputError(f"{key} must be text, messages or documents, not {type(value).__name__}.")
+
+
+def _questions_of(history: str | list[BaseMessage]) -> str:
+    """Return what a user said alone, as answers hold values of the data; of a text it is not known who said what."""
+    messages = [] if isinstance(history, str) else history
+    return "\n".join(f"- {message.text}" for message in messages if isinstance(message, HumanMessage))
 
 
 def reply_text(reply: object) -> str:

@@ -42,7 +42,8 @@ class InterpretChain(StreamingChain):
 
     The model sees how the outcome was verified, and which `language` to answer in. If the verdict is
     `failed`, or without a verdict the run failed or showed nothing, the answer says so and why, in that language,
-    without a model. If the program shows nothing because it defines the function that was asked for, the answer is
+    without a model. With `schema_only` the answer is the output, without a model. If the program shows nothing
+    because it defines the function that was asked for, the answer is
     the program. If an answer contains a number
     that the program did not print, the output is appended.
 
@@ -59,7 +60,14 @@ class InterpretChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query", "output"]
-    optional_keys: ClassVar[list[str]] = ["code", "execution", "verdict", "attempts", "language"]
+    optional_keys: ClassVar[list[str]] = [
+        "code",
+        "execution",
+        "verdict",
+        "attempts",
+        "language",
+        "schema_only",
+    ]
     output_keys: ClassVar[list[str]] = ["answer", "answer_complete"]
 
     name: str | None = "interpret"
@@ -74,6 +82,9 @@ class InterpretChain(StreamingChain):
             return
         if not format_outcome(values).strip() and defines_what_is_asked(_program(values), ""):
             yield {"answer": fenced(_program(values).strip(), "python"), "answer_complete": True}
+            return
+        if values.get("schema_only"):  # The output holds values of the data.
+            yield {"answer": format_outcome(values), "answer_complete": True}
             return
         stripper, output = _ThoughtStripper(), str(values["output"])
         try:

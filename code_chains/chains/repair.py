@@ -63,7 +63,7 @@ class RepairChain(StreamingChain):
         try:
             while history.stop_reason is None:
                 count_attempt(config)
-                inputs = {**values, **history.next_inputs()}
+                inputs = {**values, **history.next_inputs(schema_only=bool(values.get("schema_only")))}
                 outcome = yield Invoke(self.attempt, inputs, config, select_live)
                 yield {**_missing_live(outcome), "attempts": [history.record(outcome)]}
                 if not outcome["verdict"].ok:
@@ -106,13 +106,14 @@ class RepairHistory:
         self._failed: State = {}
         self._signatures: set[tuple[int, str]] = set()
 
-    def next_inputs(self) -> State:
-        """Return the keys to add to the state for the next attempt."""
+    def next_inputs(self, *, schema_only: bool = False) -> State:
+        """Return the keys to add to the state for the next attempt; see `repair_feedback`."""
         if self.strategy == "initial":
             return {}
         inputs: State = {}
         if self.strategy == "repair":
-            inputs = {"failed_code": self._failed["code"], "feedback": repair_feedback(self._failed)}
+            feedback = repair_feedback(self._failed, schema_only=schema_only)
+            inputs = {"failed_code": self._failed["code"], "feedback": feedback}
         if self.restarts:
             inputs["sample_index"] = self.restarts
         return inputs

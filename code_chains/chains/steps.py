@@ -120,8 +120,8 @@ class StepsChain(StreamingChain):
         """Return new steps; the old ones again if the model replies with nothing but the whole task."""
         assert progress.failed is not None
         step, outcome = progress.failed
-        feedback = f"{step}\n{outcome['verdict'].reason}"
-        state = {**values, "previous_steps": _format_steps(progress.solved), "feedback": feedback}
+        feedback = step if values.get("schema_only") else f"{step}\n{outcome['verdict'].reason}"
+        state = {**values, "previous_steps": _format_steps(progress.solved, values), "feedback": feedback}
         try:
             steps = (yield Invoke(self.plan, state, config))["steps"]
         except BudgetError:
@@ -161,16 +161,21 @@ def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool)
     if expectations and is_last:
         query += f"\n\n{expectations.format_for_model()}"
     without_tests = {"tests": None, "examples": None, "expectations": None}
-    return {**values, **without_tests, "query": query, "previous_steps": _format_steps(progress.solved)}
+    return {
+        **values,
+        **without_tests,
+        "query": query,
+        "previous_steps": _format_steps(progress.solved, values),
+    }
 
 
-def _format_steps(solved: list[tuple[str, State]]) -> str:
+def _format_steps(solved: list[tuple[str, State]], values: State) -> str:
     parts = []
     for number, (step, outcome) in enumerate(solved, 1):
-        code = fenced(shortened(outcome["code"], _MAX_CODE_CHARS), "python")
-        parts.append(
-            f"Step {number}: {step}\n{code}\nOutput:\n{shortened(outcome['output'], _MAX_OUTPUT_CHARS)}"
-        )
+        part = f"Step {number}: {step}\n{fenced(shortened(outcome['code'], _MAX_CODE_CHARS), 'python')}"
+        if not values.get("schema_only"):
+            part += f"\nOutput:\n{shortened(outcome['output'], _MAX_OUTPUT_CHARS)}"
+        parts.append(part)
     return "\n\n".join(parts)
 
 

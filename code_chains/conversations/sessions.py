@@ -24,7 +24,7 @@ __all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
 _DIRTY = "?"
 _BEFORE = "before the turn"
 _INVENTORY = """
-def _describe():
+def _describe(schema_only):
     import types
     for _name, _value in list(globals().items()):
         if _name.startswith("_") or isinstance(_value, types.ModuleType):
@@ -42,16 +42,15 @@ def _describe():
                 _shown = repr(_value) if not hasattr(_value, "__len__") or len(_value) <= 1000 else f"{len(_value)} items"
             except Exception:
                 _shown = ""
-            print(f"- variable `{_name}`: {_kind}, {_shown[:80]}")
+            print(f"- variable `{_name}`: {_kind}" + ("" if schema_only else f", {_shown[:80]}"))
     import os
     for _name in sorted(os.listdir("."))[:20]:
         if os.path.isfile(_name):
             _begin = ""
-            if _name.lower().endswith((".csv", ".tsv")):
+            if _name.lower().endswith((".csv", ".tsv")) and not schema_only:
                 with open(_name, errors="replace") as _file:
                     _begin = f", begins with the line `{_file.readline().strip()[:300]}`"
             print(f"- file `{_name}` in the working directory{_begin}")
-_describe()
 """
 
 
@@ -268,18 +267,25 @@ class Conversations(Closing):
         conversation.last_turn = _last_change(turns)
 
 
-def inventory(session: Session) -> str:
-    """Describe a session for a model: names of variables with their types. The state is unchanged."""
+def inventory(session: Session, *, schema_only: bool = False) -> str:
+    """Describe a session for a model: names of variables with their types, and values unless `schema_only`.
+
+    The state is unchanged.
+    """
     with suppress(CodeChainsError):  # The next run reports a session that broke.
-        return _format_inventory(session.run(_INVENTORY, check=_refuse))
+        return _format_inventory(session.run(_inventory_code(schema_only), check=_refuse))
     return ""
 
 
-async def ainventory(session: Session) -> str:
+async def ainventory(session: Session, *, schema_only: bool = False) -> str:
     """Like `inventory`, without blocking the event loop."""
     with suppress(CodeChainsError):
-        return _format_inventory(await session.arun(_INVENTORY, check=_refuse))
+        return _format_inventory(await session.arun(_inventory_code(schema_only), check=_refuse))
     return ""
+
+
+def _inventory_code(schema_only: bool) -> str:
+    return f"{_INVENTORY}_describe(schema_only={schema_only})\n"
 
 
 def _refuse(_: Execution) -> bool:

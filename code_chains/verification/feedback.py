@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,14 +12,23 @@ from code_chains.state import ErrorReport, Execution, Verdict
 __all__ = ["failure_signature", "repair_feedback"]
 
 _CONTEXT_LINES = 2
+_KINDS = {
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+}
+_KINDS |= {"Timeout", "MemoryLimit", "OutputLimit", "ProcessLimit", "DiskLimit"}
+"""Kinds of errors that have a meaning without their message."""
 _MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
 
 
-def repair_feedback(outcome: Mapping[str, Any]) -> str:
+def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) -> str:
     """Describe for a model what was wrong with its program.
 
     Args:
         outcome: What an attempt added: `code`, `problems`, `execution` and `verdict`.
+        schema_only: Whether to leave out everything that may hold values of the user's data: messages, values,
+            output and reasons; what is left is the kind of the error and its line.
 
     Returns:
         The reason; the failing line with its context and the values at that moment; what exists instead of
@@ -31,6 +41,8 @@ def repair_feedback(outcome: Mapping[str, Any]) -> str:
             ["The program was not run:", *_format_problems(outcome, "error", code), *_advice(outcome, code)]
         )
     error = execution.error
+    if schema_only:
+        return "\n".join([*_describe_kind(error, code), *_advice(outcome, code)])
     parts = _describe_error(error, code) if error else _describe_verdict(outcome["verdict"], execution)
     if execution.output.strip():
         parts.append(f"It had printed:\n{fenced(execution.output[-_MAX_OUTPUT_CHARS:])}")
@@ -90,6 +102,17 @@ def _describe_error(error: ErrorReport, code: str) -> list[str]:
     if error.hint:
         parts.append(f"What there is:\n{fenced(error.hint)}")
     return parts
+
+
+def _describe_kind(error: ErrorReport | None, code: str) -> list[str]:
+    """Describe a failure by its kind and line alone; a program chooses the rest, and may put data into it."""
+    if error is None:
+        return [
+            "The program ran, but its outcome was not accepted. Print the answer at the end of the program."
+        ]
+    kind = error.type if error.type in _KINDS else "an exception"
+    where = f" in line {error.line}:\n{fenced(_excerpt(code, error.line))}" if error.line else "."
+    return [f"The program failed with {kind}{where}"]
 
 
 def _excerpt(code: str, number: int | None) -> str:

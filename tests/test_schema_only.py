@@ -1,0 +1,158 @@
+"""With `schema_only` no model sees rows of files, values of variables, or what a program printed."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from langchain_core.messages import BaseMessage
+
+from code_chains import ConfigurationError, create_code_chain
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.executors import SandboxExecutor
+from code_chains.testing import ScriptedModel
+
+SECRET = "xyzzy"
+"""A value in all data, which no message may hold."""
+FAILS: dict[str, str] = {
+    "a message": "raise ValueError(secret)",
+    "a key": "{}[secret]",
+    "a local value": "found = secret\n1 / 0",
+    "output": "print(secret)\n1 / 0",
+    "a kind of error": "raise type(secret, (Exception,), {})()",
+    "an assertion": "assert not secret, secret",
+    "a missing file": "open(secret)",
+    "a close name": "{'xyzzz': 1, secret: 2}['xyzzx']",
+    "nothing": "secret",
+}
+
+
+class Recorder:
+    """A model that writes the given programs and records what it was sent."""
+
+    def __init__(self, *programs: str) -> None:
+        self.sent: list[list[BaseMessage]] = []
+        self._programs = programs
+        self.model = ScriptedModel(self._reply)
+
+    def _reply(self, messages: list[BaseMessage]) -> str:
+        self.sent.append(messages)
+        if "split a task" in str(messages[0].text):
+            return "1. Read it.\n2. Print it."
+        return f"```python\n{self._programs[min(len(self.sent), len(self._programs)) - 1]}\n```"
+
+    @property
+    def leaks(self) -> list[str]:
+        return [
+            str(message.text) for messages in self.sent for message in messages if SECRET in str(message.text)
+        ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    contents = {
+        "people.csv": f"name,city\nAnn,{SECRET}\n",
+        "bare.csv": f"{SECRET},1\nb,2\n",
+        "notes.txt": f"{SECRET}\n",
+        "data.json": f'{{"{SECRET}": 1}}',
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+    return {name: tmp_path / name for name in contents}
+
+
+VARIABLES: dict[str, Any] = {
+    "text": SECRET,
+    "items": [SECRET],
+    "mapping": {SECRET: 1},
+    "frame": pd.DataFrame({"city": [SECRET]}),
+}
+
+
+def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: dict[str, Path]) -> None:
+    recorder = Recorder("print(open('notes.txt').read(), text)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        result = chain.invoke({"query": "What is there?", "files": files, "variables": VARIABLES})
+    assert (recorder.leaks, len(recorder.sent)) == ([], 1)
+    assert SECRET in result["answer"]
+    sent = str(recorder.sent[0][-1].text)
+    for part in (
+        "columns `name`, `city`",
+        "2 columns",
+        "notes.txt",
+        "`items`: list, 1 items",
+        "columns `city`",
+    ):
+        assert part in sent
+
+
+@pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
+@pytest.mark.parametrize("session", [None, "ann"])
+def test_a_failure_is_described_by_its_kind_and_line(
+    sandbox: SandboxExecutor, code: str, session: str | None
+) -> None:
+    recorder = Recorder(f"import base64\n{code}", "print(1)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        asked = {"query": "?", "variables": {"secret": SECRET}, "session_id": session}
+        result = chain.invoke(asked)
+    assert (recorder.leaks, result["execution"].ok) == ([], True)
+
+
+def test_a_kind_and_a_line_are_what_a_repair_needs(sandbox: SandboxExecutor) -> None:
+    recorder = Recorder("n = 0\nprint(1 / n)", "print(1)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        chain.invoke("?")
+    sent = str(recorder.sent[1][-1].text)
+    assert "The program failed with ZeroDivisionError in line 2" in sent
+    assert ">   2 | print(1 / n)" in sent
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_later_turns_send_neither_answers_nor_state(sandbox: SandboxExecutor, way: str) -> None:
+    recorder = Recorder("kept = [text]\nprint(text)", "print(kept)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        ask: Callable[[Any], Any] = chain.invoke
+        if way == "stream":
+            ask = lambda asked: functools.reduce(operator.add, chain.stream(asked))  # noqa: E731
+        ask({"query": "Keep it.", "session_id": "ann", "variables": {"text": SECRET}})
+        result = ask({"query": "Show it.", "session_id": "ann"})
+    sent = str(recorder.sent[-1][-1].text)
+    assert (recorder.leaks, SECRET in result["answer"]) == ([], True)
+    assert ("Keep it." in sent, "`kept`: list" in sent) == (True, True)
+
+
+def test_steps_send_programs_without_their_output(sandbox: SandboxExecutor) -> None:
+    recorder = Recorder("", "kept = text\nprint(text)", "1 / 0", "", "print(kept)", "print(kept)")
+    with create_code_chain(
+        recorder.model, executor=sandbox, schema_only=True, plan=True, max_attempts=1
+    ) as chain:
+        chain.invoke({"query": "Read it, then print it.", "variables": {"text": SECRET}})
+    assert (recorder.leaks, len(recorder.sent) > 3) == ([], True)
+
+
+@pytest.mark.parametrize("history", [f"Human: hi\nAI: {SECRET}", [("human", "hi"), ("ai", SECRET)]])
+def test_a_history_sends_what_the_user_said_alone(sandbox: SandboxExecutor, history: Any) -> None:
+    recorder = Recorder("print(1)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        chain.invoke({"query": "?", "history": history})
+    assert recorder.leaks == []
+
+
+def test_models_that_read_the_output_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="schema_only"):
+        create_code_chain(Recorder("1").model, schema_only=True, judge=True)
+    memory = ConversationMemory(summarize=Recorder("1").model)
+    with pytest.raises(ConfigurationError, match="schema_only"):
+        create_code_chain(Recorder("1").model, schema_only=True, memory=memory)
+
+
+def test_without_it_first_rows_and_output_are_sent(sandbox: SandboxExecutor, files: dict[str, Path]) -> None:
+    recorder = Recorder("print(text)", "It is there.")
+    with create_code_chain(recorder.model, executor=sandbox) as chain:
+        chain.invoke({"query": "?", "files": files, "variables": VARIABLES})
+    assert len(recorder.leaks) == 2
