@@ -32,7 +32,7 @@ from code_chains.executors import Executor
 from code_chains.executors.base import Closing
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import drive
-from code_chains.inputs import check_history, check_session_id, shortened
+from code_chains.inputs import check_history, check_session_id, files_on_disk, shortened
 from code_chains.state import Turn
 from code_chains.verification.expectations import Expectations
 
@@ -143,10 +143,13 @@ class CodeChain(StreamingSequentialChain, Closing):
             **config,
             "callbacks": _add_handlers(config.get("callbacks"), [meter, *_enforcing_handlers(self, config)]),
         }
-        if self._is_turn(values) and self.conversations is not None:
-            yield from self._turn(self.conversations, values, config, meter)
-        else:
-            yield from self._run_stages(values, config, meter)
+        # Bytes and open files are written once, for all stages.
+        with files_on_disk(values.get("files")) as files:
+            values |= {"files": files} if files else {}
+            if self._is_turn(values) and self.conversations is not None:
+                yield from self._turn(self.conversations, values, config, meter)
+            else:
+                yield from self._run_stages(values, config, meter)
 
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
         outcome = yield from super()._flow(values, config)

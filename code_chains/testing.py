@@ -22,7 +22,7 @@ from langchain_core.runnables import Runnable
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.base import Executor, Limits, Session
-from code_chains.inputs import check_files, check_variables
+from code_chains.inputs import check_variables, files_on_disk
 from code_chains.state import Execution
 
 __all__ = ["ExecutorContract", "ScriptedExecutor", "ScriptedModel", "SessionContract", "asks_for_code"]
@@ -123,7 +123,8 @@ class ScriptedExecutor(Executor):
         self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
     ) -> Execution:
         """Return what the script returns."""
-        check_files(files)
+        with files_on_disk(files):
+            pass
         check_variables(variables)
         outcome = self.script(code)
         return outcome if isinstance(outcome, Execution) else Execution("ok", stdout=outcome)

@@ -53,6 +53,7 @@ class TestSql(ExecutorContract):
 @pytest.fixture(scope="module")
 def sql() -> Iterator[SqlExecutor]:
     with SqlExecutor(limits=Limits(seconds=2)) as executor:
+        executor.run("select 1")  # Its worker stays, whichever test is the first.
         yield executor
 
 

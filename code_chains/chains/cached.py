@@ -24,7 +24,7 @@ from code_chains._version import __version__
 from code_chains.analysis.determinism import is_repeatable
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.inputs import check_files, check_query
+from code_chains.inputs import check_query, files_on_disk
 from code_chains.state import as_json, from_json
 from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
@@ -170,9 +170,8 @@ class CachedChain(StreamingChain):
             if "query" in inputs:
                 inputs["query"] = _normalized(check_query(inputs["query"]))
             if "files" in inputs:
-                inputs["files"] = {
-                    name: sha256_file(path) for name, path in check_files(inputs["files"]).items()
-                }
+                with files_on_disk(inputs["files"]) as files:
+                    inputs["files"] = {name: sha256_file(path) for name, path in files.items()}
             return f"answers/{fingerprint([self._key_of_chain(), inputs, settings])}"
         except InputError:
             raise

@@ -9,7 +9,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_classic.base_memory import BaseMemory
@@ -28,8 +28,8 @@ from langchain_core.stores import BaseStore
 from pydantic import ConfigDict, Field, JsonValue
 
 from code_chains.conversations.recent_store import ARTIFACTS_PREFIX, RecentStore
-from code_chains.errors import CodeChainsError, ConfigurationError, StoreError
-from code_chains.inputs import check_session_id, fenced, shortened
+from code_chains.errors import CodeChainsError, ConfigurationError, InputError, StoreError
+from code_chains.inputs import check_json_variables, check_session_id, fenced, shortened
 from code_chains.state import Execution, Turn, Verdict
 
 __all__ = ["ChatHistory", "ConversationMemory"]
@@ -338,12 +338,10 @@ def _create_turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id:
 
 
 def _json_variables(variables: Mapping[str, Any]) -> dict[str, JsonValue]:
-    json_values = {}
+    json_values: dict[str, JsonValue] = {}
     for name, value in variables.items():
-        try:
-            json_values[name] = json.loads(json.dumps(value))
-        except (TypeError, ValueError):
-            continue  # Data frames and arrays; the session holds them.
+        with suppress(InputError):  # Frames, arrays and dates; the session holds them.
+            json_values |= check_json_variables({name: value})
     return json_values
 
 

@@ -207,9 +207,10 @@ class Executor(Runner, Closing):
 
         Args:
             code: The Python source.
-            files: `{name in the working directory: path on this machine}`; the program gets read-only copies.
+            files: Paths on this machine, bytes or open binary files by their name in the working directory; the program
+                gets read-only copies.
             variables: `{name: value}` that exist when the program starts: JSON values, and if the executor
-                supports them, NumPy arrays and pandas, polars or Arrow tables.
+                supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
 
         Raises:
             InputError: A file or variable cannot be used.

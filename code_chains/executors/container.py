@@ -17,7 +17,7 @@ from code_chains.errors import ConfigurationError, ExecutorError, InputError, Is
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
-from code_chains.inputs import check_code, check_files, check_variables
+from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.records import signal_name
 from code_chains.state import PROBED, ErrorReport, Execution, Isolation
 
@@ -118,11 +118,17 @@ class ContainerExecutor(Executor):
         self._is_closed = True
 
     def _run(self, container: _Container, program: Program) -> Execution:
+        with files_on_disk(program.files) as files:
+            return self._run_with_files(container, program, files)
+
+    def _run_with_files(
+        self, container: _Container, program: Program, files: Mapping[str, Path]
+    ) -> Execution:
         if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
-        code, files = check_code(program.code), check_files(program.files)
+        code = check_code(program.code)
         limits = _run_limits(self.limits, sum(path.stat().st_size for path in files.values()))
-        variables = check_variables(program.variables)
+        variables = check_json_variables(program.variables)
         request = {"code": code, "variables": variables, "workdir": WORKDIR, "limits": limits}
         with self._opened(container):
             isolation = self._probe(container)

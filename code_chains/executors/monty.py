@@ -21,7 +21,7 @@ from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
-from code_chains.inputs import check_code, check_files, check_variables
+from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 
 if TYPE_CHECKING:
@@ -164,8 +164,7 @@ class MontyExecutor(Executor):
     # -- one run ---------------------------------------------------------------------------------------------
 
     def _run(self, output: _Output, program: Program) -> Execution:
-        code, inputs = check_code(program.code), check_variables(program.variables)
-        files = check_files(program.files)
+        code, inputs = check_code(program.code), check_json_variables(program.variables)
         pool, isolation = self._pool()
         try:
             source = _Source(code, inputs)
@@ -173,7 +172,7 @@ class MontyExecutor(Executor):
             message = error.msg if isinstance(error, SyntaxError) else str(error)
             report = ErrorReport(type(error).__name__, message, getattr(error, "lineno", None))
             return Execution("error", error=report, isolation=isolation)
-        with _mounted(files) as mount, self._session(pool) as session:
+        with files_on_disk(program.files) as files, _mounted(files) as mount, self._session(pool) as session:
             started = time.monotonic()
             status, failure, result = self._outcome(session, source, output, mount)
             duration = time.monotonic() - started

@@ -19,7 +19,7 @@ from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import load_extra
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sql_program import READERS
-from code_chains.inputs import check_code, check_files, check_variables
+from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk
 from code_chains.state import Artifact, ErrorReport, Execution
 
 __all__ = ["SqlExecutor"]
@@ -123,27 +123,27 @@ class SqlExecutor(Executor):
             raise ExecutorError("This executor is closed. Make a new one.")
         code, variables = check_code(program.code), dict(program.variables or {})
         frames = {name: value for name, value in variables.items() if _is_frame(value)}
-        values = check_variables({name: value for name, value in variables.items() if name not in frames})
+        values = check_json_variables(
+            {name: value for name, value in variables.items() if name not in frames}
+        )
         check_variables(dict.fromkeys(frames))  # Validates their names.
-        paths = check_files(program.files)
-        tables = [(_table_name(name), name) for name in paths] + [
-            (name, f"{name}.parquet") for name in frames
-        ]
-        _check_unique([*(table for table, _ in tables), *values])
-        with tempfile.TemporaryDirectory(prefix="code_chains-") as folder:
+        with (
+            files_on_disk(program.files) as paths,
+            tempfile.TemporaryDirectory(prefix="code_chains-") as folder,
+        ):
+            tables = [(_table_name(name), name) for name in paths]
+            tables += [(name, f"{name}.parquet") for name in frames]
+            _check_unique([*(table for table, _ in tables), *values])
             for name, frame in frames.items():
                 paths[f"{name}.parquet"] = _as_parquet(name, frame, Path(folder))
-            memory = self.limits.memory_bytes * 3 // 4
-            yield (
-                {
-                    "sql": code,
-                    "files": dict(tables),
-                    "values": values,
-                    "rows": self.max_rows,
-                    "memory": memory,
-                },
-                paths,
-            )
+            request = {
+                "sql": code,
+                "files": dict(tables),
+                "values": values,
+                "rows": self.max_rows,
+                "memory": self.limits.memory_bytes * 3 // 4,
+            }
+            yield request, paths
 
 
 def _is_frame(value: object) -> bool:

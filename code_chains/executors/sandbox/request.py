@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 from code_chains.errors import ExecutorError, InputError
 from code_chains.executors.base import Closing, Program
 from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.inside.tables import SERIES_COLUMN
 from code_chains.executors.sandbox.inside.wire import MAX_DESCRIPTORS
-from code_chains.inputs import check_code, check_files, check_variables, table_kind
+from code_chains.inputs import check_code, check_variables, encode_value, files_on_disk, table_kind
 
 with contextlib.suppress(ImportError):  # Windows has none.
     import fcntl
@@ -55,11 +56,16 @@ class Request(Closing):
             body = {
                 "code": code,
                 "is_harness": is_harness,
-                "variables": {name: value for name, value in values.items() if name not in tables},
-                "tables": {name: {"kind": kind} for name, kind in tables.items()},
+                "variables": {
+                    name: encode_value(value) for name, value in values.items() if name not in tables
+                },
+                "tables": {
+                    name: {"kind": kind, "label": _label(values[name])} for name, kind in tables.items()
+                },
             }
             self._body = self._memory_file(partial(_write_json, body))
-            self.files = {name: self._open(name, path) for name, path in check_files(program.files).items()}
+            with files_on_disk(program.files) as paths:
+                self.files = {name: self._open(name, path) for name, path in paths.items()}
         except OSError as error:
             self.close()
             raise ExecutorError(
@@ -166,9 +172,23 @@ def _arrow_table(value: Any) -> Any:
     return value.to_arrow() if hasattr(value, "to_arrow") else pyarrow.Table.from_pandas(value)
 
 
+def _write_series(value: Any, target: BinaryIO) -> None:
+    """Write a series as a frame of one column, whose name a series need not have."""
+    column = value.rename(SERIES_COLUMN)
+    _write_frame(column.to_frame(), target)
+
+
+def _label(value: Any) -> str | int | None:
+    """Return the name of a series, if JSON has it."""
+    label = getattr(value, "name", None)
+    return label if isinstance(label, str | int) else None
+
+
 WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
     "numpy": _write_array,
     "pandas": _write_frame,
+    "pandas_series": _write_series,
     "polars": _write_frame,
+    "polars_series": _write_series,
     "pyarrow": _write_frame,
 }

@@ -23,7 +23,20 @@ from collections.abc import Sequence
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
-from . import cell, confine, determinism, harness, landlock, memory, rpc, seccomp, tables, warmup, wire
+from . import (
+    cell,
+    confine,
+    determinism,
+    harness,
+    landlock,
+    memory,
+    rpc,
+    seccomp,
+    tables,
+    values,
+    warmup,
+    wire,
+)
 from .config import RunLimits, WorkerConfig
 from .syscalls import (
     CLONE_NEWUSER,
@@ -202,7 +215,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
                     folder
                 )  # It may have been replaced by another directory of this name after a failure.
         request = read_request(descriptors)
-        names |= request["variables"] | tables.read(request["tables"])
+        names |= values.decode(request["variables"]) | tables.read(request["tables"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
         run = run_connected if request["channel"] else run_alone
         outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)

@@ -10,7 +10,16 @@ from .wire import Json
 
 def read(tables: dict[str, Json]) -> Json:
     """Return values by name; each table has a `kind` and the `descriptor` of its bytes."""
-    return {name: READERS[table["kind"]](table["descriptor"]) for name, table in tables.items()}
+    return {name: read_table(table) for name, table in tables.items()}
+
+
+def read_table(table: Json) -> Any:
+    """Return an array, a frame, or a series, which came as the only column of a frame."""
+    kind, _, series = table["kind"].partition("_")
+    value = READERS[kind](table["descriptor"])
+    if not series:
+        return value
+    return value[SERIES_COLUMN].rename(table["label"] if kind == "pandas" else table["label"] or "")
 
 
 def array(descriptor: int) -> Any:
@@ -39,4 +48,5 @@ def polars(descriptor: int) -> Any:
     return polars.from_arrow(arrow(descriptor))
 
 
+SERIES_COLUMN = "values"
 READERS = {"numpy": array, "pyarrow": arrow, "pandas": pandas, "polars": polars}

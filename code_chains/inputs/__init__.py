@@ -1,0 +1,33 @@
+"""The inputs of a question: its text, files and variables, validated early and described for the model."""
+
+from code_chains.inputs.description import describe, describe_inputs
+from code_chains.inputs.files import check_files, check_name, files_on_disk
+from code_chains.inputs.text import (
+    MAX_QUERY_CHARS,
+    check_code,
+    check_history,
+    check_query,
+    check_session_id,
+    fenced,
+    shortened,
+)
+from code_chains.inputs.variables import check_json_variables, check_variables, encode_value, table_kind
+
+__all__ = [
+    "MAX_QUERY_CHARS",
+    "check_code",
+    "check_files",
+    "check_history",
+    "check_json_variables",
+    "check_name",
+    "check_query",
+    "check_session_id",
+    "check_variables",
+    "describe",
+    "describe_inputs",
+    "encode_value",
+    "fenced",
+    "files_on_disk",
+    "shortened",
+    "table_kind",
+]

@@ -1,0 +1,118 @@
+"""Text of a question and of a conversation, validated; and text for a model, fenced and shortened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import BaseMessage, convert_to_messages
+
+from code_chains.errors import InputError
+
+__all__ = [
+    "MAX_QUERY_CHARS",
+    "check_code",
+    "check_history",
+    "check_query",
+    "check_session_id",
+    "fenced",
+    "is_text",
+    "shortened",
+]
+
+MAX_QUERY_CHARS = 100_000
+"""Maximum length of a question, in characters. Put longer texts into a file."""
+
+
+def check_history(history: Any) -> str | list[BaseMessage]:
+    """Return the conversation so far as text or messages.
+
+    Args:
+        history: Text, or messages in any form that LangChain knows: its own, `(role, text)` or OpenAI's dicts.
+
+    Raises:
+        InputError: It is none of these.
+    """
+    if isinstance(history, str):
+        return history
+    is_single = isinstance(history, BaseMessage | Mapping) or (
+        isinstance(history, tuple) and len(history) == 2 and all(isinstance(part, str) for part in history)
+    )
+    try:
+        return convert_to_messages([history] if is_single else history)
+    except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
+        raise InputError(
+            f"history must be text or messages, not {shortened(repr(history), 100)}: {error}"
+        ) from error
+
+
+def check_query(query: object) -> str:
+    """Return a validated question.
+
+    Raises:
+        InputError: It is not text, empty, or longer than `MAX_QUERY_CHARS` characters.
+    """
+    if not isinstance(query, str):
+        raise InputError(f"The question must be text, not {type(query).__name__}.")
+    if not query.strip():
+        raise InputError(
+            'The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".'
+        )
+    if not is_text(query):
+        raise InputError("The question holds characters that are no text (broken UTF-8). Type them again.")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InputError(
+            f"The question has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are allowed. Put long texts"
+            " into a file and pass it with files=."
+        )
+    return query
+
+
+def check_code(code: object) -> str:
+    """Return validated source code.
+
+    Raises:
+        InputError: It is not text.
+    """
+    if not isinstance(code, str):
+        raise InputError(f"Code must be text, not {type(code).__name__}.")
+    return code
+
+
+def check_session_id(session_id: object) -> str:
+    """Return a validated name of a conversation.
+
+    Raises:
+        InputError: It is no text, empty, or longer than 500 characters.
+    """
+    if (
+        not isinstance(session_id, str)
+        or not session_id.strip()
+        or len(session_id) > 500
+        or not is_text(session_id)
+    ):
+        raise InputError(f"session_id must be a text of 1 to 500 characters, not {str(session_id)[:100]!r}.")
+    return session_id
+
+
+def is_text(text: str) -> bool:
+    """Return whether a string can be encoded: it holds no half of a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Return text inside a Markdown fence that the text itself cannot close, whatever it contains."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def shortened(text: str, length: int) -> str:
+    """Return the beginning and the end of a text, of about so many characters at most."""
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]}\n… (shortened) …\n{text[-half:]}"

@@ -1,0 +1,184 @@
+"""Variables of a question: validated, and encoded as JSON."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+import json
+import keyword
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from code_chains.errors import InputError
+
+__all__ = ["check_json_variables", "check_variables", "encode_value", "table_kind"]
+
+TAG = "$"
+"""Key of the encoded values that are no JSON; the same as in `sandbox.inside.values`."""
+_SCALARS = {str, int, float, bool, type(None)}
+_DATES = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, complex)
+_ENCODERS: dict[type, Callable[[Any], JsonValue]] = {
+    bytes: lambda value: base64.b64encode(value).decode(),
+    datetime.datetime: datetime.datetime.isoformat,  # Before dates, as it is one.
+    datetime.date: datetime.date.isoformat,
+    datetime.time: datetime.time.isoformat,
+    datetime.timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    decimal.Decimal: str,
+    complex: lambda value: [value.real, value.imag],
+}
+_TABLES = {
+    ("numpy", "ndarray"): "numpy",
+    ("pandas", "DataFrame"): "pandas",
+    ("pandas", "Series"): "pandas_series",
+    ("polars", "DataFrame"): "polars",
+    ("polars", "Series"): "polars_series",
+    ("pyarrow", "Table"): "pyarrow",
+}
+"""Arrays, frames and series by library and class."""
+
+
+def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return variables whose names are identifiers and whose values are JSON, arrays or frames.
+
+    Raises:
+        InputError: One is invalid; the message names it.
+    """
+    if not isinstance(variables or {}, Mapping):
+        raise InputError('variables must be a mapping, e.g. {"n": 3}.')
+    return {_check_variable(name): _check_value(name, value) for name, value in (variables or {}).items()}
+
+
+def _check_variable(name: object) -> str:
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or keyword.iskeyword(name)
+        or name.startswith("__")
+    ):
+        raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
+    return name
+
+
+def _check_value(name: str, value: Any) -> Any:
+    if kind := table_kind(value):
+        if kind != "numpy":
+            _check_frame(name, value.to_frame() if kind == "pandas_series" else value)
+        return value
+    try:
+        return _plain(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            f"The variable {name!r} cannot be passed ({error}). Pass numbers, text, dates, bytes, lists, dicts, sets, NumPy"
+            " arrays, pandas or polars frames and series, or a file."
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the program will see it: Python's own types for their subclasses and NumPy's, lists for tuples."""
+    if type(value) in _SCALARS:
+        return value
+    if isinstance(value, Mapping):
+        return {_plain_key(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(value) if _is_flat(value) else [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return set(map(_plain_key, value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> Any:
+    if getattr(value, "shape", None) == () and type(value).__module__ == "numpy":
+        value = value.item()
+    if hasattr(value, "to_pydatetime"):  # A Timestamp of pandas.
+        value = None if value != value else value.to_pydatetime(warn=False)
+    if value is None or isinstance(value, _DATES):
+        return value
+    if isinstance(value, str | int | float):
+        return json.loads(json.dumps(value))
+    raise TypeError(f"{type(value).__name__} is not known")
+
+
+def _plain_key(key: Any) -> Any:
+    """Return a key of a dict or an item of a set, which may be a tuple."""
+    return tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain(key)
+
+
+def encode_value(value: Any) -> JsonValue:
+    """Encode a checked variable as JSON; what JSON has no word for becomes `{"$": its kind, "value": …}`."""
+    if type(value) in _SCALARS:
+        return cast("JsonValue", value)
+    if isinstance(value, dict):
+        if TAG not in value and {str}.issuperset(map(type, value)):
+            return {key: encode_value(item) for key, item in value.items()}
+        return {
+            TAG: "dict",
+            "value": [[encode_value(key), encode_value(item)] for key, item in value.items()],
+        }
+    if isinstance(value, list):
+        return value if _is_flat(value) else [encode_value(item) for item in value]
+    if isinstance(value, tuple | set):
+        return {TAG: type(value).__name__, "value": [encode_value(item) for item in value]}
+    for kind, encode in _ENCODERS.items():
+        if isinstance(value, kind):
+            return {TAG: kind.__name__, "value": encode(value)}
+    return cast("JsonValue", value)
+
+
+def check_json_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonValue]:
+    """Return variables for an executor that takes JSON values alone.
+
+    Raises:
+        InputError: One is invalid, or no JSON value.
+    """
+    checked = check_variables(variables)
+    for name, value in checked.items():
+        if table_kind(value) or _is_tagged(encode_value(value)):
+            raise InputError(
+                f"The variable {name!r} is no JSON value, and this executor takes nothing else. Pass numbers, text,"
+                " lists and dicts with text as keys, or use SandboxExecutor."
+            )
+    return checked
+
+
+def _is_flat(items: Sequence[Any]) -> bool:
+    """Return whether items are plain scalars, so that long lists need not be looked at one by one."""
+    return _SCALARS.issuperset(map(type, items))
+
+
+def _is_tagged(value: JsonValue) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_tagged, value))
+    return isinstance(value, dict) and (TAG in value or any(map(_is_tagged, value.values())))
+
+
+def _check_frame(name: str, frame: Any) -> None:
+    """Raise unless a frame can be passed as Arrow, before a model is paid."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError(
+            f"The variable {name!r} is a table, which is passed as Arrow. Install it: pip install pyarrow"
+        ) from None
+    for column, dtype in getattr(getattr(frame, "dtypes", None), "items", dict)():
+        try:
+            if str(dtype) == "object":
+                pyarrow.array(frame[column], from_pandas=True)
+        except (pyarrow.ArrowException, OverflowError, ValueError, TypeError) as error:
+            raise InputError(
+                f"The column {column!r} of {name!r} holds values that no table can ({error}). Convert it, e.g. with"
+                f" {name}[{column!r}].astype(str)."
+            ) from error
+
+
+def table_kind(value: object) -> str | None:
+    """Return `numpy`, `pandas`, `polars` or `pyarrow` for their arrays and frames, `pandas_series` or `polars_series`.
+
+    Anything else gives None.
+    """
+    kind = type(value)
+    return _TABLES.get((kind.__module__.partition(".")[0], kind.__name__))
