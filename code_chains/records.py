@@ -221,11 +221,11 @@ class Execution(Record):
 
     @property
     def output(self) -> str:
-        """What a person would have seen: what was printed, then the last value as a notebook shows it."""
-        lines = self.stdout.rstrip().split("\n") if self.stdout.strip() else []
-        if self.result is not None and (not lines or lines[-1] != self.result):
-            lines.append(self.result)
-        return "\n".join(lines)
+        """What a person would have seen: what was printed, then the last value as a notebook shows it, if it is new."""
+        printed = self.stdout.rstrip() if self.stdout.strip() else ""
+        if self.result is None or _was_printed(self.result, printed):
+            return printed
+        return f"{printed}\n{self.result}" if printed else self.result
 
     @property
     def summary(self) -> str:
@@ -238,6 +238,14 @@ class Execution(Record):
         """Raise `CodeFailedError` unless the run was ok."""
         if not self.ok:
             raise CodeFailedError(self)
+
+
+def _was_printed(result: str, printed: str) -> bool:
+    """Return whether the last value was the last that was printed: as it is, or text without its quotation marks."""
+    if f"\n{printed}".endswith(f"\n{result.rstrip()}"):
+        return True
+    lines = printed.rsplit("\n", result.count("\\n") + 1)[-result.count("\\n") - 1 :]
+    return result[:1] in ("'", '"') and repr("\n".join(lines)) == result
 
 
 class CodeFailedError(CodeChainsError, RuntimeError):

@@ -66,3 +66,24 @@ def test_output_is_what_a_person_would_have_seen(stdout: str, result: str | None
 def test_a_whole_result_is_json() -> None:
     state = {"query": "q", "verdict": VERDICT, "attempts": [RECORDS[2]], "files": {"a": object()}}
     assert json.loads(json.dumps(as_json(state)))["verdict"]["reason"] == "why"
+
+
+@pytest.mark.parametrize(
+    ("stdout", "result", "output"),
+    [
+        ("abc\n", "'abc'", "abc"),
+        ("first\nabc\n", "'abc'", "first\nabc"),
+        ("it's\n", '"it\'s"', "it's"),
+        ("a\nb\n", "'a\\nb'", "a\nb"),
+        ("   n\n0  1\n1  2\n", "   n\n0  1\n1  2", "   n\n0  1\n1  2"),
+        ("x\n   n\n0  1\n", "   n\n0  1", "x\n   n\n0  1"),
+        ("15\n", "15", "15"),
+        ("115\n", "15", "115\n15"),
+        ("abc\n", "'ab'", "abc\n'ab'"),
+        ("", "'abc'", "'abc'"),
+        ("abc\n", "''", "abc\n''"),
+        ("\n", None, ""),
+    ],
+)
+def test_what_was_printed_last_is_not_shown_again(stdout: str, result: str | None, output: str) -> None:
+    assert Execution("ok", stdout=stdout, result=result).output == output
