@@ -133,7 +133,7 @@ def test_tests_that_were_not_all_run_do_not_pass(sandbox: SandboxExecutor, tests
     "tests", ["def test(n):\n    assert n", "import pytest\n@pytest.mark.x\ndef test():\n    assert 1"]
 )
 def test_tests_that_need_a_runner_are_refused(tests: str) -> None:
-    with pytest.raises(InputError, match="Use a loop"):
+    with pytest.raises(InputError, match="a loop"):
         expect(tests)
 
 
@@ -487,3 +487,69 @@ def test_a_model_is_told_of_the_first_ones_alone() -> None:
         "from math import pi\nx = area(1)\nassert x == pi\nassert area(2) == 4 * pi"
     ).format_for_model()
     assert ("`area`" in told, "assert x == pi" in told, "area(2)" in told) == (True, True, False)
+
+
+RUNNER: dict[str, str] = {
+    "rows": (
+        "import pytest\n@pytest.mark.parametrize('n, expected', [(2, 4), pytest.param(0, 0, id='zero')])\n"
+        "def test_double(n, expected):\n    assert double(n) == expected"
+    ),
+    "one name": "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test(n):\n    assert double(n) == n + n",
+    "stacked": (
+        "import pytest\n@pytest.mark.parametrize('n', (1, 2), ids=['a', 'b'])\n"
+        "@pytest.mark.parametrize(['m'], [(3,)])\ndef test(n, m):\n    assert double(n * m[0]) == 2 * n * m[0]"
+    ),
+    "computed rows": "import pytest\n@pytest.mark.parametrize('n', range(1, 3))\ndef test(n): assert double(n) == 2 * n",
+    "a fixture": "import pytest\n@pytest.fixture\ndef two(): return 2\ndef test(two): assert double(two) == 4",
+    "fixtures that need each other": (
+        "from pytest import fixture\n@fixture()\ndef two(): return 2\n@fixture(scope='module')\n"
+        "def four(two):\n    yield two + two\ndef test(four, two): assert double(two) == four"
+    ),
+    "a folder": (
+        "def test(tmp_path):\n    path = tmp_path / 'x'\n    path.write_text('1')\n"
+        "    assert double(int(path.read_text())) == 2"
+    ),
+    "a method": (
+        "import pytest\n@pytest.fixture\ndef two(): return 2\nclass TestDouble:\n"
+        "    @pytest.mark.parametrize('n', [1, 5])\n    def test(self, n, two): assert double(n) == n * two"
+    ),
+    "a coroutine": "import pytest\n@pytest.mark.parametrize('n', [1])\nasync def test(n): assert double(n) == 2 * n",
+    "a default": "import pytest\n@pytest.mark.parametrize('n', [1])\ndef test(n, by=2): assert double(n) == by * n",
+}
+
+
+@pytest.mark.parametrize("tests", RUNNER.values(), ids=RUNNER)
+def test_cases_and_fixtures_of_pytest_are_run(sandbox: SandboxExecutor, tests: str) -> None:
+    assert said(sandbox, "def double(x): return 2 * x", tests) == ""
+    assert "expected" in said(sandbox, "def double(x): return 3 * x", tests)
+
+
+def test_what_a_fixture_does_after_its_yield_is_done(sandbox: SandboxExecutor) -> None:
+    tests = (
+        "import pytest\nended = []\n@pytest.fixture\ndef two():\n    yield 2\n    ended.append(1)\n"
+        "def test(two): assert double(two) == 4\ndef test_after(): assert ended == [1]"
+    )
+    assert said(sandbox, "def double(x): return 2 * x", tests) == ""
+
+
+def test_cases_of_which_there_is_none_do_not_pass(sandbox: SandboxExecutor) -> None:
+    tests = "import pytest\n@pytest.mark.parametrize('n', [])\ndef test(n): assert double(n) == 2"
+    assert "was never run" in said(sandbox, "def double(x): return 2 * x", tests)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "def test(monkeypatch): assert double(1)",
+        "import pytest\n@pytest.mark.skip\ndef test(): assert double(1)",
+        "import pytest\n@pytest.mark.parametrize('n', [1], indirect=True)\ndef test(n): assert double(n)",
+        "import pytest\n@pytest.mark.parametrize('n', [pytest.param(1, marks=[])])\ndef test(n): assert double(n)",
+        "import pytest\n@pytest.fixture(params=[1, 2])\ndef n(): return 1\ndef test(n): assert double(n)",
+        "from pytest import fixture\n@fixture\ndef a(b): 1\n@fixture\ndef b(a): 1\ndef test(a): assert double(a)",
+        "import pytest\n@pytest.mark.parametrize(names, [1])\ndef test(n): assert double(n)",
+        "import pytest\n@pytest.mark.parametrize()\ndef test(n): assert double(n)",
+    ],
+)
+def test_what_else_a_runner_can_is_refused(tests: str) -> None:
+    with pytest.raises(InputError, match="needs a test runner"):
+        expect(tests)

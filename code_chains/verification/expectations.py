@@ -13,6 +13,7 @@ from code_chains.inputs import fenced
 from code_chains.verification.assertions import free_names, is_assertion, runner_calls
 from code_chains.verification.harness import build_harness
 from code_chains.verification.oracles import refuse_dangerous_builtins
+from code_chains.verification.pytest_syntax import without_runner
 
 __all__ = ["Expectations", "expect", "expectations_of"]
 
@@ -114,6 +115,7 @@ def _parse_tests(tests: object) -> ast.Module:
         raise InputError(f"The tests are no Python: {error}.") from error
     if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
+    tree = without_runner(tree)
     for node in tree.body:
         runner_calls(node)  # Raises for tests that need a test runner.
     refuse_dangerous_builtins(tree, free_names(tree))
