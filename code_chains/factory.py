@@ -171,6 +171,7 @@ def create_code_chain(
         "none" if run_executor.language != "python" and checks == "standard" else checks,
         approve=approve,
         language=run_executor.language,
+        has_module=None if checks == "none" else run_executor.has_module,
     )
     solve = _solve_chain(
         _generate(chat_model, run_executor, texts["generate"]),

@@ -4,6 +4,7 @@ import ast
 import gzip
 import json
 import random
+import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +34,7 @@ from code_chains.analysis.checks import (
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
 from code_chains.state import Problem
-from code_chains.testing import ScriptedModel
+from code_chains.testing import ScriptedModel, asks_for_code
 
 from .test_ordinary import PROGRAMS
 
@@ -640,3 +641,41 @@ def test_a_check_that_returns_false_keeps_the_program_from_running(sandbox: Sand
 def test_advice_may_have_any_form() -> None:
     problems = find_problems("x = 1", [as_advice(lambda code: (False, "careful"))])
     assert [(problem.message, problem.severity) for problem in problems] == [("careful", "advice")]
+
+
+MODULES: dict[str, tuple[str, bool]] = {
+    "a library that is missing": ("import sklearn", False),
+    "a part of one": ("from cv2.ml import x", False),
+    "one that may fail": (
+        "try:\n    import sklearn\nexcept ImportError:\n    print(1)\nelse:\n    print(2)",
+        True,
+    ),
+    "a library that is there": ("import numpy; print(1)", True),
+    "the standard library": ("import json; print(1)", True),
+    "a file that was given": ("import helper; print(helper.x)", True),
+    "a folder that was given": ("from tools.math import x; print(x)", True),
+    "a file that the program writes": ("open('own.py', 'w').write('x = 1')\nimport own; print(own.x)", True),
+}
+
+
+@pytest.mark.parametrize(("code", "ok"), MODULES.values(), ids=MODULES)
+def test_a_missing_library_is_named_before_the_program_runs(
+    sandbox: SandboxExecutor, code: str, ok: bool
+) -> None:
+    model = ScriptedModel(lambda messages: f"```python\n{code}\n```" if asks_for_code(messages) else "Done.")
+    with create_code_chain(model, executor=sandbox, max_attempts=1) as chain:
+        result = chain.invoke({"query": "?", "files": {"helper.py": b"x = 1", "tools/math.py": b"x = 1"}})
+    assert (result["execution"].status == "ok") == ok
+    if not ok:
+        assert result["execution"].status == "refused"
+        assert re.search("pip install (scikit-learn|opencv-python)", result["verdict"].reason)
+
+
+def test_a_session_may_have_modules_that_no_check_knows(sandbox: SandboxExecutor) -> None:
+    programs = iter(["open('later.py', 'w').write('x = 1'); print(1)", "import later; print(later.x)"])
+    model = ScriptedModel(
+        lambda messages: f"```python\n{next(programs)}\n```" if asks_for_code(messages) else "Done."
+    )
+    with create_code_chain(model, executor=sandbox, max_attempts=1) as chain:
+        results = [chain.invoke({"query": "?", "session_id": "ann"}) for _ in range(2)]
+    assert [result["output"] for result in results] == ["1", "1"]

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.tracers.context import collect_runs
 
 from code_chains import create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.state import Execution
+from code_chains.state import Execution, Problem
 from code_chains.testing import ScriptedModel, asks_for_code
 
 SLOW = "import time\nfor i in range(4):\n    print('step', i, 'é' * i)\n    time.sleep(0.2)\n"
@@ -135,3 +136,17 @@ def test_parts_of_output_add_up_to_its_text(data: bytes, cuts: list[int]) -> Non
         fork.output[1] = bytearray(data[:end])
         parts.append(fork.take_stdout())
     assert data.decode(errors="replace").startswith("".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("code", "tags"), [("1", []), ("1 / 0", ["failed", "status:error"]), (None, ["failed", "status:refused"])]
+)
+def test_failed_runs_can_be_found_in_traces(
+    executor: SandboxExecutor, code: str | None, tags: list[str]
+) -> None:
+    problems = [] if code else [Problem("check", "Not this one.")]
+    with collect_runs() as collected:
+        ExecuteChain(executor).invoke({"code": code or "1", "problems": problems}, {"tags": ["mine"]})
+    (run,) = collected.traced_runs
+    assert [tag for child in run.child_runs for tag in child.tags or [] if tag != "mine"] == tags
+    assert run.error is None

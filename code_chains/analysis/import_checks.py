@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 
 from code_chains.analysis.references import Import, Reading, read
+from code_chains.analysis.well_known_imports import install_advice
 from code_chains.errors import ConfigurationError
 from code_chains.records import Problem
 
@@ -51,15 +52,18 @@ def _module_name(imported: Import) -> str:
     )
 
 
-def imports_available(packages: Collection[str] | None = None) -> Check:
+def imports_available(
+    packages: Collection[str] | None = None, *, is_installed: Callable[[str], bool] | None = None
+) -> Check:
     """Make a check that refuses imports of what is not there: not in the standard library, not installed here.
 
     It looks at this interpreter, without importing anything. Where programs run in another one, give
-    `packages`, or leave it out. Imports inside `try` with `except ImportError` may fail, and a program may
-    write a module of its own.
+    `packages`, or `is_installed`. Imports inside `try` with `except ImportError` may fail, and a program may
+    write a module of its own. The message names the distribution of what is missing, which may have another name.
 
     Args:
         packages: Further names that can be imported where the program runs.
+        is_installed: Tells of a module whether it is installed where the program runs; by default, whether it is here.
 
     Example:
         >>> [problem.message for problem in imports_available()("import jsn")]
@@ -73,7 +77,7 @@ def imports_available(packages: Collection[str] | None = None) -> Check:
             Problem("imports_available", f"There is no module {root!r}{_alternative(root, available)}", imported.line)
             for imported in _needed(reading)
             if (root := imported.name.partition(".")[0])
-            and not _is_available(root, available)
+            and not _is_available(root, available, is_installed or _is_here)
             and not _is_written(root, reading)
         ]  # fmt: skip
 
@@ -102,11 +106,13 @@ def _may_fail(node: ast.AST) -> bool:
     )
 
 
-def _is_available(root: str, available: Collection[str]) -> bool:
+def _is_available(root: str, available: Collection[str], is_installed: Callable[[str], bool]) -> bool:
+    return root in sys.stdlib_module_names or root in available or root == "__main__" or is_installed(root)
+
+
+def _is_here(root: str) -> bool:
     from importlib.util import find_spec
 
-    if root in sys.stdlib_module_names or root in available or root == "__main__":
-        return True
     try:
         return find_spec(root) is not None
     except (ImportError, ValueError, AttributeError):
@@ -125,7 +131,7 @@ def _alternative(root: str, available: Collection[str]) -> str:
 
     public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
     close = did_you_mean(root, {*public, *available, *(module.name for module in iter_modules())})
-    return close or "; use the standard library, or what is installed"
+    return close or f"{install_advice(root)}; use the standard library, or what is installed"
 
 
 def check_names(names: Collection[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["import_line", "words_of"]
+__all__ = ["USUAL_PACKAGES", "distribution_of", "import_line", "install_advice", "words_of"]
 
 _ALIASES = {
     "np": "import numpy as np",
@@ -47,3 +47,47 @@ def import_line(name: str) -> str:
 def words_of(module: str) -> list[str]:
     """Return the well-known names of a module."""
     return _MEMBERS[module].split()
+
+
+_DISTRIBUTIONS = {
+    "PIL": "pillow",
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "dateutil": "python-dateutil",
+    "docx": "python-docx",
+    "fitz": "pymupdf",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+
+USUAL_PACKAGES = (
+    *(
+        "numpy",
+        "pandas",
+        "matplotlib",
+        "polars",
+        "scipy",
+        "sklearn",
+        "sympy",
+        "openpyxl",
+        "pyarrow",
+        "PIL",
+        "seaborn",
+    ),
+    *("statsmodels", "networkx"),
+)
+"""Packages that models use, of which those that are installed are named to them."""
+
+
+def distribution_of(module: str) -> str:
+    """Return the name under which a module is installed with pip."""
+    root = module.partition(".")[0]
+    return _DISTRIBUTIONS.get(root, root.replace("_", "-"))
+
+
+def install_advice(module: str) -> str:
+    """Return how a well-known module is installed; empty for others, as anybody may have published one of that name."""
+    is_known = module in _DISTRIBUTIONS or module in USUAL_PACKAGES
+    return f" (pip install {distribution_of(module)})" if is_known else ""

@@ -22,10 +22,13 @@ __all__ = ["diagnose"]
 Check = tuple[bool, str]
 PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
 
+DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl")
+
 
 def diagnose() -> Iterator[tuple[str, list[Check]]]:
     """Yield sections with their checks: whether each passed, and a message that names the remedy if it did not."""
     yield "Versions", list(_check_versions())
+    yield "Libraries of programs", list(_check_libraries())
     yield "Isolation", [_check_isolation(launcher) for launcher in ("bubblewrap", "namespaces", "landlock")]
     yield "Models", list(_check_models())
 
@@ -40,6 +43,16 @@ def _check_versions() -> Iterator[Check]:
             yield True, f"{package} {version(package)}"
         except PackageNotFoundError:
             yield False, f"{package} is not installed"
+
+
+def _check_libraries() -> Iterator[Check]:
+    missing = [name for name in DATA_LIBRARIES if importlib.util.find_spec(name) is None]
+    present = [name for name in DATA_LIBRARIES if name not in missing]
+    if present:
+        yield True, f"programs can import {', '.join(present)}"
+    if missing:
+        remedy = "tables, plots and spreadsheets need the extra data (`pip install 'code-chains[data]'`)"
+        yield False, f"not installed: {', '.join(missing)}; {remedy}"
 
 
 def _check_isolation(launcher: Any) -> Check:

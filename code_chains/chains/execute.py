@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
+
+from langchain_core.runnables import RunnableLambda
 
 from code_chains.analysis.extraction import as_program
-from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
+from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
@@ -19,6 +21,10 @@ _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
 
 
+_FAILURE: RunnableLambda[str, str] = RunnableLambda(lambda summary: summary, name="failed_run")
+"""A run of its own in traces, which finds failed programs by its tags: the runs of chains succeed in any case."""
+
+
 class ExecuteChain(StreamingChain):
     """Run a program, unless a problem is an error: then nothing runs and `execution.status` is `refused`.
 
@@ -26,7 +32,8 @@ class ExecuteChain(StreamingChain):
     fails or is refused, the last line of `output` says so. With a `session` of the executor the program runs in that
     session, whose state a failure leaves unchanged.
 
-    A stream yields `stdout` in parts, as the program prints it: at most its first 20,000 characters.
+    A stream yields `stdout` in parts, as the program prints it: at most its first 20,000 characters. In traces a failed
+    run is marked by a child run, `failed_run`, with the tags `failed` and `status:…`.
 
     Args:
         executor: Where the program runs.
@@ -63,6 +70,8 @@ class ExecuteChain(StreamingChain):
                 stream=self._stream_code,
                 astream=self._astream_code,
             )
+        if not execution.ok:
+            yield Invoke(_FAILURE, execution.summary, _tagged(config, execution))
         yield {
             "stdout": printed.remainder(execution.stdout),
             "execution": execution,
@@ -107,6 +116,12 @@ class ExecuteChain(StreamingChain):
         if session is not None and not isinstance(session, Session):
             raise InputError(f"session must be an open session of an executor, not {type(session).__name__}.")
         return session or self.executor
+
+
+def _tagged(config: Config, execution: Execution) -> Config:
+    """Return the config of the run that marks a failure in traces."""
+    tags = [*(config.get("tags") or []), "failed", f"status:{execution.status}"]
+    return cast("Config", {**config, "tags": tags})
 
 
 class _Printed:

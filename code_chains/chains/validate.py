@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from langchain_core.runnables import ensure_config
@@ -23,6 +24,7 @@ from code_chains.analysis.checks import (
     shorter_than,
 )
 from code_chains.analysis.extraction import as_program
+from code_chains.analysis.import_checks import imports_available
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.state import Problem
@@ -69,6 +71,8 @@ class ValidateChain(StreamingChain):
         approve: A function, sync or async, that decides on each program that passes the checks. It returns
             True, or False or the reason as text, which is fed back to the model.
         language: The language of programs; the checks of this library read Python.
+        has_module: Tells whether programs can import a module, or None if that is unknown; then a program that needs a
+            missing one is refused with the name of its distribution, before it runs. See `Executor.has_module`.
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
@@ -83,6 +87,7 @@ class ValidateChain(StreamingChain):
     checks: tuple[Check, ...]
     approve: Approve | None = None
     language: str = "python"
+    has_module: Callable[[str], bool | None] | None = None
 
     def __init__(self, checks: str | Check | Sequence[Check] = STANDARD, **kwargs: Any) -> None:
         super().__init__(**{"checks": resolve_checks(checks), **kwargs})
@@ -106,6 +111,9 @@ class ValidateChain(StreamingChain):
         """Return whether the checks may run on an event loop: short code, built-in checks, pyflakes imported already."""
         is_short = len(code) <= _MAX_INLINE_CHARS
         return is_short and "pyflakes.checker" in sys.modules and _BUILT_IN.issuperset(map(id, self.checks))
+
+    def _may_have(self, module: str) -> bool:
+        return self.has_module is None or self.has_module(module) is not False
 
     def _ask(self, request: ApprovalRequest) -> object:
         assert self.approve is not None
@@ -136,8 +144,13 @@ class ValidateChain(StreamingChain):
         checks = list(self.checks)
         if limits:
             checks.append(shorter_than(min(limits)))
-        if state.get("session") is not None and names_defined in checks:
-            checks.remove(names_defined)  # The session defines names that only the run knows.
+        if state.get("session") is not None:  # It defines names and modules that only the run knows.
+            checks = [check for check in checks if check is not names_defined]
+        elif self.has_module is not None and self.language == "python":
+            modules = {
+                PurePosixPath(str(name)).parts[0].removesuffix(".py") for name in state.get("files") or ()
+            }
+            checks.append(imports_available(modules, is_installed=self._may_have))
         return find_problems(code, checks, defined=state.get("variables") or ())
 
 

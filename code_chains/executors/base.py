@@ -278,6 +278,10 @@ class Executor(Runner, Closing):
         """
         raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
 
+    def has_module(self, name: str) -> bool | None:
+        """Return whether programs can import a top-level module that is not in the standard library; None if unknown."""
+        return None
+
     def warm_up(self) -> None:
         """Start what the first run would otherwise wait for, without waiting for it."""
 

@@ -12,15 +12,14 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any, Literal
 
+from code_chains.analysis.well_known_imports import USUAL_PACKAGES, distribution_of
 from code_chains.errors import ConfigurationError, ExecutorError, OverloadedError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.sandbox.artifacts import ArtifactCollector, has_artifacts
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.interpreter import (
-    USUAL_PACKAGES,
     Interpreter,
-    distribution_of,
     other,
     this,
 )
@@ -177,6 +176,10 @@ class SandboxExecutor(Executor):
     def network(self) -> tuple[Any, ...]:
         """The addresses that programs may connect to."""
         return self._provider.settings.network
+
+    def has_module(self, name: str) -> bool | None:
+        """Return whether a module is installed for programs; see `Executor.has_module`."""
+        return self._provider.settings.python.has(name)
 
     def warm_up(self) -> None:
         """Start the worker now, without waiting for it; otherwise the first run starts it."""

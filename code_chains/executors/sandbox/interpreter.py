@@ -5,6 +5,7 @@ Run as a script, it prints those of the interpreter that runs it, as JSON.
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import json
 import os
@@ -14,40 +15,6 @@ import sysconfig
 from dataclasses import dataclass
 
 START_TIMEOUT_S = 60
-USUAL_PACKAGES = (
-    *(
-        "numpy",
-        "pandas",
-        "matplotlib",
-        "polars",
-        "scipy",
-        "sklearn",
-        "sympy",
-        "openpyxl",
-        "pyarrow",
-        "PIL",
-        "seaborn",
-    ),
-    *("statsmodels", "networkx"),
-)
-"""Packages that models use, of which those that are installed are named to them."""
-_DISTRIBUTIONS = {
-    "PIL": "pillow",
-    "bs4": "beautifulsoup4",
-    "cv2": "opencv-python",
-    "dateutil": "python-dateutil",
-    "docx": "python-docx",
-    "fitz": "pymupdf",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "yaml": "pyyaml",
-}
-
-
-def distribution_of(module: str) -> str:
-    """Return the name under which a module is installed with pip."""
-    root = module.partition(".")[0]
-    return _DISTRIBUTIONS.get(root, root.replace("_", "-"))
 
 
 @dataclass(frozen=True)
@@ -68,8 +35,8 @@ class Interpreter:
 
     def has(self, module: str) -> bool:
         """Return whether a package or module is installed, without importing anything."""
-        files = (module, f"{module}.py")
-        return any(os.path.exists(os.path.join(path, name)) for path in self.paths for name in files)
+        names = (module, f"{module}.py", f"{module}.*.so", f"{module}.*.pyd")
+        return any(glob.glob(os.path.join(glob.escape(path), name)) for path in self.paths for name in names)
 
 
 def this(packages: tuple[str, ...] = ()) -> Interpreter:
