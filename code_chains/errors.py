@@ -93,7 +93,7 @@ def check_int(
 
 def installing(extra: str) -> str:
     """Return the remedy for a missing extra, as the end of the sentence "Pass …"."""
-    return f'it after installing what it needs: pip install "code-chains[{extra}]"'
+    return f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Five turns in Spanish about a CSV, with a plot, in one session; exported as a notebook that runs."""
 
 import argparse
+import tempfile
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
@@ -26,8 +27,9 @@ abril,sur,97
 """
 
 
-def main(model: str | BaseChatModel = "local", folder: str = ".") -> None:
-    """Ask, then export the conversation to a folder."""
+def main(model: str | BaseChatModel = "local", folder: str | None = None) -> None:
+    """Ask, then export the conversation to a folder; by default a new one, as nothing of yours must be overwritten."""
+    folder = folder or tempfile.mkdtemp(prefix="code_chains-example-")
     data = Path(folder, "ventas.csv")
     data.write_text(SALES)
 
@@ -42,5 +44,5 @@ def main(model: str | BaseChatModel = "local", folder: str = ".") -> None:
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--model", default="local")
-    options.add_argument("folder", nargs="?", default=".", help="where the data and the notebook go")
+    options.add_argument("folder", nargs="?", help="where the notebook goes; by default a new folder")
     main(**vars(options.parse_args()))

@@ -341,7 +341,7 @@ def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.Monke
     monkeypatch.delitem(sys.modules, "code_chains.apps.page.server", raising=False)
     monkeypatch.setitem(sys.modules, "nicegui", None)
     result = serve(openai_server)
-    assert (result.exit_code, 'pip install "code-chains[ui]"' in result.stderr) == (2, True)
+    assert (result.exit_code, 'pip install -e ".[ui]"' in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("flags", "status"), [(["--approve"], "refused"), ([], "ok")])

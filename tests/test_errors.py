@@ -32,6 +32,6 @@ def test_a_missing_extra_is_named_with_what_to_do(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         ConfigurationError,
-        match=re.escape(f'it after installing what it needs: pip install "code-chains[{extra}]"'),
+        match=re.escape(f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'),
     ):
         used()

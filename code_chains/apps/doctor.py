@@ -51,7 +51,7 @@ def _check_libraries() -> Iterator[Check]:
     if present:
         yield True, f"programs can import {', '.join(present)}"
     if missing:
-        remedy = "tables, plots and spreadsheets need the extra data (`pip install 'code-chains[data]'`)"
+        remedy = "tables, plots and spreadsheets need the extra data (`pip install -e '.[data]'` in the clone)"
         yield False, f"not installed: {', '.join(missing)}; {remedy}"
 
 
@@ -86,7 +86,7 @@ def _check_models() -> Iterator[Check]:
     has_key = bool(os.environ.get("OPENAI_API_KEY"))
     yield has_key, f"OpenAI: OPENAI_API_KEY is {'set' if has_key else 'not set'}"
     if importlib.util.find_spec("xllamacpp") is None:
-        yield False, "embedded: the runtime is not installed (`pip install 'code-chains[local]'`)"
+        yield False, "embedded: the runtime is not installed (`pip install -e '.[local]'` in the clone)"
     else:
         yield from map(_describe_weights, CATALOGUE.values())
     yield True, f"models are stored in {models_directory()}; the default is {default_model()}"

@@ -55,7 +55,7 @@ class Budget(UsageMeter):
 
     Args:
         usd: Dollars. Each model needs a known price: from `prices`, or the public list
-            (`code-chains[prices]`); the embedded ones are free.
+            (the extra `prices`); the embedded ones are free.
         tokens: Input and output tokens.
         model_calls: Model calls, including failed ones.
         seconds: Wall-clock seconds from the first call on. A call in flight is abandoned; a running program

@@ -62,7 +62,7 @@ class Prices:
 
 
 _ADVICE = 'its price: Budget(usd=…, prices={"model": (dollars per million tokens read, per million written)})'
-_INSTALL = "install the public list: pip install 'code-chains[prices]'"
+_INSTALL = "install the public list, the extra prices"
 
 
 def _is_price(price: object) -> bool:

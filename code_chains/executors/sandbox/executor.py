@@ -65,7 +65,7 @@ class SandboxExecutor(Executor):
         max_sessions: Sessions that are open at a time.
         session_timeout: Seconds without a run after which a session ends.
         seed: Makes runs repeatable: random numbers from this seed, and a clock that is frozen at `frozen_at`.
-            Needs `time-machine` (`pip install "code-chains[repeatable]"`).
+            Needs `time-machine` (the extra `repeatable`).
         frozen_at: Time of the clock if there is a `seed`, in seconds since 1970.
         network: Addresses that programs may connect to, such as `["api.example.org:443"]`; nothing else can
             be reached or looked up. Needs namespaces.
