@@ -32,6 +32,8 @@ def test_a_missing_extra_is_named_with_what_to_do(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         ConfigurationError,
-        match=re.escape(f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'),
+        match=re.escape(
+            f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'
+        ),
     ):
         used()

@@ -9,7 +9,9 @@ from langchain_core.messages import BaseMessage
 
 from code_chains import GenerateChain, InterpretChain, LanguageChain, TranslateChain, create_code_chain
 from code_chains.chains.messages import MESSAGES
+from code_chains.chains.reasons import REASONS
 from code_chains.errors import ConfigurationError
+from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language
 from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -158,3 +160,23 @@ def test_an_answer_that_tells_nothing_of_the_output_gets_the_programs_own_words(
     verdict = Verdict("unverified", "none", "It ran.")
     answer = tell.invoke({"query": "योग?", "output": "15", "verdict": verdict, "language": "hi"})["answer"]
     assert answer.endswith("(प्रोग्राम ने स्वयं यह छापा: 15)")
+
+
+def test_reasons_are_in_every_language() -> None:
+    assert {*REASONS, "en"} == LANGUAGES.keys()
+    assert {tuple(reason.count("{}") for reason in reasons) for reasons in REASONS.values()} == {(0, 1, 0)}
+
+
+WHY = {
+    "nothing printed": ("pass", "El programa se ejecutó, pero no imprimió nada."),
+    "too long": ("while True: pass", "El programa no terminó en 1.5 segundos."),
+    "no program": ("", "La respuesta del modelo no contenía ningún programa."),
+    "an error of the program": ("{}['a']", "KeyError: 'a'"),
+}
+
+
+@pytest.mark.parametrize(("code", "reason"), WHY.values(), ids=WHY)
+def test_the_reason_of_an_apology_is_in_its_language(code: str, reason: str) -> None:
+    model = ScriptedModel(lambda messages: f"```python\n{code}\n```" if code else "I do not know.")
+    with create_code_chain(model, max_attempts=1, limits=Limits(seconds=1.5)) as chain:
+        assert chain.invoke("¿Cuál es la suma de los números del 1 al 5?")["answer"].endswith(reason)

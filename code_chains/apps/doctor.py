@@ -51,7 +51,9 @@ def _check_libraries() -> Iterator[Check]:
     if present:
         yield True, f"programs can import {', '.join(present)}"
     if missing:
-        remedy = "tables, plots and spreadsheets need the extra data (`pip install -e '.[data]'` in the clone)"
+        remedy = (
+            "tables, plots and spreadsheets need the extra data (`pip install -e '.[data]'` in the clone)"
+        )
         yield False, f"not installed: {', '.join(missing)}; {remedy}"
 
 

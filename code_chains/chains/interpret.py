@@ -14,6 +14,7 @@ from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text, with_instructions
 from code_chains.chains.messages import messages_in
+from code_chains.chains.reasons import translate_reason
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
@@ -198,7 +199,7 @@ def _program(values: Mapping[str, Any]) -> str:
 
 def _no_answer(values: Mapping[str, Any], reason: str) -> str:
     attempts = values.get("attempts")
-    reason = " ".join(reason.split())
+    reason = translate_reason(" ".join(reason.split()), values.get("language"))
     if len(reason) > _MAX_REASON_CHARS:
         reason = reason[:_MAX_REASON_CHARS] + "…"
     texts = messages_in(values.get("language"))

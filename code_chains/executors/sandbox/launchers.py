@@ -227,7 +227,7 @@ def candidates(min_isolation: str) -> list[str]:
     if not sys.platform.startswith("linux"):
         raise IsolationError(
             f"The sandbox needs Linux; this is {sys.platform}. Run in a Linux container or virtual machine, use"
-            ' ContainerExecutor (the extra `container`), or accept no protection at all with'
+            " ContainerExecutor (the extra `container`), or accept no protection at all with"
             " executor='none'."
         )
     weaker = {"kernel": [], "landlock": ["landlock"], "none": ["landlock", "none"]}[min_isolation]
