@@ -166,7 +166,8 @@ def create_code_chain(
     texts = _resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
-    chat_model = resolve_model(model, base_url=base_url)
+    # A cached answer needs no weights.
+    chat_model = resolve_model(model, base_url=base_url, start=not cache)
     validate = ValidateChain(
         "none" if run_executor.language != "python" and checks == "standard" else checks,
         approve=approve,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import random
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from langchain_core.load import dumps
 
 from code_chains import create_code_chain
 from code_chains.chains import GenerateChain
+from code_chains.errors import WeightsError
 from code_chains.executors import SandboxExecutor
 from code_chains.language import detect_language
 from code_chains.models.local import ChatLocal, _servers, load_local
+from code_chains.storage.sqlite import SqliteStore
 
 from .conftest import QUESTION
 
@@ -238,3 +241,36 @@ async def test_questions_at_once_are_all_answered(local: Any, sandbox: SandboxEx
     questions = [{"query": "What is 6 times 7?"}, {"query": "What is 20 divided by 4?"}]
     first, second = await asyncio.wait_for(chain.abatch(questions), 300)
     assert ("42" in first["output"], "5" in second["output"]) == (True, True)
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
+async def test_the_weights_can_wait_for_the_first_call(weights: Path, tmp_path: Path, way: str) -> None:
+    pytest.importorskip("xllamacpp")
+    path = Path(shutil.copy(weights, tmp_path / f"{way}.gguf"))
+    model = load_local(f"gguf:{path}", max_tokens=2, start=False)
+    assert _servers[path].runtime is None
+    if way == "stream":
+        assert list(model.stream("a"))
+    elif way == "astream":
+        assert [chunk async for chunk in model.astream("a")]
+    else:
+        assert (await model.ainvoke("a")) if way == "ainvoke" else model.invoke("a")
+    assert _servers[path].runtime is not None
+
+
+def test_weights_that_cannot_be_loaded_are_reported_at_the_first_call(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(b"GGUF" + bytes(100))
+    model = load_local(f"gguf:{path}", start=False)
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        model.invoke("a")
+
+
+def test_a_chain_with_a_cache_loads_no_weights_before_it_is_asked(weights: Path, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    path = Path(shutil.copy(weights, tmp_path / "cached.gguf"))
+    with create_code_chain(f"gguf:{path}", cache=SqliteStore(tmp_path / "answers.sqlite")):
+        assert _servers[path].runtime is None
+    with create_code_chain(f"gguf:{path}"):
+        assert _servers[path].runtime is not None

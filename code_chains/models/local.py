@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import secrets
 import threading
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
-from pydantic import SecretStr
+from pydantic import PrivateAttr, SecretStr
 
 from code_chains.callbacks.pricing import EMBEDDED
 from code_chains.errors import ConfigurationError, WeightsError, installing
@@ -26,34 +28,79 @@ _CODE_GRAMMAR = r'root ::= "```python\n" [^`]+ "\n```"'
 """A grammar that restricts replies to one fenced program, even of a small model."""
 _CONTEXT_TOKENS = 8192
 _MAX_REPLY_TOKENS = 1024
+_UNKNOWN_ADDRESS = "http://127.0.0.1"
+"""The address of a server that was not started."""
 
 _lock = threading.Lock()
 
 
-@dataclass(frozen=True)
 class _Server:
-    """A running server of a file, the API key that it requires, and its HTTP clients."""
+    """The server of a file: its API key, its HTTP clients, and once it was started its address.
 
-    runtime: Any
-    api_key: SecretStr
-    # A proxy from the environment would see the key and the prompts, and could not reach this port anyway.
-    client: DefaultHttpxClient = field(default_factory=lambda: DefaultHttpxClient(trust_env=False))
-    async_client: DefaultAsyncHttpxClient = field(
-        default_factory=lambda: DefaultAsyncHttpxClient(trust_env=False)
-    )
+    Args:
+        path: The weights.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.api_key = path, SecretStr(secrets.token_urlsafe(32))
+        self.runtime: Any = None
+        self._lock = threading.Lock()
+        # A proxy from the environment would see the key and the prompts, and could not reach this port anyway.
+        self.client = DefaultHttpxClient(trust_env=False)
+        self.async_client = DefaultAsyncHttpxClient(trust_env=False)
+        atexit.register(self.client.close)
+
+    def start(self) -> str:
+        """Load the weights, unless that was done, and return the address.
+
+        Raises:
+            WeightsError: They cannot be loaded.
+        """
+        with self._lock:
+            if self.runtime is None:
+                runtime = _runtime()
+                try:
+                    self.runtime = runtime.Server(_parameters(runtime, self.path, self.api_key))
+                except Exception as error:
+                    raise WeightsError(f"The model in {self.path} cannot be loaded: {error}.") from error
+            return str(self.runtime.listening_address)
 
     def model_options(self) -> dict[str, Any]:
         """Return the options of a `ChatOpenAI` for this server."""
-        address = f"{self.runtime.listening_address}/v1"
+        address = _UNKNOWN_ADDRESS if self.runtime is None else self.runtime.listening_address
         clients = {"http_client": self.client, "http_async_client": self.async_client}
-        return {"base_url": address, "api_key": self.api_key, **clients}
+        return {"base_url": f"{address}/v1", "api_key": self.api_key, **clients}
 
 
 _servers: dict[Path, _Server] = {}
 
 
 class ChatLocal(ChatOpenAI):
-    """The embedded model as a chat model; created by `load_local`."""
+    """The embedded model as a chat model; created by `load_local`. Its server starts with the first call at the latest."""
+
+    _server: _Server = PrivateAttr()
+
+    def _start(self) -> None:
+        """Start the server, and let the clients know its address."""
+        address = f"{self._server.start()}/v1"
+        self.root_client.base_url = self.root_async_client.base_url = address
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        self._start()
+        return super()._generate(*args, **kwargs)
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        self._start()
+        yield from super()._stream(*args, **kwargs)
+
+    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        await asyncio.to_thread(self._start)
+        return await super()._agenerate(*args, **kwargs)
+
+    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+        await asyncio.to_thread(self._start)
+        async for chunk in super()._astream(*args, **kwargs):
+            yield chunk
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED}
@@ -68,8 +115,8 @@ class ChatLocal(ChatOpenAI):
         return self.bind(extra_body={"grammar": _CODE_GRAMMAR})
 
 
-def load_local(name: str, **options: Any) -> ChatLocal:
-    """Start an embedded model; download it first if necessary.
+def load_local(name: str, *, start: bool = True, **options: Any) -> ChatLocal:
+    """Load an embedded model; download it first if necessary.
 
     There is one server per file and process, on 127.0.0.1 at a free port; it ends with the process. It
     requires a random API key that only the returned model holds, and no page of another origin may read its
@@ -77,14 +124,16 @@ def load_local(name: str, **options: Any) -> ChatLocal:
 
     Args:
         name: `local`, `local:0.5b`, `local:1.5b`, or `gguf:PATH` for another file.
+        start: Whether to load the weights now; otherwise the first call does.
         **options: Passed to `ChatOpenAI`, e.g. `temperature=0.7`.
 
     Raises:
         ConfigurationError: There is no such model, or its runtime is not installed.
         WeightsError: The file cannot be downloaded, is damaged, or cannot be loaded.
     """
-    path = _weights_path(name)
-    server = _serve(path)
+    server = _server_of(_weights_path(name))
+    if start:
+        server.start()
     defaults = {
         "temperature": 0.0,
         "max_tokens": _MAX_REPLY_TOKENS,
@@ -92,7 +141,9 @@ def load_local(name: str, **options: Any) -> ChatLocal:
         "timeout": 600,
         "stream_usage": True,
     }
-    return ChatLocal(model=name, **{**defaults, **server.model_options(), **options})
+    model = ChatLocal(model=name, **{**defaults, **server.model_options(), **options})
+    model._server = server
+    return model
 
 
 def _weights_path(name: str) -> Path:
@@ -125,17 +176,10 @@ def _runtime() -> Any:
     return xllamacpp
 
 
-def _serve(path: Path) -> _Server:
-    runtime = _runtime()
+def _server_of(path: Path) -> _Server:
+    _runtime()  # Raises if it is not installed.
     with _lock:
-        if path not in _servers:
-            api_key = SecretStr(secrets.token_urlsafe(32))
-            try:
-                _servers[path] = _Server(runtime.Server(_parameters(runtime, path, api_key)), api_key)
-            except Exception as error:
-                raise WeightsError(f"The model in {path} cannot be loaded: {error}.") from error
-            atexit.register(_servers[path].client.close)
-        return _servers[path]
+        return _servers.setdefault(path, _servers.get(path) or _Server(path))
 
 
 def _parameters(runtime: Any, path: Path, api_key: SecretStr) -> Any:

@@ -24,7 +24,11 @@ def default_model() -> str:
 
 
 def resolve_model(
-    model: str | Runnable[LanguageModelInput, Any], *, base_url: str | None = None, **options: Any
+    model: str | Runnable[LanguageModelInput, Any],
+    *,
+    base_url: str | None = None,
+    start: bool = True,
+    **options: Any,
 ) -> Runnable[LanguageModelInput, Any]:
     """Resolve a name to a chat model; return a chat model, or a Runnable around one, unchanged.
 
@@ -33,6 +37,7 @@ def resolve_model(
             `"local:1.5b"` or `"gguf:PATH"` for the embedded runtime; or a chat model.
         base_url: Base URL of an OpenAI-compatible server (Ollama, vLLM, llama.cpp), e.g.
             `http://localhost:11434/v1`.
+        start: Whether an embedded model loads its weights now; otherwise its first call does.
         **options: Passed to the chat model, e.g. `temperature=0`.
 
     Raises:
@@ -52,7 +57,7 @@ def resolve_model(
     if model == "local" or model.startswith(("local:", "gguf:")):
         from code_chains.models.local import load_local
 
-        return load_local(model, **options)
+        return load_local(model, start=start, **options)
     return _initialize(model, options)
 
 
