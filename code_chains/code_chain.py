@@ -26,7 +26,7 @@ from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
 from code_chains.chains.evaluate import check_expectations
 from code_chains.chains.tools import MAX_CHARS
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory
+from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Executor
 from code_chains.executors.base import Closing
@@ -133,6 +133,10 @@ class CodeChain(StreamingSequentialChain, Closing):
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
         # Validated before anything is spent, and carried along.
         values = {**values, "expectations": self._check_expectations(values)}
+        if values.get("schema_only") and not self.schema_only:
+            raise InputError(
+                "schema_only is an argument of create_code_chain, as it also limits judge and memory."
+            )
         if self.schema_only:
             values["schema_only"] = True
         if history := values.get("history") or values.get("chat_history"):
@@ -169,8 +173,8 @@ class CodeChain(StreamingSequentialChain, Closing):
                     memory.load_memory_variables, values, config, memory.aload_memory_variables
                 )
             if conversation.session is not None and not own:
-                describe = partial(inventory, schema_only=self.schema_only)
-                adescribe = partial(ainventory, schema_only=self.schema_only)
+                names = names_in(turns()) if self.schema_only else None
+                describe, adescribe = partial(inventory, names=names), partial(ainventory, names=names)
                 variables = yield RunFunction(describe, conversation.session, config, adescribe)
                 description = f"{variables}\n{conversation.lost}".strip()
                 inputs |= {"session": conversation.session, "session_variables": description}

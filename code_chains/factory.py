@@ -158,10 +158,8 @@ def create_code_chain(
         'It is 15.'
     """
     _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
-    if schema_only and (judge is not False or getattr(memory, "summarize", None)):
-        remedy = (
-            "it without a judge and without a memory that summarizes: both are models that read the output"
-        )
+    if schema_only and (judge is not False or _may_ask_model(memory)):
+        remedy = "it without a judge, and with a ConversationMemory that does not summarize: others may ask a model"
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = _resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
@@ -359,6 +357,13 @@ def answers_store(path: str | Path | None = None) -> SqliteStore:
     return SqliteStore(
         path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20
     )
+
+
+def _may_ask_model(memory: object) -> bool:
+    """Return whether a memory may have a model read the conversation, as those that summarize do."""
+    if isinstance(memory, ConversationMemory):
+        return memory.summarize is not None
+    return isinstance(memory, BaseMemory)
 
 
 def _resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:

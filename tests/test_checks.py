@@ -650,6 +650,7 @@ MODULES: dict[str, tuple[str, bool]] = {
         "try:\n    import sklearn\nexcept ImportError:\n    print(1)\nelse:\n    print(2)",
         True,
     ),
+    "one of a function that is not called": ("def draw():\n    import cupy\nprint(1)", True),
     "a library that is there": ("import numpy; print(1)", True),
     "the standard library": ("import json; print(1)", True),
     "a file that was given": ("import helper; print(helper.x)", True),

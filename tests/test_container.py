@@ -256,5 +256,5 @@ def test_wrong_input_is_refused_before_anything_starts(executor: ContainerExecut
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llm_sandbox", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "code-chains\[container\]"'):
+    with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[container\]"'):
         ContainerExecutor()

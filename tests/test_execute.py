@@ -150,3 +150,25 @@ def test_failed_runs_can_be_found_in_traces(
     (run,) = collected.traced_runs
     assert [tag for child in run.child_runs for tag in child.tags or [] if tag != "mine"] == tags
     assert run.error is None
+
+
+def test_a_mixin_that_vetoes_runs_vetoes_streams() -> None:
+    class Veto:
+        def run(self, code: str, **inputs: Any) -> Execution:
+            return Execution("refused")
+
+        async def arun(self, code: str, **inputs: Any) -> Execution:
+            return Execution("refused")
+
+    class Guarded(Veto, SandboxExecutor):
+        pass
+
+    with Guarded(preload=()) as guarded:
+        assert [item.status for item in guarded.stream("1") if isinstance(item, Execution)] == ["refused"]
+
+
+def test_a_chain_of_its_own_reports_a_program_that_outlasts_the_budget(executor: SandboxExecutor) -> None:
+    budget = Budget(seconds=1)
+    assert budget.seconds_left
+    outcome = ExecuteChain(executor).invoke({"code": "import time; time.sleep(9)"}, {"callbacks": [budget]})
+    assert outcome["execution"].status == "timeout"

@@ -497,7 +497,7 @@ RUNNER: dict[str, str] = {
     "one name": "import pytest\n@pytest.mark.parametrize('n', [1, 2])\ndef test(n):\n    assert double(n) == n + n",
     "stacked": (
         "import pytest\n@pytest.mark.parametrize('n', (1, 2), ids=['a', 'b'])\n"
-        "@pytest.mark.parametrize(['m'], [(3,)])\ndef test(n, m):\n    assert double(n * m[0]) == 2 * n * m[0]"
+        "@pytest.mark.parametrize(['m'], [(3,)])\ndef test(n, m):\n    assert double(n * m) == 2 * n * m"
     ),
     "computed rows": "import pytest\n@pytest.mark.parametrize('n', range(1, 3))\ndef test(n): assert double(n) == 2 * n",
     "a fixture": "import pytest\n@pytest.fixture\ndef two(): return 2\ndef test(two): assert double(two) == 4",
@@ -553,3 +553,59 @@ def test_cases_of_which_there_is_none_do_not_pass(sandbox: SandboxExecutor) -> N
 def test_what_else_a_runner_can_is_refused(tests: str) -> None:
     with pytest.raises(InputError, match="needs a test runner"):
         expect(tests)
+
+
+HEAD = "import pytest\nfrom pytest import fixture\n"
+SAME_AS_PYTEST: dict[str, tuple[str, str]] = {
+    "a case takes the place of a fixture": (
+        "@fixture\ndef n(): return 1\n@fixture\ndef expected(n): return 2 * n\n"
+        "@pytest.mark.parametrize('n', [1, 2, 5])\ndef test(n, expected): assert double(n) == expected",
+        "def double(n): return 2 * n if n < 3 else 0",
+    ),
+    "fixtures that others need are ended, too": (
+        "@fixture\ndef base():\n    yield 1\n    assert double(1) == 2\n@fixture\ndef item(base): return base\n"
+        "def test(item): assert double(2) == 4",
+        "def double(n): return 2 * n if n > 1 else 0",
+    ),
+    "a fixture called as one of pytest's": (
+        "@fixture\ndef tmp_path(): return 4\ndef test(tmp_path): assert double(tmp_path) == 8",
+        "def double(n): return 2 * n if n < 3 else 0",
+    ),
+    "a list of one name means rows": (
+        "@pytest.mark.parametrize(['n'], [(1,), (2,)])\ndef test(n): assert double(n) == 2 * n",
+        "def double(n): return 2 * n if isinstance(n, tuple) else 0",
+    ),
+    "rows that can be read once": (
+        "rows = (n for n in [3, 4])\n@pytest.mark.parametrize('b', rows)\n@pytest.mark.parametrize('a', [1, 2])\n"
+        "def test(a, b): assert double(a * b) == 2 * a * b",
+        "def double(n): return 2 * n if n < 5 else 0",
+    ),
+    "a helper with the name of a test": (
+        "def _test(n): return n\n@pytest.mark.parametrize('n', [1])\ndef test(n): assert double(_test(n)) == 2",
+        "def double(n): return 0",
+    ),
+    "rows that use the name of a case": (
+        "n = 3\n@pytest.mark.parametrize('n', range(n))\ndef test(n): assert double(n) == 2 * n",
+        "def double(n): return 0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tests", "wrong"), SAME_AS_PYTEST.values(), ids=SAME_AS_PYTEST)
+def test_cases_and_fixtures_mean_what_they_mean_to_pytest(
+    sandbox: SandboxExecutor, tests: str, wrong: str
+) -> None:
+    assert said(sandbox, "def double(n): return 2 * n", HEAD + tests) == ""
+    assert said(sandbox, wrong, HEAD + tests) != ""
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "class TestD:\n    @fixture\n    def n(self): return 5\n    def test(self, n): assert double(n)",
+        "@pytest.mark.parametrize('n', [1])\nclass TestD:\n    def test(self, n): assert double(n)",
+    ],
+)
+def test_fixtures_and_cases_of_classes_are_refused(tests: str) -> None:
+    with pytest.raises(InputError, match="needs a test runner"):
+        expect(HEAD + tests)

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -128,7 +129,8 @@ VALUES: dict[str, Any] = {
     "a duration": timedelta(days=-1, microseconds=7),
     "a decimal": Decimal("1.10"),
     "bytes": b"\x00\xff",
-    "a set": {1, "two", (3, 4)},
+    "a set": {1, "two", (3, 4), frozenset({5})},
+    "a frozenset": frozenset({1, 2}),
     "a complex number": 1 - 2j,
     "a dict with the tag of encoded values": {"$": "date", "value": "2024-01-01"},
     "all of them within lists and dicts": [{"day": [date(2024, 1, 1)], "n": Decimal(1)}, {2: {3}}],
@@ -140,9 +142,12 @@ VALUES: dict[str, Any] = {
 def test_a_program_gets_the_value_that_was_passed(sandbox: SandboxExecutor, value: Any) -> None:
     assert decode(json.loads(json.dumps(encode_value(check_variables({"d": value})["d"])))) == value
     run = sandbox.run(
-        "print(repr(d) if not isinstance(d, set) else sorted(map(repr, d)))", variables={"d": value}
+        "print(repr(d) if not isinstance(d, set | frozenset) else sorted(map(repr, d)))",
+        variables={"d": value},
     )
-    assert run.output == (repr(value) if not isinstance(value, set) else str(sorted(map(repr, value))))
+    assert run.output == (
+        repr(value) if not isinstance(value, set | frozenset) else str(sorted(map(repr, value)))
+    )
 
 
 ALL_VALUES = st.recursive(
@@ -173,6 +178,12 @@ def test_encoding_and_decoding_returns_the_value(value: Any) -> None:
         (pd.Timestamp("2024-01-01 10:00"), "datetime.datetime(2024, 1, 1, 10, 0)"),
         (pd.NaT, "None"),
         (np.datetime64("2024-01-01"), "datetime.date(2024, 1, 1)"),
+        (np.datetime64("2024-01-01T00:00:00.000000001", "ns"), "datetime.datetime(2024, 1, 1, 0, 0)"),
+        (np.timedelta64(5_000, "ns"), "datetime.timedelta(microseconds=5)"),
+        (
+            datetime(2024, 1, 1, tzinfo=ZoneInfo("UTC")),
+            "datetime.datetime(2024, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)",
+        ),
     ],
 )
 def test_moments_of_libraries_are_moments(sandbox: SandboxExecutor, value: Any, shown: str) -> None:
@@ -308,3 +319,18 @@ def test_a_hostile_table_is_described_in_no_time(tmp_path: Path, unit: str) -> N
     began = clock.process_time()
     describe({"t.csv": tmp_path / "t.csv"}, {})
     assert clock.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Berlin")), [time(12, tzinfo=ZoneInfo("Europe/Berlin"))]],
+)
+def test_a_time_zone_that_would_become_an_offset_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match="time zone"):
+        check_variables({"d": value})
+
+
+def test_a_series_with_a_name_that_would_be_lost_is_refused(sandbox: SandboxExecutor) -> None:
+    with pytest.raises(InputError, match="A series is called"):
+        sandbox.run("1", variables={"d": pd.Series([1], name=("a", "b"))})
+    assert sandbox.run("d.name", variables={"d": pd.Series([1], name=np.int64(3))}).output == "3"

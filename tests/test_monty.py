@@ -254,5 +254,5 @@ def test_code_must_be_text(monty: MontyExecutor) -> None:
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "code-chains\[monty\]"'):
+    with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[monty\]"'):
         MontyExecutor()

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
+from langchain_classic.memory import ConversationBufferMemory
 from langchain_core.messages import BaseMessage
 
-from code_chains import ConfigurationError, create_code_chain
+from code_chains import ConfigurationError, InputError, create_code_chain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel
@@ -156,3 +158,48 @@ def test_without_it_first_rows_and_output_are_sent(sandbox: SandboxExecutor, fil
     with create_code_chain(recorder.model, executor=sandbox) as chain:
         chain.invoke({"query": "?", "files": files, "variables": VARIABLES})
     assert len(recorder.leaks) == 2
+
+
+STATES: dict[str, str] = {
+    "a file named by a value": "open(text + '.txt', 'w').write('1')",
+    "columns named by values": "p = frame.assign(n=1).pivot_table(columns='city', values='n')\nprint(p)",
+    "a variable named by a value": "globals()[text] = 1",
+    "a class named by a value": "kind = type(text, (), {})()",
+    "a class of a value itself": "kind = type(text, (), {})",
+    "a dtype with categories": "kind = frame.city.astype('category').dtype",
+    "a nested key": "kind = {text: {text: 1}}",
+}
+
+
+@pytest.mark.parametrize("code", STATES.values(), ids=STATES)
+def test_names_that_come_from_values_are_not_sent(sandbox: SandboxExecutor, code: str) -> None:
+    recorder = Recorder(f"{code}\nprint(1)", "print(2)")
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True, max_attempts=1) as chain:
+        asked = {"query": "Keep it.", "session_id": "ann", "variables": VARIABLES}
+        assert chain.invoke(asked)["execution"].ok
+        chain.invoke({"query": "Go on.", "session_id": "ann"})
+    assert (recorder.leaks, len(recorder.sent)) == ([], 2)
+    assert "variable `items`: list" in str(recorder.sent[-1][-1].text)
+
+
+def test_a_dtype_that_lists_its_categories_is_not_sent(sandbox: SandboxExecutor) -> None:
+    recorder = Recorder("print(1)")
+    series = pl.Series("x", [SECRET], dtype=pl.Enum([SECRET, "b"]))
+    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+        chain.invoke({"query": "?", "variables": {"series": series}})
+    assert (recorder.leaks, len(recorder.sent)) == ([], 1)
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
+def test_memories_that_may_ask_a_model_are_refused() -> None:
+    memory = ConversationBufferMemory(input_key="query", output_key="answer")
+    with pytest.raises(ConfigurationError, match="schema_only"):
+        create_code_chain(Recorder("1").model, schema_only=True, memory=memory)
+
+
+def test_it_cannot_be_asked_for_by_a_question_alone(sandbox: SandboxExecutor) -> None:
+    with (
+        create_code_chain(Recorder("1").model, executor=sandbox, judge=True) as chain,
+        pytest.raises(InputError, match="argument of create_code_chain"),
+    ):
+        chain.invoke({"query": "?", "schema_only": True})

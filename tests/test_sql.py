@@ -432,5 +432,5 @@ def test_the_request_is_json(sql: SqlExecutor) -> None:
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "code-chains\[sql\]"'):
+    with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[sql\]"'):
         SqlExecutor()

@@ -64,6 +64,8 @@ def imports_available(
     Args:
         packages: Further names that can be imported where the program runs.
         is_installed: Tells of a module whether it is installed where the program runs; by default, whether it is here.
+            With it imports within functions and conditions, which may never run, are left alone.
+            With it imports within functions and conditions, which may never run, are left alone.
 
     Example:
         >>> [problem.message for problem in imports_available()("import jsn")]
@@ -75,7 +77,7 @@ def imports_available(
         reading = read(code)
         return [] if not reading else [
             Problem("imports_available", f"There is no module {root!r}{_alternative(root, available)}", imported.line)
-            for imported in _needed(reading)
+            for imported in (_needed(reading) if is_installed is None else _certain(reading))
             if (root := imported.name.partition(".")[0])
             and not _is_available(root, available, is_installed or _is_here)
             and not _is_written(root, reading)
@@ -89,6 +91,18 @@ def _needed(reading: Reading) -> list[Import]:
     optional = {id(node) for guard in ast.walk(reading.tree) if _may_fail(guard) for node in ast.walk(guard)}
     return [imported for imported in reading.imports
             if isinstance(imported.node, ast.Import | ast.ImportFrom) and id(imported.node) not in optional]  # fmt: skip
+
+
+def _certain(reading: Reading) -> list[Import]:
+    """Return those that run in any case: not within functions, which may never be called."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
+    later = {
+        id(node)
+        for outer in ast.walk(reading.tree)
+        if isinstance(outer, functions)
+        for node in ast.walk(outer)
+    }
+    return [imported for imported in _needed(reading) if id(imported.node) not in later]
 
 
 def _may_fail(node: ast.AST) -> bool:

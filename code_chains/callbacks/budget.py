@@ -58,8 +58,8 @@ class Budget(UsageMeter):
             (the extra `prices`); the embedded ones are free.
         tokens: Input and output tokens.
         model_calls: Model calls, including failed ones.
-        seconds: Wall-clock seconds from the first call on. A call in flight is abandoned; a running program
-            ends by the `Limits` of its executor.
+        seconds: Wall-clock seconds from the first call on. A call in flight is abandoned, and a program that runs in the
+            sandbox is stopped; one in a container or Monty ends by the `Limits` of its executor.
         attempts: Attempts, over all questions that share the budget; with `samples` each asks for several
             programs.
         code_lines: Lines of one program.

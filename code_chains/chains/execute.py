@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from langchain_core.runnables import RunnableLambda
 
 from code_chains.analysis.extraction import as_program
-from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamFunction, StreamingChain
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
@@ -71,7 +71,8 @@ class ExecuteChain(StreamingChain):
                 astream=self._astream_code,
             )
         if not execution.ok:
-            yield Invoke(_FAILURE, execution.summary, _tagged(config, execution))
+            # Not an `Invoke`, which fails once the time of a budget is spent.
+            yield RunFunction(_mark, execution, config, _amark)
         yield {
             "stdout": printed.remainder(execution.stdout),
             "execution": execution,
@@ -118,10 +119,17 @@ class ExecuteChain(StreamingChain):
         return session or self.executor
 
 
-def _tagged(config: Config, execution: Execution) -> Config:
-    """Return the config of the run that marks a failure in traces."""
-    tags = [*(config.get("tags") or []), "failed", f"status:{execution.status}"]
-    return cast("Config", {**config, "tags": tags})
+def _mark(execution: Execution) -> None:
+    """Mark a failure in traces."""
+    _FAILURE.invoke(execution.summary, _tags(execution))
+
+
+async def _amark(execution: Execution) -> None:
+    await _FAILURE.ainvoke(execution.summary, _tags(execution))
+
+
+def _tags(execution: Execution) -> Config:
+    return {"tags": ["failed", f"status:{execution.status}"]}
 
 
 class _Printed:

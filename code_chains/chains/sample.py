@@ -71,7 +71,10 @@ class SampleChain(StreamingChain):
                 {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout} | outcome
             )
         selected = self._select(completed, str(values.get("query") or ""))
-        if self.judge is not None and selected["verdict"].ok and selected["verdict"].by != "tests":
+        is_judged = (
+            selected["verdict"].ok and selected["verdict"].by != "tests" and not values.get("schema_only")
+        )
+        if self.judge is not None and is_judged:
             selected = yield from self._ask_judge(self.judge, selected, values, config)
         if values.get("session") is not None and selected["execution"].ok:
             selected = {**selected, **(yield from self._commit(selected, values, config))}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,12 +25,18 @@ __all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
 _DIRTY = "?"
 _BEFORE = "before the turn"
 _INVENTORY = """
-def _describe(schema_only):
+def _describe(names):
     import types
     for _name, _value in list(globals().items()):
         if _name.startswith("_") or isinstance(_value, types.ModuleType):
             continue
         _kind = type(_value).__name__
+        if names is not None:
+            if _name in names:
+                _library = type(_value).__module__.partition(".")[0]
+                _known = _library in ("builtins", "numpy", "pandas", "polars", "pyarrow", "datetime", "decimal")
+                print(f"- variable `{_name}`" + (f": {_kind}" if _known else ""))
+            continue
         if isinstance(_value, (types.FunctionType, type)):
             print(f"- {'class' if isinstance(_value, type) else 'function'} `{_name}`")
         elif hasattr(_value, "columns") and hasattr(_value, "shape"):
@@ -42,12 +49,12 @@ def _describe(schema_only):
                 _shown = repr(_value) if not hasattr(_value, "__len__") or len(_value) <= 1000 else f"{len(_value)} items"
             except Exception:
                 _shown = ""
-            print(f"- variable `{_name}`: {_kind}" + ("" if schema_only else f", {_shown[:80]}"))
+            print(f"- variable `{_name}`: {_kind}, {_shown[:80]}")
     import os
     for _name in sorted(os.listdir("."))[:20]:
-        if os.path.isfile(_name):
+        if os.path.isfile(_name) and (names is None or _name in names):
             _begin = ""
-            if _name.lower().endswith((".csv", ".tsv")) and not schema_only:
+            if _name.lower().endswith((".csv", ".tsv")) and names is None:
                 with open(_name, errors="replace") as _file:
                     _begin = f", begins with the line `{_file.readline().strip()[:300]}`"
             print(f"- file `{_name}` in the working directory{_begin}")
@@ -267,25 +274,36 @@ class Conversations(Closing):
         conversation.last_turn = _last_change(turns)
 
 
-def inventory(session: Session, *, schema_only: bool = False) -> str:
-    """Describe a session for a model: names of variables with their types, and values unless `schema_only`.
+def inventory(session: Session, *, names: Collection[str] | None = None) -> str:
+    """Describe a session for a model: its variables and files. The state is unchanged.
 
-    The state is unchanged.
+    Args:
+        session: The session.
+        names: Names of which alone it says that they are there, and of which type; a program may have made others from
+            values of the data, as columns and files. None for all, with their values.
     """
     with suppress(CodeChainsError):  # The next run reports a session that broke.
-        return _format_inventory(session.run(_inventory_code(schema_only), check=_refuse))
+        return _format_inventory(session.run(_inventory_code(names), check=_refuse))
     return ""
 
 
-async def ainventory(session: Session, *, schema_only: bool = False) -> str:
+async def ainventory(session: Session, *, names: Collection[str] | None = None) -> str:
     """Like `inventory`, without blocking the event loop."""
     with suppress(CodeChainsError):
-        return _format_inventory(await session.arun(_inventory_code(schema_only), check=_refuse))
+        return _format_inventory(await session.arun(_inventory_code(names), check=_refuse))
     return ""
 
 
-def _inventory_code(schema_only: bool) -> str:
-    return f"{_INVENTORY}_describe(schema_only={schema_only})\n"
+def _inventory_code(names: Collection[str] | None) -> str:
+    return f"{_INVENTORY}_describe({None if names is None else sorted(names)!r})\n"
+
+
+def names_in(turns: Iterable[Turn]) -> set[str]:
+    """Return the names of variables and files that programs and inputs of turns spell out."""
+    names = set[str]()
+    for turn in turns:
+        names |= {*turn.variables, *turn.files, *re.findall(r"[\w.-]+", turn.code)}
+    return names
 
 
 def _refuse(_: Execution) -> bool:

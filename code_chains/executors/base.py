@@ -129,6 +129,11 @@ class Closing:
         self.close()
 
 
+def _rank(cls: type, name: str) -> int:
+    """Return the place of the class that defines an attribute, in the order in which classes are searched."""
+    return next(rank for rank, ancestor in enumerate(cls.__mro__) if name in vars(ancestor))
+
+
 class Runner(ABC):
     """Runs programs, to their end or streaming. What replaces `run` alone also decides what `stream` does."""
 
@@ -136,7 +141,7 @@ class Runner(ABC):
         # Invariant: a subclass that logs or refuses runs is not bypassed by the stream of its parent.
         super().__init_subclass__(**kwargs)
         for run, stream in (("run", "stream"), ("arun", "astream")):
-            if run in vars(cls) and stream not in vars(cls):
+            if _rank(cls, run) < _rank(cls, stream):
                 setattr(cls, stream, getattr(Runner, stream))
 
     @abstractmethod

@@ -42,7 +42,9 @@ def _describe_variable(name: str, value: Any, *, schema_only: bool) -> str:
     if kind == "numpy":
         return f"- variable `{name}`: NumPy array of {value.dtype}, shape {value.shape}"
     if kind and kind.endswith("_series"):
-        schema = f"- variable `{name}`: {kind.replace('_', ' ')} of {value.dtype}, {len(value)} values"
+        # The name of a dtype may list categories, which are values.
+        dtype = type(value.dtype).__name__ if schema_only else value.dtype
+        schema = f"- variable `{name}`: {kind.replace('_', ' ')} of {dtype}, {len(value)} values"
         return schema if schema_only else f"{schema}; it begins with:\n{fenced(str(value.head(3)))}"
     if kind:
         columns = value.column_names if kind == "pyarrow" else value.columns

@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return list(value) if _is_flat(value) else [_plain(item) for item in value]
     if isinstance(value, set | frozenset):
-        return set(map(_plain_key, value))
+        return (set if isinstance(value, set) else frozenset)(map(_plain_key, value))
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     return _plain_scalar(value)
@@ -93,14 +93,27 @@ def _plain(value: Any) -> Any:
 
 def _plain_scalar(value: Any) -> Any:
     if getattr(value, "shape", None) == () and type(value).__module__ == "numpy":
-        value = value.item()
+        kind = value.dtype.kind  # Python knows no nanoseconds, and NumPy gives a number for them.
+        value = (
+            value.astype(f"{kind}8[us]") if kind in "mM" and value.dtype.str.endswith("[ns]") else value
+        ).item()
     if hasattr(value, "to_pydatetime"):  # A Timestamp of pandas.
         value = None if value != value else value.to_pydatetime(warn=False)
     if value is None or isinstance(value, _DATES):
+        if _has_rules(value):
+            raise TypeError(
+                "a time zone with rules of its own; convert it, e.g. with .astimezone(timezone.utc)"
+            )
         return value
     if isinstance(value, str | int | float):
         return json.loads(json.dumps(value))
     raise TypeError(f"{type(value).__name__} is not known")
+
+
+def _has_rules(value: Any) -> bool:
+    """Return whether a moment has a time zone that is more than an offset, which alone can be passed."""
+    zone = getattr(value, "tzinfo", None)
+    return zone is not None and not isinstance(zone, datetime.timezone) and str(zone) != "UTC"
 
 
 def _plain_key(key: Any) -> Any:
@@ -121,7 +134,7 @@ def encode_value(value: Any) -> JsonValue:
         }
     if isinstance(value, list):
         return value if _is_flat(value) else [encode_value(item) for item in value]
-    if isinstance(value, tuple | set):
+    if isinstance(value, tuple | set | frozenset):
         return {TAG: type(value).__name__, "value": [encode_value(item) for item in value]}
     for kind, encode in _ENCODERS.items():
         if isinstance(value, kind):

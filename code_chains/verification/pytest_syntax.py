@@ -26,29 +26,60 @@ def without_runner(tests: ast.Module) -> ast.Module:
     }
     for fixture in fixtures.values():
         _check_options(fixture)
+    names = _Names(tests)
     body: list[ast.stmt] = []
     for node in tests.body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-            node.body = _plain_tests(node.body, fixtures, owner="self")
-            body.append(node)
+            _check_class(node)
+            rows, node.body = _plain_tests(node.body, fixtures, names, owner="self")
+            body += [*rows, node]
         else:
-            body += _plain_tests([node], fixtures)
+            rows, plain = _plain_tests([node], fixtures, names)
+            body += [*rows, *plain]
     tests.body = [node for node in body if not _is_unused_import(node, body)]
     return ast.fix_missing_locations(tests)
 
 
+class _Names:
+    """Names that the tests do not use."""
+
+    def __init__(self, tests: ast.Module) -> None:
+        self._used = {name.id for name in ast.walk(tests) if isinstance(name, ast.Name)}
+        self._used |= {node.name for node in ast.walk(tests) if isinstance(node, _Function | ast.ClassDef)}
+        self._used |= {argument.arg for argument in ast.walk(tests) if isinstance(argument, ast.arg)}
+
+    def new(self, name: str) -> str:
+        """Return an unused name that ends with the given one."""
+        while name in self._used:
+            name = f"_{name}"
+        self._used.add(name)
+        return name
+
+
+def _check_class(tests: ast.ClassDef) -> None:
+    functions = [node for node in tests.body if isinstance(node, ast.FunctionDef)]
+    if tests.decorator_list:
+        raise _unknown(tests, f"the decorator {ast.unparse(tests.decorator_list[0])[:80]}")
+    if fixtures := [function for function in functions if _is_fixture(function)]:
+        raise _unknown(tests, f"the fixture {fixtures[0].name!r} of a class")
+
+
 def _plain_tests(
-    body: list[ast.stmt], fixtures: dict[str, ast.FunctionDef], owner: str = ""
-) -> list[ast.stmt]:
+    body: list[ast.stmt], fixtures: dict[str, ast.FunctionDef], names: _Names, owner: str = ""
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return statements that bind the rows of cases, once and before all, and the tests."""
+    rows: list[ast.stmt] = []
     plain: list[ast.stmt] = []
     for node in body:
         if isinstance(node, ast.FunctionDef) and node.name in fixtures and not owner:
             node.decorator_list = []
         if isinstance(node, _Function) and node.name.startswith("test") and _needs_runner(node, owner):
-            plain += _plain_test(node, fixtures, owner)
+            bound, functions = _plain_test(node, fixtures, names, owner)
+            rows += bound
+            plain += functions
         else:
             plain.append(node)
-    return plain
+    return rows, plain
 
 
 def _needs_runner(test: _Function, owner: str) -> bool:
@@ -62,27 +93,33 @@ def _required(function: _Function, owner: str = "") -> list[str]:
     return required[1:] if owner else required
 
 
-def _plain_test(test: _Function, fixtures: dict[str, ast.FunctionDef], owner: str) -> list[ast.stmt]:
-    """Return a test under another name, and a function of its name that calls it with each of its cases."""
+def _plain_test(
+    test: _Function, fixtures: dict[str, ast.FunctionDef], names: _Names, owner: str
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return the rows of a test's cases, and the test under another name with one of its name that calls it for each."""
     name, cases = test.name, [_cases(decorator, test) for decorator in test.decorator_list]
-    given = {argument for names, _ in cases for argument in names}
-    test.name, test.decorator_list = f"_{name}", []
-    lines, values = _set_up(
-        [argument for argument in _required(test, owner) if argument not in given], fixtures, test
-    )
-    arguments = ", ".join(f"{argument}={argument}" for argument in (*given, *values))
+    given = [argument for arguments, _, _ in cases for argument in arguments]
+    test.name, test.decorator_list = names.new(f"_{name}"), []
+    needed = [argument for argument in _required(test, owner) if argument not in given]
+    set_up = _SetUp(fixtures, test, given, names)
+    for argument in needed:
+        set_up.make(argument)
+    rows: list[ast.stmt] = []
     is_async = isinstance(test, ast.AsyncFunctionDef)
-    call = f"{'await ' if is_async else ''}{f'{owner}.' if owner else ''}{test.name}({arguments})"
     source = [f"{'async ' if is_async else ''}def {name}({owner}):"]
-    for depth, (names, rows) in enumerate(cases, 1):
-        source.append(f"{'    ' * depth}for {', '.join(names)} in {rows}:")
+    for depth, (_, target, values) in enumerate(cases, 1):
+        bound = names.new("_rows")
+        rows += ast.parse(f"{bound} = list({values})").body
+        source.append(f"{'    ' * depth}for {target} in {bound}:")
+    arguments = ", ".join(f"{argument}={argument}" for argument in (*given, *needed))
+    call = f"{'await ' if is_async else ''}{f'{owner}.' if owner else ''}{test.name}({arguments})"
     indent = "    " * (len(cases) + 1)
-    source += [f"{indent}{line}" for line in (*lines, call, *_tear_down(values, fixtures))]
-    return [test, *ast.parse("\n".join(source)).body]
+    source += [f"{indent}{line}" for line in (*set_up.lines, call, *set_up.tear_down())]
+    return rows, [test, *ast.parse("\n".join(source)).body]
 
 
-def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str]:
-    """Return the names and the rows of `parametrize`, as source."""
+def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str, str]:
+    """Return the names of `parametrize`, and as source the target of its loop and the rows."""
     is_parametrize = isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("parametrize")
     arguments = (
         {keyword.arg: keyword.value for keyword in decorator.keywords}
@@ -103,9 +140,13 @@ def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str]:
     rows = arguments.get("argvalues")
     if not names or rows is None or "indirect" in positional:
         raise _unknown(test, f"the decorator {ast.unparse(decorator)[:80]}")
+    is_single = (
+        isinstance(arguments["argnames"], ast.Constant) and len(names) == 1
+    )  # A list of one name means tuples.
     if isinstance(rows, ast.List | ast.Tuple):
-        rows.elts = [_row(row, test, is_single=len(names) == 1) for row in rows.elts]
-    return names, ast.unparse(rows)
+        rows.elts = [_row(row, test, is_single=is_single) for row in rows.elts]
+    target = names[0] if is_single else f"({', '.join(names)},)"
+    return names, target, ast.unparse(rows)
 
 
 def _names(names: ast.expr | None) -> list[str]:
@@ -133,36 +174,46 @@ def _is_fixture(function: ast.FunctionDef) -> bool:
     return any(decorator.partition("(")[0] in ("pytest.fixture", "fixture") for decorator in decorators)
 
 
-def _set_up(
-    names: list[str], fixtures: dict[str, ast.FunctionDef], test: _Function
-) -> tuple[list[str], list[str]]:
-    """Return statements that make the fixtures of a test, each once, and the names of those that it is passed."""
-    lines: dict[str, None] = {}
-    for name in names:
-        _make(name, fixtures, test, lines, ())
-    return list(lines), names
+class _SetUp:
+    """Makes the fixtures of a test, each once.
 
+    Attributes:
+        lines: Statements that make them.
+    """
 
-def _make(
-    name: str,
-    fixtures: dict[str, ast.FunctionDef],
-    test: _Function,
-    lines: dict[str, None],
-    within: tuple[str, ...],
-) -> None:
-    if name in _BUILT_IN_FIXTURES:
-        lines[f"{name} = {_BUILT_IN_FIXTURES[name]}"] = None
-        return
-    if name not in fixtures or name in within:
-        raise _unknown(test, f"the fixture {name!r}")
-    needed = _required(fixtures[name])
-    for other in needed:
-        _make(other, fixtures, test, lines, (*within, name))
-    call = f"globals()[{name!r}]({', '.join(f'{other}={other}' for other in needed)})"
-    if _yields(fixtures[name]):
-        lines[f"_{name} = {call}"] = None
-        call = f"next(_{name})"
-    lines[f"{name} = {call}"] = None
+    def __init__(
+        self, fixtures: dict[str, ast.FunctionDef], test: _Function, given: list[str], names: _Names
+    ) -> None:
+        self.lines: list[str] = []
+        self._fixtures, self._test, self._names = fixtures, test, names
+        self._made = set(given)  # A case that is called like a fixture takes its place.
+        self._generators: list[str] = []
+
+    def make(self, name: str, within: tuple[str, ...] = ()) -> None:
+        """Add the statements that make a fixture and those that it needs."""
+        if name in self._made:
+            return
+        fixture = self._fixtures.get(name)
+        if fixture is None and name in _BUILT_IN_FIXTURES:
+            self.lines.append(f"{name} = {_BUILT_IN_FIXTURES[name]}")
+        elif fixture is None or name in within:
+            raise _unknown(self._test, f"the fixture {name!r}")
+        else:
+            needed = _required(fixture)
+            for other in needed:
+                self.make(other, (*within, name))
+            call = f"globals()[{name!r}]({', '.join(f'{other}={other}' for other in needed)})"
+            if _yields(fixture):
+                generator = self._names.new(f"_{name}")
+                self._generators.append(generator)
+                self.lines.append(f"{generator} = {call}")
+                call = f"next({generator})"
+            self.lines.append(f"{name} = {call}")
+        self._made.add(name)
+
+    def tear_down(self) -> list[str]:
+        """Return statements that let fixtures that yield go on, the last one first."""
+        return [f"next({generator}, None)" for generator in reversed(self._generators)]
 
 
 def _check_options(fixture: ast.FunctionDef) -> None:
@@ -175,13 +226,6 @@ def _yields(fixture: ast.FunctionDef) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(fixture))
 
 
-def _tear_down(names: list[str], fixtures: dict[str, ast.FunctionDef]) -> list[str]:
-    """Return statements that let fixtures that yield go on, the last one first."""
-    return [
-        f"next(_{name}, None)" for name in reversed(names) if name in fixtures and _yields(fixtures[name])
-    ]
-
-
 def _is_unused_import(node: ast.stmt, body: list[ast.stmt]) -> bool:
     """Return whether a statement imports pytest for decorators alone, as it need not be installed."""
     if not isinstance(node, ast.Import) or [alias.name for alias in node.names] != ["pytest"]:
@@ -190,7 +234,7 @@ def _is_unused_import(node: ast.stmt, body: list[ast.stmt]) -> bool:
     return "pytest" not in used
 
 
-def _unknown(test: _Function, what: str) -> InputError:
+def _unknown(test: _Function | ast.ClassDef, what: str) -> InputError:
     return InputError(
         f"{test.name.lstrip('_')!r} of the tests needs a test runner: {what} is not known here. Parametrize it with"
         " @pytest.mark.parametrize, use fixtures of the tests, or use a loop."

@@ -179,9 +179,14 @@ def _write_series(value: Any, target: BinaryIO) -> None:
 
 
 def _label(value: Any) -> str | int | None:
-    """Return the name of a series, if JSON has it."""
-    label = getattr(value, "name", None)
-    return label if isinstance(label, str | int) else None
+    """Return the name of a series, which JSON must have."""
+    label: Any = getattr(value, "name", None)
+    label = label.item() if hasattr(label, "item") else label
+    if label is None or isinstance(label, str | int):
+        return label
+    raise InputError(
+        f"A series is called {label!r}; name it with text or a number, e.g. with .rename('values')."
+    )
 
 
 WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
