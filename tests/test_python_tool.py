@@ -172,3 +172,7 @@ class TestContract(ToolsIntegrationTests):
     @property
     def tool_invoke_params_example(self) -> dict[str, Any]:
         return {"code": "6 * 7"}
+
+
+async def test_text_alone_is_the_program(tool: BaseTool) -> None:
+    assert (tool.invoke("6 * 7", thread("text")), await tool.ainvoke("6 * 7", thread("text"))) == ("42", "42")

@@ -47,10 +47,12 @@ def chain_as_tool(
         arguments: The argument schema.
         format_for_model: Renders the outcome for the model.
     """
+    first = next(iter(arguments.model_fields), "")
 
     def call(
-        config: RunnableConfig, callbacks: Callbacks = None, **inputs: Any
+        *text: str, config: RunnableConfig, callbacks: Callbacks = None, **inputs: Any
     ) -> tuple[str, dict[str, Any]]:
+        inputs.update(zip((first,), text, strict=False))  # Text alone is its first argument.
         try:
             outcome = chain.invoke(inputs, _with_callbacks(config, callbacks), return_only_outputs=True)
         except InputError as error:
@@ -58,8 +60,9 @@ def chain_as_tool(
         return format_for_model(outcome), as_json(outcome)
 
     async def acall(
-        config: RunnableConfig, callbacks: Callbacks = None, **inputs: Any
+        *text: str, config: RunnableConfig, callbacks: Callbacks = None, **inputs: Any
     ) -> tuple[str, dict[str, Any]]:
+        inputs.update(zip((first,), text, strict=False))  # Text alone is its first argument.
         try:
             outcome = await chain.ainvoke(
                 inputs, _with_callbacks(config, callbacks), return_only_outputs=True
