@@ -8,13 +8,21 @@ import decimal
 import json
 import keyword
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, cast
 
 from pydantic import JsonValue
 
 from code_chains.errors import InputError
 
-__all__ = ["check_json_variables", "check_variables", "encode_value", "table_kind"]
+__all__ = [
+    "check_json_variables",
+    "check_variables",
+    "columns_for_json",
+    "encode_cells",
+    "encode_value",
+    "table_kind",
+]
 
 TAG = "$"
 """Key of the encoded values that are no JSON; the same as in `sandbox.inside.values`."""
@@ -171,21 +179,40 @@ def _is_tagged(value: JsonValue) -> bool:
 
 def _check_frame(name: str, frame: Any) -> None:
     """Raise unless a frame can be passed as Arrow, before a model is paid."""
-    try:
-        import pyarrow
-    except ImportError:
+    if find_spec("pyarrow") is None:
         raise InputError(
             f"The variable {name!r} is a table, which is passed as Arrow. Install it: pip install pyarrow"
-        ) from None
-    for column, dtype in getattr(getattr(frame, "dtypes", None), "items", dict)():
+        )
+    if type(frame).__module__.partition(".")[0] != "pandas":
+        return
+    for position in columns_for_json(frame):
+        column = frame.columns[position]
         try:
-            if str(dtype) == "object":
-                pyarrow.array(frame[column], from_pandas=True)
-        except (pyarrow.ArrowException, OverflowError, ValueError, TypeError) as error:
+            encode_cells(frame.iloc[:, position])
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(
                 f"The column {column!r} of {name!r} holds values that no table can ({error}). Convert it, e.g. with"
                 f" {name}[{column!r}].astype(str)."
             ) from error
+
+
+def columns_for_json(frame: Any) -> list[int]:
+    """Return the positions of the columns of a pandas frame that Arrow cannot hold, such as those of several types."""
+    import pyarrow
+
+    positions = []
+    for position, dtype in enumerate(frame.dtypes):
+        try:
+            if str(dtype) == "object":
+                pyarrow.array(frame.iloc[:, position], from_pandas=True)
+        except (pyarrow.ArrowException, OverflowError, ValueError, TypeError):
+            positions.append(position)
+    return positions
+
+
+def encode_cells(column: Any) -> list[str]:
+    """Encode each cell of a column as JSON text; raise `TypeError` for a cell that is no value of a variable."""
+    return [json.dumps(encode_value(_plain(cell))) for cell in column]
 
 
 def table_kind(value: object) -> str | None:

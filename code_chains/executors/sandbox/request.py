@@ -15,9 +15,10 @@ from typing import Any, BinaryIO
 from code_chains.errors import ExecutorError, InputError
 from code_chains.executors.base import Closing, Program
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.tables import SERIES_COLUMN
+from code_chains.executors.sandbox.inside.tables import JSON_COLUMNS, SERIES_COLUMN
 from code_chains.executors.sandbox.inside.wire import MAX_DESCRIPTORS
 from code_chains.inputs import check_code, check_variables, encode_value, files_on_disk, table_kind
+from code_chains.inputs.variables import columns_for_json, encode_cells
 
 with contextlib.suppress(ImportError):  # Windows has none.
     import fcntl
@@ -169,7 +170,21 @@ def _arrow_table(value: Any) -> Any:
 
     if isinstance(value, pyarrow.Table):
         return value
-    return value.to_arrow() if hasattr(value, "to_arrow") else pyarrow.Table.from_pandas(value)
+    return value.to_arrow() if hasattr(value, "to_arrow") else _pandas_table(value)
+
+
+def _pandas_table(frame: Any) -> Any:
+    """Return a frame as Arrow, with columns of several types as JSON text; the schema says which these are."""
+    import pyarrow
+
+    if positions := columns_for_json(frame):
+        frame = frame.copy(deep=False)
+    for position in positions:
+        frame.isetitem(position, encode_cells(frame.iloc[:, position]))
+    table = pyarrow.Table.from_pandas(frame)
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), JSON_COLUMNS: json.dumps(positions)}
+    )
 
 
 def _write_series(value: Any, target: BinaryIO) -> None:

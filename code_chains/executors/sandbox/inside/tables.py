@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
+from . import values
 from .wire import Json
 
 
@@ -39,7 +41,12 @@ def arrow(descriptor: int) -> Any:
 
 
 def pandas(descriptor: int) -> Any:
-    return arrow(descriptor).to_pandas(use_threads=False)
+    table = arrow(descriptor)
+    frame = table.to_pandas(use_threads=False)
+    for position in json.loads(table.schema.metadata[JSON_COLUMNS]):
+        cells = [values.decode(json.loads(cell)) for cell in frame.iloc[:, position]]
+        frame.isetitem(position, type(frame.iloc[:, position])(cells, index=frame.index, dtype=object))
+    return frame
 
 
 def polars(descriptor: int) -> Any:
@@ -48,5 +55,5 @@ def polars(descriptor: int) -> Any:
     return polars.from_arrow(arrow(descriptor))
 
 
-SERIES_COLUMN = "values"
+SERIES_COLUMN, JSON_COLUMNS = "values", b"code_chains.json_columns"
 READERS = {"numpy": array, "pyarrow": arrow, "pandas": pandas, "polars": polars}
