@@ -109,7 +109,7 @@ def main() -> None:
             failures += [text for page in of_command if (text := failure(page, python, address))]
             print(f"{command}: {', '.join(page.name for page in of_command)}")  # noqa: T201
     server.shutdown()
-    sys.exit("\n".join(failures))
+    sys.exit("\n".join(failures) or 0)
 
 
 if __name__ == "__main__":
