@@ -103,6 +103,11 @@ CALLED = {
     ),
     "a function": "def test_double():\n    assert double(2) == 4",
     "a case of unittest": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(double(2), 4)",
+    "a case of unittest with decorators": (
+        "import unittest\nfrom unittest import mock\nclass TestDouble(unittest.TestCase):\n"
+        "    @mock.patch('os.getpid', lambda: 2)\n    def test(self):\n        import os\n"
+        "        self.assertEqual(double(os.getpid()), 4)"
+    ),
     "a context manager": "import numpy\ndef test():\n    numpy.testing.assert_allclose([double(2)], [4])",
 }
 

@@ -65,7 +65,6 @@ def imports_available(
         packages: Further names that can be imported where the program runs.
         is_installed: Tells of a module whether it is installed where the program runs; by default, whether it is here.
             With it imports within functions and conditions, which may never run, are left alone.
-            With it imports within functions and conditions, which may never run, are left alone.
 
     Example:
         >>> [problem.message for problem in imports_available()("import jsn")]

@@ -6,9 +6,8 @@ import ast
 import builtins
 
 from code_chains.analysis.parsing import parse
-from code_chains.errors import InputError
 
-__all__ = ["free_names", "is_assertion", "names_of", "runner_calls"]
+__all__ = ["free_names", "is_assertion", "is_test_case", "names_of", "runner_calls"]
 
 
 def is_assertion(node: ast.AST) -> bool:
@@ -19,29 +18,25 @@ def is_assertion(node: ast.AST) -> bool:
     return isinstance(node, ast.Assert) or name.startswith("assert") or name == "raises"
 
 
-def runner_calls(node: ast.stmt) -> list[str]:
-    """Return the calls that a test runner would make for a top-level statement.
+def is_test_case(node: ast.stmt) -> bool:
+    """Return whether a statement defines a case of unittest, which runs itself."""
+    return isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
 
-    Raises:
-        InputError: A test needs fixtures or decorators.
-    """
+
+def runner_calls(node: ast.stmt) -> list[str]:
+    """Return the calls that a test runner would make for a top-level statement; see `without_runner` for their arguments."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
         return [_call(node, node.name)]
-    if isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases):
+    if isinstance(node, ast.ClassDef) and is_test_case(node):
         return [f"_cases({node.name})"]
     if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
         functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
         methods = [function for function in functions if function.name.startswith("test")]
-        return [_call(method, f"{node.name}().{method.name}", bound=1) for method in methods]
+        return [_call(method, f"{node.name}().{method.name}") for method in methods]
     return []
 
 
-def _call(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, bound: int = 0) -> str:
-    parameters = len(function.args.posonlyargs) + len(function.args.args)
-    if parameters - len(function.args.defaults) - bound > 0 or function.decorator_list:
-        raise InputError(
-            f"The test {function.name} needs a test runner: fixtures and decorators are not known here. Use a loop."
-        )
+def _call(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
     return f"{'await ' if isinstance(function, ast.AsyncFunctionDef) else ''}{name}()"
 
 

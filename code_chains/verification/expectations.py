@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
-from code_chains.verification.assertions import free_names, is_assertion, runner_calls
+from code_chains.verification.assertions import free_names, is_assertion
 from code_chains.verification.harness import build_harness
 from code_chains.verification.oracles import refuse_dangerous_builtins
 from code_chains.verification.pytest_syntax import without_runner
@@ -115,9 +115,7 @@ def _parse_tests(tests: object) -> ast.Module:
         raise InputError(f"The tests are no Python: {error}.") from error
     if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
-    tree = without_runner(tree)
-    for node in tree.body:
-        runner_calls(node)  # Raises for tests that need a test runner.
+    tree = without_runner(tree)  # Raises for tests that need more of a test runner.
     refuse_dangerous_builtins(tree, free_names(tree))
     return tree
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 
 from code_chains.errors import InputError
+from code_chains.verification.assertions import is_test_case
 
 __all__ = ["without_runner"]
 
@@ -29,7 +30,7 @@ def without_runner(tests: ast.Module) -> ast.Module:
     names = _Names(tests)
     body: list[ast.stmt] = []
     for node in tests.body:
-        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test") and not is_test_case(node):
             _check_class(node)
             rows, node.body = _plain_tests(node.body, fixtures, names, owner="self")
             body += [*rows, node]
