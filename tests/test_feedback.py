@@ -38,6 +38,25 @@ def test_a_traceback_has_no_frames_but_the_programs(sandbox: SandboxExecutor) ->
 HINTS = {
     "a name": ("total = 1\nprint(totla)", "Close names are 'total'"),
     "a key": ("row = {'amount': 1, 'region': 2}\nrow['amout']", "The keys are 'amount', 'region'"),
+    "a key unlike all others": ("d = {'there': 1}\nd['missing']", "The keys are 'there'."),
+    "a key of a nested dict": ("d = {'a': {'b': 1}, 'c': 2}\nd['a']['c']", "The keys are 'b'."),
+    "a key of a dict in a list": (
+        "rows = [{'id': 1}]\nfor row in rows:\n    print(row['name'])",
+        "The keys are 'id'.",
+    ),
+    "a key of several dicts": ("x, other = {'a': 1}, {'missing_': 2}\nx['missing']", "The keys are 'a'."),
+    "a key of an attribute": (
+        "class A:\n    def __init__(self): self.d = {'k': 1}\n    def f(self): return self.d['zz']\nA().f()",
+        "The keys are 'k'.",
+    ),
+    "a key of an empty dict": ("d = {}\nd['a']", "It is empty."),
+    "a key that is popped": ("d, e = {'x': 1}, {'pp': 2}\nd.pop('p')", "The keys are 'x'."),
+    "a key after text of several bytes": ("ä = {'ö': 1}; print('äöü', ä['u'])", "The keys are 'ö'."),
+    "a key over several lines": ("d = {'x': 1}\nprint(\n  d[\n 'y'])", "The keys are 'x'."),
+    "a column far from its name": (
+        "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf.groupby('zzz').sum()",
+        "The columns are 'Amount'",
+    ),
     "an attribute": ("'a'.uper()", "'upper'"),
     "a column": (
         "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf['amount']",
@@ -52,6 +71,21 @@ HINTS = {
 @pytest.mark.parametrize(("code", "hint"), HINTS.values(), ids=HINTS)
 def test_it_says_what_there_is_instead(sandbox: SandboxExecutor, sales: Path, code: str, hint: str) -> None:
     assert hint in told(sandbox, code, files={"sales.csv": sales})
+
+
+@pytest.mark.parametrize("code", ["d = {'a': 1}\nd['b']", "x = 5\n{}['b']", "{'a': 1}['b']"])
+def test_a_hint_never_names_builtins(sandbox: SandboxExecutor, code: str) -> None:
+    assert not any(name in told(sandbox, code) for name in ("__name__", "'abs'"))
+
+
+def test_a_table_among_the_values_keeps_its_rows(sandbox: SandboxExecutor) -> None:
+    code = "import pandas\ndf = pandas.DataFrame({'region': ['north'], 'amount': [1]})\ndf['x']"
+    assert "df = table of shape (1, 2)\n  region  amount\n0  north       1" in told(sandbox, code)
+
+
+def test_values_that_the_failing_line_uses_come_first(sandbox: SandboxExecutor) -> None:
+    code = "".join(f"a{n} = {n}\n" for n in range(20)) + "zero = 0\n1 / zero"
+    assert "Values at that moment:\n```text\nzero = 0" in told(sandbox, code)
 
 
 def test_what_a_program_says_cannot_leave_its_fence(sandbox: SandboxExecutor) -> None:

@@ -8,8 +8,10 @@ import atexit
 import contextlib
 import errno
 import inspect
+import itertools
 import linecache
 import os
+import re
 import reprlib
 import resource
 import sys
@@ -25,6 +27,7 @@ from .wire import Json
 MAX_REPR_CHARS = 100_000
 MAX_NAME_CHARS = 200
 MAX_VALUE_CHARS, MAX_PART_CHARS, MAX_LOCALS = 200, 100, 12
+MAX_ROWS, MAX_TABLE_LINES = 3, 12
 MAX_MESSAGE_LINES, MAX_MESSAGE_CHARS = 20, 2000
 MAX_TRACEBACK_CHARS, TRACEBACK_HEAD_CHARS, TRACEBACK_TAIL_CHARS = 6000, 2000, 4000
 MAX_TRACEBACK_FRAMES = 8
@@ -185,10 +188,31 @@ def describe(error: BaseException) -> Json:
         )
         variables = frame.f_locals if frame else {}
         visible = {**frame.f_globals, **variables} if frame else {}
-        report = build_report(error, line, trace_text, variables)
-        return report | {"hint": suggestions.hint(error, visible)[:MAX_HINT_CHARS]}
+        expression, source = failing_source(own[-1]) if own else ("", "")
+        report = build_report(error, line, trace_text, mentioned_first(variables, source))
+        return report | {"hint": suggestions.hint(error, visible, expression)[:MAX_HINT_CHARS]}
     name = type(error).__name__[:MAX_NAME_CHARS]
     return {"type": name, "message": "", "line": line, "traceback": "", "locals": {}, "hint": ""}
+
+
+def failing_source(entry: types.TracebackType) -> tuple[str, str]:
+    """Return the source of the expression that failed, and that of its lines."""
+    code, position = entry.tb_frame.f_code, entry.tb_lasti // 2
+    first, last, start, end = next(itertools.islice(code.co_positions(), position, None))
+    lines = linecache.getlines(code.co_filename)
+    if first is None or last is None or start is None or end is None or last > len(lines):
+        return "", ""
+    text = "".join(lines[first - 1 : last]).encode()
+    end += sum(
+        len(line.encode()) for line in lines[first - 1 : last - 1]
+    )  # Columns count bytes of their line.
+    return text[start:end].decode(), text.decode()
+
+
+def mentioned_first(variables: Json, source: str) -> Json:
+    """Return variables so that those that occur in the source come first."""
+    words = set(re.findall(r"\w+", source))
+    return dict(sorted(variables.items(), key=lambda item: item[0] not in words))
 
 
 def build_report(error: BaseException, line: int | None, trace_text: str, variables: Json) -> Json:
@@ -212,5 +236,15 @@ def short_locals(variables: Json) -> dict[str, str]:
     for name, value in list(variables.items()):
         if not name.startswith("_") and not isinstance(value, ignored) and len(texts) < MAX_LOCALS:
             with contextlib.suppress(Exception):
-                texts[name[:MAX_NAME_CHARS]] = " ".join(brief.repr(value).split())[:MAX_VALUE_CHARS]
+                texts[name[:MAX_NAME_CHARS]] = short_repr(value, brief)
     return texts
+
+
+def short_repr(value: Any, brief: reprlib.Repr) -> str:
+    """Return a short repr on one line; of a table its first rows, each on a line below its size."""
+    if hasattr(value, "columns") and hasattr(value, "head"):
+        rows = "\n".join(
+            line[:MAX_VALUE_CHARS] for line in str(value.head(MAX_ROWS)).splitlines()[:MAX_TABLE_LINES]
+        )
+        return f"table of shape {value.shape}\n{rows}"
+    return " ".join(brief.repr(value).split())[:MAX_VALUE_CHARS]

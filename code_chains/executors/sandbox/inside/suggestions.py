@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import difflib
@@ -9,13 +10,13 @@ import importlib.util
 import os
 import pkgutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .wire import Json
 
 MAX_ITEMS, MAX_ITEM_CHARS = 20, 60
-MAX_COMPARED_KEYS = 200
+MAX_COMPARED_KEYS, MAX_TABLES = 200, 200
 MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY = 3, 0.6
 MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
 POPULAR = (
@@ -33,12 +34,13 @@ POPULAR = (
 )
 
 
-def hint(error: BaseException, names: Json) -> str:
+def hint(error: BaseException, names: Json, expression: str = "") -> str:
     """Return one sentence about what exists; empty if there is nothing to suggest.
 
     Args:
         error: What was raised.
         names: The names that the failing frame could see.
+        expression: The source of the expression that failed.
     """
     with contextlib.suppress(Exception):
         if isinstance(error, NameError):
@@ -46,7 +48,7 @@ def hint(error: BaseException, names: Json) -> str:
         if isinstance(error, AttributeError):
             return close_names(error.name or "", dir(error.obj))
         if isinstance(error, KeyError):
-            return keys(error.args[0], names.values())
+            return keys(error.args[0], names, expression)
         if isinstance(error, ModuleNotFoundError):
             return modules((error.name or "").partition(".")[0])
         if isinstance(error, ImportError):
@@ -63,22 +65,83 @@ def close_names(name: str, candidates: Iterable[str]) -> str:
     return f"Close names are {listed(matches)}." if matches else ""
 
 
-def keys(key: object, values: Iterable[object]) -> str:
-    """Suggest the keys or columns of the table with the key that is most similar to this one."""
+def keys(key: object, names: Json, expression: str) -> str:
+    """Suggest the keys or columns of the table that an expression looked into, else of the one with the most similar."""
+    with contextlib.suppress(Exception):
+        if described := described_keys(container(expression, names)):
+            return described
+    own = [value for name, value in names.items() if not name.startswith("__")]
     best, suggestion = -1.0, ""
-    for value in values:
-        if hasattr(value, "columns"):
-            kind, candidates = "columns", list(value.columns)
-        elif isinstance(value, dict):
-            kind, candidates = "keys", list(value)
-        else:
-            continue
-        if not candidates:
-            continue
-        ratio = max(similarity(key, candidate) for candidate in candidates[:MAX_COMPARED_KEYS])
-        if ratio > best and key not in candidates:
-            best, suggestion = ratio, f"The {kind} are {listed(candidates)}."
+    for table in tables(own):
+        candidates = keys_of(table)
+        if candidates and key not in candidates:
+            ratio = max(similarity(key, candidate) for candidate in candidates[:MAX_COMPARED_KEYS])
+            if ratio > best:
+                best, suggestion = ratio, described_keys(table)
     return suggestion
+
+
+def container(expression: str, names: Json) -> object:
+    """Return what an expression looked into: `d["a"]` for `d["a"]["b"]`, and `d` for `d.pop("b")`.
+
+    Raises:
+        Exception: It is no such expression.
+    """
+    tree = ast.parse(expression.strip(), mode="eval").body
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
+        return value_of(tree.func.value, names)
+    if isinstance(tree, ast.Subscript):
+        return value_of(tree.value, names)
+    return None
+
+
+def value_of(node: ast.expr, names: Json) -> Any:
+    """Return the value of names, attributes and items of builtin containers: no function of the program is called.
+
+    Raises:
+        Exception: It consists of something else, or does not exist.
+    """
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Attribute):
+        return vars(value_of(node.value, names))[node.attr]
+    if isinstance(node, ast.Subscript):
+        outer = value_of(node.value, names)
+        if type(outer) in (dict, list, tuple):
+            return outer[value_of(node.slice, names)]
+    raise LookupError
+
+
+def tables(values: Iterable[object]) -> Iterator[object]:
+    """Yield dicts and tables, also those in other containers, outer ones first."""
+    pending = list(values)
+    for count, value in enumerate(pending):
+        if count >= MAX_TABLES:
+            return
+        if isinstance(value, dict):
+            pending += list(value.values())[:MAX_ITEMS]
+        elif isinstance(value, list | tuple):
+            pending += value[:MAX_ITEMS]
+        if isinstance(value, dict) or hasattr(value, "columns"):
+            yield value
+
+
+def keys_of(table: object) -> list[Any]:
+    columns = getattr(table, "columns", None)
+    if columns is not None:
+        return list(columns)
+    return list(table) if isinstance(table, Mapping) else []
+
+
+def described_keys(table: object) -> str:
+    """Return a sentence with the keys or columns of a table; empty for anything else."""
+    kind = "columns" if hasattr(table, "columns") else "keys"
+    if kind == "keys" and isinstance(table, Mapping) and not table:
+        return "It is empty."
+    candidates = keys_of(table)
+    return f"The {kind} are {listed(candidates)}." if candidates else ""
 
 
 def similarity(key: object, candidate: object) -> float:
