@@ -316,7 +316,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         arguments = args_schema if args_schema or arg_types else Question
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
-    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
+    def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         return shortened(str(outcome.get("answer", outcome["output"])), MAX_CHARS)
 
     def _check_expectations(self, values: State) -> Expectations:

@@ -8,13 +8,12 @@ from typing import Any
 
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field
 
 from code_chains.analysis.checks import Check
 from code_chains.analysis.extraction import as_program
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State
-from code_chains.chains.tools import format_execution
+from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.chains.validate import Approve
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
@@ -24,24 +23,7 @@ from code_chains.inputs import check_session_id
 
 __all__ = ["create_python_tool"]
 
-_PURPOSES = {
-    "python": "Runs a Python program in a sandbox and returns what it prints.",
-    "sql": "Runs a SQL query and returns its result.",
-}
-_STATEFUL = (
-    "Variables, imports and files stay for your next program; a program that fails changes none of them."
-)
-_STATELESS = "Each program starts from nothing: write everything that it needs."
 _NO_THREAD = "(Nothing of it is kept for the next program, as the application names no thread.)"
-
-
-class _Program(BaseModel):
-    """The arguments of the tool."""
-
-    code: str = Field(
-        description="The whole program. Print what you need to see; the value of a last expression is shown as well.",
-        min_length=1,
-    )
 
 
 class _ProgramChain(CodeChain):
@@ -49,7 +31,7 @@ class _ProgramChain(CodeChain):
 
     @property
     def output_keys(self) -> list[str]:
-        return [*super().output_keys, "code", "is_kept"]
+        return [*super().output_keys, "is_kept"]
 
     def _with_session_id(self, inputs: Any) -> State:
         state = {"query": "Run this program.", **super()._with_session_id(inputs)}
@@ -61,13 +43,11 @@ class _ProgramChain(CodeChain):
     def _flow(self, values: State, config: Config) -> Flow:
         yield from super()._flow(values, config)
         is_kept = self._is_turn(values) and self.conversations is not None and self.conversations.keep_state
-        yield {
-            "code": as_program(values["code"], self.executor.language if self.executor else "python"),
-            "is_kept": is_kept,
-        }
+        yield {"is_kept": is_kept}
 
-    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
-        text = format_execution(outcome["execution"], outcome["code"], outcome["problems"])
+    def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+        code = as_program(inputs["code"], self.executor.language if self.executor else "python")
+        text = format_execution(outcome["execution"], code, outcome["problems"])
         is_lost = outcome["execution"].ok and not outcome["is_kept"] and has_sessions(self.executor)
         return f"{text}\n{_NO_THREAD}" if is_lost else text
 
@@ -121,9 +101,10 @@ def create_python_tool(
         memory=ConversationMemory(),
         conversations=conversations,
     )
-    kept = _STATEFUL if conversations.keep_state else _STATELESS
-    parts = (_PURPOSES[run_executor.language], run_executor.guidance, kept)
-    tool = chain.as_tool(_Program, name=name, description=description or " ".join(filter(None, parts)))
+    described = describe_program_tool(
+        run_executor.language, run_executor.guidance, keeps_state=conversations.keep_state
+    )
+    tool = chain.as_tool(ProgramArguments, name=name, description=description or described)
     if run_executor is not executor:
         weakref.finalize(tool, run_executor.close)
     return tool

@@ -81,6 +81,29 @@ def test_a_piece_asks_for_what_it_needs(sandbox: SandboxExecutor) -> None:
     assert tool.invoke({"code": "6 * 7"}) == "42"
 
 
+def test_a_failed_program_tells_the_model_the_line_the_values_and_what_exists(
+    sandbox: SandboxExecutor,
+) -> None:
+    code = "```python\nrows = [{'price': 1}]\nfor row in rows:\n    print(row['prize'])\n```"
+    message = ExecuteChain(sandbox).as_tool().invoke({**called(code=code), "name": "run_program"})
+    assert message.status == "error"
+    assert all(part in message.content for part in (">   3 |", "row = {'price': 1}", "The keys are 'price'"))
+
+
+def test_a_program_that_runs_and_a_refused_answer_have_their_status(sandbox: SandboxExecutor) -> None:
+    tool = ExecuteChain(sandbox).as_tool()
+    assert tool.invoke({**called(code="6 * 7"), "name": "run_program"}).status == "success"
+    with create_code_chain(ScriptedModel(lambda messages: "1 / 0"), executor=sandbox) as chain:
+        assert chain.as_tool().invoke(called(query="6 * 7?")).status == "error"
+
+
+def test_the_description_of_programs_is_for_the_model(sandbox: SandboxExecutor) -> None:
+    tool = ExecuteChain(sandbox).as_tool()
+    words = ("Python", "no network", "Each program starts from nothing")
+    assert all(word in tool.description for word in words)
+    assert "Print what you need" in tool.args["code"]["description"]
+
+
 def test_arguments_can_be_given_by_type(sandbox: SandboxExecutor) -> None:
     tool = ExecuteChain(sandbox).as_tool(name="run", arg_types={"code": str, "variables": dict[str, int]})
     assert tool.invoke({"code": "6 * n", "variables": {"n": 7}}) == "42"

@@ -113,7 +113,7 @@ class StreamingChain(FlowChain):
         fields = {key: (kind, ...) for key, kind in arguments.items()}
         return _schema(f"{type(self).__name__}Arguments", fields)
 
-    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
+    def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         """Return the text for a model that called the chain as a tool."""
         return format_as_json(outcome)
 

@@ -7,10 +7,12 @@ from contextlib import aclosing, closing
 from typing import Any, ClassVar
 
 from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel
 
 from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
-from code_chains.chains.tools import format_execution
+from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
 from code_chains.state import ErrorReport, Execution
@@ -56,8 +58,26 @@ class ExecuteChain(StreamingChain):
             raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
         super().__init__(**{"executor": executor, **kwargs})
 
-    def _format_for_model(self, outcome: Mapping[str, Any]) -> str:
-        return format_execution(outcome["execution"])
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = "run_program",
+        description: str | None = None,
+        arg_types: Mapping[str, Any] | None = None,
+    ) -> BaseTool:
+        """Make a tool that runs each program on its own; `create_python_tool` makes one that keeps a state."""
+        return super().as_tool(
+            args_schema if args_schema or arg_types else ProgramArguments,
+            name=name,
+            description=description
+            or describe_program_tool(self.executor.language, self.executor.guidance, keeps_state=False),
+            arg_types=arg_types,
+        )
+
+    def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+        code = as_program(inputs["code"], self.executor.language)
+        return format_execution(outcome["execution"], code, inputs.get("problems") or ())
 
     def _flow(self, values: State, config: Config) -> Flow:
         execution, printed = _refusal(values), _Printed()

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from langchain_core.callbacks import Callbacks
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from code_chains.errors import InputError
@@ -18,13 +19,49 @@ from code_chains.inputs import shortened
 from code_chains.state import Execution, Problem, Verdict, as_json
 from code_chains.verification.feedback import repair_feedback
 
-__all__ = ["MAX_CHARS", "FormatForModel", "chain_as_tool", "format_as_json", "format_execution"]
+__all__ = [
+    "MAX_CHARS",
+    "ChainTool",
+    "FormatForModel",
+    "ProgramArguments",
+    "chain_as_tool",
+    "describe_program_tool",
+    "format_as_json",
+    "format_execution",
+    "has_failed",
+]
 
 MAX_CHARS = 20_000
 """Approximate maximum length of text for a model, in characters."""
 
-FormatForModel = Callable[[Mapping[str, Any]], str]
-"""Renders an outcome as text for a model."""
+FormatForModel = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
+"""Renders inputs and outcome of a chain as text for a model."""
+
+
+class ChainTool(StructuredTool):
+    """A tool whose message has the status `error` if its program failed, so that agents and traces can tell."""
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the tool."""
+        return _with_status(super().run(*args, **kwargs))
+
+    async def arun(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the tool without blocking the event loop."""
+        return _with_status(await super().arun(*args, **kwargs))
+
+
+def _with_status(output: Any) -> Any:
+    if isinstance(output, ToolMessage) and isinstance(output.artifact, dict) and has_failed(output.artifact):
+        output.status = "error"
+    return output
+
+
+def has_failed(outcome: Mapping[str, Any]) -> bool:
+    """Return whether an outcome, as JSON values, has a failed verdict, or without a verdict a failed run."""
+    verdict, execution = outcome.get("verdict"), outcome.get("execution")
+    if verdict is not None:
+        return bool(verdict["status"] == "failed")
+    return execution is not None and execution["status"] != "ok"
 
 
 def chain_as_tool(
@@ -38,14 +75,15 @@ def chain_as_tool(
     """Make a tool whose messages hold text for the model and, as `artifact`, the whole outcome as JSON values.
 
     The chain's run is a child of the tool's run and sees its config, so a `session_id` in the app's
-    `configurable` selects the conversation; a model cannot. Errors about arguments are returned to the model.
+    `configurable` selects the conversation; a model cannot. Errors about arguments are returned to the model. The
+    message of a failure has the status `error`.
 
     Args:
         chain: Takes a dict and returns a dict.
         name: The name that a model calls.
         description: When a model should call it.
         arguments: The argument schema.
-        format_for_model: Renders the outcome for the model.
+        format_for_model: Renders inputs and outcome for the model.
     """
     first = next(iter(arguments.model_fields), "")
 
@@ -57,7 +95,7 @@ def chain_as_tool(
             outcome = chain.invoke(inputs, _with_callbacks(config, callbacks), return_only_outputs=True)
         except InputError as error:
             raise ToolException(str(error)) from error
-        return format_for_model(outcome), as_json(outcome)
+        return format_for_model(inputs, outcome), as_json(outcome)
 
     async def acall(
         *text: str, config: RunnableConfig, callbacks: Callbacks = None, **inputs: Any
@@ -69,10 +107,10 @@ def chain_as_tool(
             )
         except InputError as error:
             raise ToolException(str(error)) from error
-        return format_for_model(outcome), as_json(outcome)
+        return format_for_model(inputs, outcome), as_json(outcome)
 
     response: Literal["content_and_artifact"] = "content_and_artifact"
-    return StructuredTool.from_function(
+    return ChainTool.from_function(
         call,
         acall,
         name=name,
@@ -90,6 +128,31 @@ def format_as_json(outcome: Mapping[str, Any]) -> str:
     if len(values) == 1 and isinstance(values[0], str):
         return shortened(values[0], MAX_CHARS)
     return shortened(json.dumps(as_json(outcome), ensure_ascii=False), MAX_CHARS)
+
+
+class ProgramArguments(BaseModel):
+    """The arguments of a tool that runs programs."""
+
+    code: str = Field(
+        description="The whole program. Print what you need to see; the value of a last expression is shown as well.",
+        min_length=1,
+    )
+
+
+_PURPOSES = {
+    "python": "Runs a Python program in a sandbox and returns what it prints, or why it failed.",
+    "sql": "Runs a SQL query and returns its result, or why it failed.",
+}
+_STATEFUL = (
+    "Variables, imports and files stay for your next program; a program that fails changes none of them."
+)
+_STATELESS = "Each program starts from nothing: write everything that it needs."
+
+
+def describe_program_tool(language: str, guidance: str, *, keeps_state: bool) -> str:
+    """Describe a tool that runs programs to the model that calls it."""
+    state = _STATEFUL if keeps_state else _STATELESS
+    return " ".join(filter(None, (_PURPOSES[language], guidance, state)))
 
 
 def format_execution(execution: Execution, code: str = "", problems: Sequence[Problem] = ()) -> str:
