@@ -18,8 +18,11 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import BlobResourceContents, CallToolResult, ImageContent, ResourceLink, TextContent
 
 from code_chains import Limits, SandboxExecutor, create_code_chain
-from code_chains.apps import mcp_server as module
+from code_chains._version import __version__
+from code_chains.apps import mcp_files, mcp_server
+from code_chains.apps.mcp_files import SharedFiles
 from code_chains.apps.mcp_server import create_server
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import HOSTILE, QUESTION, SUM_ANSWER, OpenAI
@@ -59,11 +62,126 @@ async def test_the_result_contains_the_output(server: Server) -> None:
     assert (result["status"], result["output"], result["isolation"]) == ("ok", "six\n42", "kernel")
 
 
-async def test_a_failure_is_a_value_with_its_traceback(server: Server) -> None:
-    result = await call(server, "run_python", code="1 / 0")
-    assert not result.is_error
+async def test_a_failure_is_an_error_with_line_values_and_what_exists(server: Server) -> None:
+    code = "rows = [{'price': 1}]\nfor row in rows:\n    print(row['prize'])"
+    result = await call(server, "run_python", code=code)
+    assert result.is_error
     assert isinstance(result.content[0], TextContent)
-    assert "ZeroDivisionError" in result.content[0].text
+    for text in (result.content[0].text, (result.structured_content or {})["error"]):
+        assert all(part in text for part in (">   3 |", "row = {'price': 1}", "The keys are 'price'"))
+
+
+async def test_a_program_in_a_fence_runs(server: Server) -> None:
+    assert (await run(server, "Here it is:\n```python\nprint(6 * 7)\n```"))["output"] == "42"
+
+
+async def test_an_unknown_argument_is_refused(server: Server) -> None:
+    result = await call(server, "run_python", code="1", sesion_id="ann")
+    assert (result.is_error, "sesion_id" in str(result.content)) == (True, True)
+
+
+async def test_the_verdict_is_part_of_the_text(server: Server) -> None:
+    await run(server, "kept = 41", session_id="ann")
+    answer = await call(server, "answer_with_code", query="one more?", session_id="ann")
+    assert "Verdict: unverified. The program ran" in answer.content[0].text  # type: ignore[union-attr]
+    failed = await call(server, "answer_with_code", query="one more?")
+    assert failed.is_error
+
+
+async def test_the_server_and_its_tools_describe_themselves(server: Server) -> None:
+    async with Client(server) as client:
+        (run_python, _) = (await client.list_tools()).tools
+        assert (client.server_info and client.server_info.version) == __version__
+    assert run_python.annotations is not None
+    assert (run_python.annotations.read_only_hint, run_python.annotations.open_world_hint) == (True, False)
+    assert "no network" in (run_python.description or "")
+    assert all("description" in field for field in run_python.input_schema["properties"].values())
+
+
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\xff").decode()
+
+
+async def test_a_binary_file_is_passed_as_a_data_uri(server: Server) -> None:
+    files = {"a.png": f"data:image/png;base64,{PIXEL}", "b.txt": "data: text"}
+    code = "print(open('a.png', 'rb').read()[-1], open('b.txt').read())"
+    assert (await run(server, code, files=files))["output"] == "255 data: text"
+    assert (await call(server, "run_python", code="1", files={"a": "data:;base64,?"})).is_error
+
+
+# -- files of the owner --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def owned(tmp_path: Path) -> Path:
+    """A folder with files, a hidden one, and a link to a secret outside."""
+    folder = tmp_path / "reports"
+    (folder / "old").mkdir(parents=True)
+    (folder / "a b.csv").write_bytes(b"n\n\xff")
+    (folder / "old" / "é.txt").write_text("old")
+    (folder / ".env").write_text("secret")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    (folder / "up").symlink_to(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def sharing(shared_sandbox: SandboxExecutor, tmp_path: Path, owned: Path) -> Iterator[MCPServer[Any]]:
+    (tmp_path / "sales.csv").write_text("amount\n42\n")
+    (tmp_path / "clients").mkdir()
+    shared = SharedFiles([str(tmp_path / "sales.csv")], [str(owned)])
+    with create_code_chain(ScriptedModel(lambda messages: ""), executor=shared_sandbox) as chain:
+        yield create_server(chain, tmp_path / "clients", shared=shared)
+
+
+LISTS = "import glob\nprint(sorted(glob.glob('**', recursive=True, include_hidden=True)))"
+
+
+async def test_files_of_the_owner_are_there_without_hidden_ones_and_links(sharing: Server) -> None:
+    files = ["reports", "reports/a b.csv", "reports/old", "reports/old/é.txt", "sales.csv"]
+    assert (await run(sharing, LISTS))["output"] == str(files)
+
+
+async def test_files_of_the_owner_are_described(sharing: Server) -> None:
+    async with Client(sharing) as client:
+        (run_python, _) = (await client.list_tools()).tools
+    assert "Programs can read sales.csv, reports/a b.csv" in (run_python.description or "")
+
+
+async def test_a_program_cannot_change_the_owners_file(sharing: Server, owned: Path) -> None:
+    code = "import os\nos.chmod('reports/a b.csv', 0o666)\nopen('reports/a b.csv', 'w').write('x')"
+    await run(sharing, code)
+    assert (owned / "a b.csv").read_bytes() == b"n\n\xff"
+
+
+async def test_a_file_that_appears_in_the_folder_can_be_read_in_a_session(
+    sharing: Server, owned: Path
+) -> None:
+    await run(sharing, "x = 1", session_id="ann")
+    (owned / "new.txt").write_text("new")
+    assert (await run(sharing, "print(open('reports/new.txt').read(), x)", session_id="ann"))[
+        "output"
+    ] == "new 1"
+
+
+async def test_a_client_cannot_replace_a_file_of_the_owner(sharing: Server) -> None:
+    result = await call(sharing, "run_python", code="1", files={"sales.csv": "amount\n0\n"})
+    assert (result.is_error, "There is a file 'sales.csv' already" in str(result.content)) == (True, True)
+
+
+def test_too_many_files_are_refused_at_once(owned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_files, "MAX_SHARED_BYTES", 2)
+    with pytest.raises(InputError, match="too many to share"):
+        SharedFiles(folders=[str(owned)])
+
+
+@pytest.mark.parametrize("folders", [["/nowhere"], [__file__], ["/tmp", "/tmp/../tmp"]])
+def test_a_folder_that_cannot_be_shared_is_refused(folders: list[str]) -> None:
+    with pytest.raises(ConfigurationError):
+        SharedFiles(folders=folders)
+
+
+# -- limits ------------------------------------------------------------------------------------------------
 
 
 async def test_a_limit_is_a_value(server: Server) -> None:
@@ -114,7 +232,7 @@ async def test_a_file_cannot_be_outside_the_folder(server: Server, name: str) ->
 
 
 async def test_files_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_INPUT_BYTES", 100)
+    monkeypatch.setattr(mcp_files, "MAX_INPUT_BYTES", 100)
     assert (await call(server, "run_python", code="1", files={"a": "x" * 101})).is_error
     assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
     assert not (await call(server, "run_python", code="1", files={"a": "x" * 99})).is_error
@@ -183,7 +301,7 @@ async def test_resources_are_listed_with_their_types(server: Server) -> None:
 
 
 async def test_the_oldest_resources_are_evicted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_RESOURCE_BYTES", 5)
+    monkeypatch.setattr(mcp_server, "MAX_RESOURCE_BYTES", 5)
     for _ in range(3):
         result = await run(server, "open('a.txt', 'w').write('123')")
     async with Client(server) as client:
@@ -239,6 +357,21 @@ async def test_without_a_model_programs_still_run() -> None:
     async with Client(server_parameters("--seconds", "2")) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["run_python"]
     assert (await run(server_parameters("--seconds", "2"), "while True: pass"))["status"] == "timeout"
+
+
+async def test_the_log_is_quiet(tmp_path: Path) -> None:
+    with (tmp_path / "stderr").open("w") as stderr:
+        async with Client(stdio_client(server_parameters(), errlog=stderr)) as client:
+            await client.call_tool("run_python", {"code": "1"})
+    assert (tmp_path / "stderr").read_text().splitlines() == [
+        "Serving on standard input and output: run_python (answer_with_code needs --model)"
+    ]
+
+
+async def test_over_standard_input_it_shares_files_of_the_owner(tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text("42")
+    server = server_parameters("-f", str(tmp_path / "sales.csv"))
+    assert (await run(server, "print(open('sales.csv').read())"))["output"] == "42"
 
 
 async def test_a_program_cannot_forge_protocol_messages() -> None:

@@ -234,22 +234,34 @@ def serve(
 
 
 @cli.command()
+@click.option(
+    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file that programs may read; repeatable."
+)
+@click.option(
+    "--folder",
+    "folders",
+    multiple=True,
+    metavar="PATH",
+    help="A folder whose files programs may read; repeatable.",
+)
 @chain_options
 @handle_errors
-def mcp(model: str | None, **options: Any) -> None:
+def mcp(files: tuple[str, ...], folders: tuple[str, ...], model: str | None, **options: Any) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
     run_python runs programs in the sandbox. answer_with_code has a model write them; it is available if a
     model is named or an API key is set. The budget applies to all questions together.
 
-    Example: code-chains mcp --seconds 30 --memory 1G
+    Example: code-chains mcp --seconds 30 --memory 1G --folder reports
     """
     from langchain_core.runnables import RunnableLambda
 
+    from code_chains.apps.mcp_files import SharedFiles
     from code_chains.apps.mcp_server import serve
     from code_chains.models import default_model
 
     name = model or default_model()
+    shared = SharedFiles(files, folders)
     answers = bool(model) or name != "local"
     tools = (
         f"run_python, answer_with_code with {name}"
@@ -258,4 +270,4 @@ def mcp(model: str | None, **options: Any) -> None:
     )
     with create_chain(model=name if answers else RunnableLambda(str), **options) as chain:
         echo(f"Serving on standard input and output: {tools}", err=True)
-        serve(chain, answers=answers)
+        serve(chain, answers=answers, shared=shared)

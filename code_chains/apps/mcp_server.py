@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import itertools
 import os
-import shutil
 import signal
 import sys
 import tempfile
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -25,13 +23,16 @@ from urllib.parse import quote
 from langchain_core.callbacks import AsyncCallbackHandler
 from pydantic import BaseModel, Field
 
+from code_chains._version import __version__
+from code_chains.analysis.extraction import as_program
+from code_chains.apps.mcp_files import InputFiles, SharedFiles
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
 from code_chains.callbacks.redaction import describe_error
-from code_chains.chains.tools import MAX_CHARS, format_execution
+from code_chains.chains.tools import MAX_CHARS, describe_failure, format_execution
 from code_chains.code_chain import CodeChain
-from code_chains.errors import InputError, needs
-from code_chains.inputs import check_name, shortened
+from code_chains.errors import needs
+from code_chains.inputs import shortened
 from code_chains.state import Artifact, Execution, Verdict
 
 with needs("mcp", "command", "mcp"):
@@ -39,23 +40,47 @@ with needs("mcp", "command", "mcp"):
     from mcp.server.lowlevel.helper_types import ReadResourceContents
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-    from mcp.types import CallToolResult, ContentBlock, ImageContent, Resource, ResourceLink, TextContent
+    from mcp.server.mcpserver.tools import Tool
+    from mcp.types import (
+        CallToolResult,
+        ContentBlock,
+        ImageContent,
+        Resource,
+        ResourceLink,
+        TextContent,
+        ToolAnnotations,
+    )
 
 __all__ = ["AnswerResult", "ArtifactResource", "RunResult", "create_server"]
 
 MAX_RESOURCE_BYTES = 64 << 20
 """Maximum size of the artifacts available as resources; the oldest are evicted."""
-MAX_INPUT_BYTES = 64 << 20
-"""Maximum size of the files of a call, and of the files of all sessions."""
 MAX_IMAGE_BYTES = 1 << 20
 """Maximum size of the images that a result contains, besides being resources."""
 _MAX_ITEMS = 1000
 _IMAGE_SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 """Media types of images by their first bytes; names are not trusted."""
 
+_INSTRUCTIONS = (
+    "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
+    " what happened. Use session_id to go on with variables, imports and files of earlier calls."
+)
+_RUN_DESCRIPTION = (
+    "Runs a Python program in a sandbox. Print what you need to see; the value of a last expression is shown as well."
+    " Without session_id each program starts from nothing; with one, variables, imports and files stay for the next call,"
+    " and a program that fails changes none of them."
+)
+_ANSWER_DESCRIPTION = (
+    "Answers a question by code: another model writes a Python program, which is run in a sandbox, evaluated, and repaired"
+    " if it fails. Use it for anything that should be computed rather than estimated."
+)
+
 Files = Annotated[
     dict[str, str] | None,
-    Field(description="Files for the program: name in its working directory -> text of the file."),
+    Field(
+        description="Files for the program: name in its working directory -> text of the file, or for binary files a"
+        " data URI (data:;base64,...)."
+    ),
 ]
 SessionId = Annotated[
     str | None,
@@ -79,7 +104,9 @@ class RunResult(BaseModel):
         description="ok, error, refused, or the limit it ran into: timeout, memory, output_limit …"
     )
     output: str = Field(description="What was printed, and the value of the last expression.")
-    error: str | None = Field(description="The traceback, or why nothing ran.")
+    error: str | None = Field(
+        description="Why it failed: the error, the line, the values at that moment, what exists instead; or why nothing ran."
+    )
     artifacts: list[ArtifactResource]
     duration: float = Field(description="In seconds.")
     isolation: str | None = Field(description="What enclosed the program: kernel, landlock, container …")
@@ -152,77 +179,22 @@ class _ProgressReporter(AsyncCallbackHandler):
             await self._context.report_progress(next(self._count), message=STAGE_LABELS[kwargs["name"]])
 
 
-class _InputFiles:
-    """Files that clients pass. Those of a session are kept until the server ends, as rebuilding its state needs them.
-
-    Args:
-        folder: Where they are stored.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._session_bytes = folder, 0
-
-    @asynccontextmanager
-    async def write(
-        self, files: Mapping[str, str] | None, session_id: str | None
-    ) -> AsyncIterator[dict[str, Path]]:
-        """Write files, and yield their paths by name.
-
-        Raises:
-            InputError: A name or text is invalid, or the files are too large.
-        """
-        contents = {check_name(name): _encode(name, text) for name, text in (files or {}).items()}
-        size = sum(map(len, contents.values()))
-        if size > MAX_INPUT_BYTES or len(contents) > _MAX_ITEMS:
-            limit = f"{_MAX_ITEMS} files with {MAX_INPUT_BYTES >> 20} MB together"
-            raise InputError(f"{len(contents)} files with {size} bytes are too many: pass at most {limit}.")
-        if session_id is not None and self._session_bytes + size > MAX_INPUT_BYTES:
-            limit = f"{MAX_INPUT_BYTES >> 20} MB together"
-            raise InputError(f"The files of all sessions may have {limit}: pass no files, or no session_id.")
-        folder = await asyncio.to_thread(_write, self._folder, contents)
-        try:
-            yield {name: folder / name for name in contents}
-        finally:
-            if session_id is None or not contents:
-                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-            else:
-                self._session_bytes += size
-
-
-def _encode(name: str, text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"The file {name!r} is not valid text (broken UTF-8).") from error
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
-    target = folder / uuid.uuid4().hex
-    target.mkdir()
-    for name, content in files.items():
-        path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    return target
-
-
-def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MCPServer[Any]:
+def create_server(
+    chain: CodeChain, folder: Path, *, answers: bool = True, shared: SharedFiles | None = None
+) -> MCPServer[Any]:
     """Create a Model Context Protocol server.
 
     Args:
         chain: What runs programs and answers; its limits, checks and budget apply to all clients together.
         folder: An empty folder for the server's exclusive use, for files of clients.
         answers: Whether to offer `answer_with_code`, which uses the chain's model.
+        shared: Files of this machine that all programs may read.
 
     Returns:
         The server; its `run()` serves standard input and output.
     """
-    server = _Server(
-        name="code_chains",
-        instructions="Runs Python in a sandbox without network and without files of this machine. Results say what happened."
-        " Use session_id to go on with variables, imports and files of earlier calls.",
-    )
-    input_files = _InputFiles(folder)
+    shared = shared or SharedFiles()
+    input_files = InputFiles(folder, shared)
 
     async def run_python(
         code: Annotated[
@@ -231,26 +203,22 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
         session_id: SessionId = None,
         files: Files = None,
     ) -> Annotated[CallToolResult, RunResult]:
-        """Run a Python program in a sandbox and see what it prints, makes, or fails with.
-
-        A failure changes no session.
-        """
         with _tool_errors():
             async with input_files.write(files, session_id) as paths:
                 outcome = await chain.aexecute(code, session_id, files=paths)
         execution: Execution = outcome["execution"]
         resources = server.publish(execution.artifacts)
+        program = as_program(code)
+        text = format_execution(execution, program, outcome["problems"])
         result = RunResult(
             status=execution.status,
             output=shortened(outcome["output"], MAX_CHARS),
-            error=None if execution.ok else execution.summary,
+            error=None if execution.ok else describe_failure(execution, program, outcome["problems"]),
             artifacts=resources,
             duration=execution.duration,
             isolation=execution.isolation.level if execution.isolation else None,
         )
-        return _tool_result(
-            result, format_execution(execution, code, outcome["problems"]), execution, resources
-        )
+        return _tool_result(result, text, execution, resources, is_error=not execution.ok)
 
     async def answer_with_code(
         query: Annotated[str, Field(description="The question or task, in any language.")],
@@ -258,7 +226,6 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
         session_id: SessionId = None,
         files: Files = None,
     ) -> Annotated[CallToolResult, AnswerResult]:
-        """Have a model write a program for a question, run and evaluate it, repair it if it fails, and phrase the answer."""
         with _tool_errors():
             async with input_files.write(files, session_id) as paths:
                 state = {"query": query, "session_id": session_id, "files": paths}
@@ -266,12 +233,35 @@ def create_server(chain: CodeChain, folder: Path, *, answers: bool = True) -> MC
         execution, verdict = outcome["execution"], outcome["verdict"]
         resources = server.publish(execution.artifacts)
         result = _answer_result(outcome, verdict, resources)
-        return _tool_result(result, shortened(outcome["answer"], MAX_CHARS), execution, resources)
+        text = f"{result.answer}\n\nVerdict: {verdict.status}. {verdict.reason}"
+        return _tool_result(result, text, execution, resources, is_error=not verdict.ok)
 
-    server.tool(title="Run Python")(run_python)
+    available = shared.describe()
+    guidance = f"{chain.executor.guidance if chain.executor else ''} {available}".strip()
+    tools = [_tool(run_python, "Run Python", f"{_RUN_DESCRIPTION} {guidance}")]
     if answers:
-        server.tool(title="Answer with code")(answer_with_code)
+        description = f"{_ANSWER_DESCRIPTION} {available}".strip()
+        tools.append(_tool(answer_with_code, "Answer with code", description))
+    server = _Server(
+        name="code_chains",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        log_level="WARNING",
+        tools=tools,
+    )
     return server
+
+
+def _tool(function: Callable[..., Any], title: str, description: str) -> Tool:
+    # It changes nothing outside its sandbox; with a session it is not idempotent.
+    hints = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open_world_hint=False)
+    tool = Tool.from_function(function, title=title, description=description, annotations=hints)
+    arguments = tool.fn_metadata.arg_model
+    # Unknown arguments are refused: a model that misspells one must learn of it.
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
 
 
 def _answer_result(
@@ -299,7 +289,12 @@ def _tool_errors() -> Iterator[None]:
 
 
 def _tool_result(
-    structured: BaseModel, text: str, execution: Execution, resources: list[ArtifactResource]
+    structured: BaseModel,
+    text: str,
+    execution: Execution,
+    resources: list[ArtifactResource],
+    *,
+    is_error: bool,
 ) -> CallToolResult:
     """Return a result with structured content for clients, and with text and images for models."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
@@ -311,7 +306,7 @@ def _tool_result(
             data = base64.b64encode(artifact.data).decode()
             content.append(ImageContent(type="image", data=data, mime_type=media_type))
     content += map(_resource_link, resources)
-    return CallToolResult(content=content, structured_content=structured.model_dump())
+    return CallToolResult(content=content, structured_content=structured.model_dump(), is_error=is_error)
 
 
 def _image_type(data: bytes) -> str | None:
@@ -328,7 +323,7 @@ def _resource_link(resource: ArtifactResource) -> ResourceLink:
     )
 
 
-def serve(chain: CodeChain, *, answers: bool = True) -> None:
+def serve(chain: CodeChain, *, answers: bool = True, shared: SharedFiles | None = None) -> None:
     """Serve standard input and output until the client disconnects, or until running calls have finished after SIGTERM."""
     is_terminating = False
 
@@ -340,7 +335,7 @@ def serve(chain: CodeChain, *, answers: bool = True) -> None:
 
     with tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder, _closable_stdin() as close_input:
         signal.signal(signal.SIGTERM, terminate)
-        create_server(chain, Path(folder), answers=answers).run()
+        create_server(chain, Path(folder), answers=answers, shared=shared).run()
     if is_terminating:
         sys.exit(TERMINATED_EXIT_CODE)
 

@@ -25,6 +25,7 @@ __all__ = [
     "FormatForModel",
     "ProgramArguments",
     "chain_as_tool",
+    "describe_failure",
     "describe_program_tool",
     "format_as_json",
     "format_execution",
@@ -165,14 +166,14 @@ def format_execution(execution: Execution, code: str = "", problems: Sequence[Pr
     """
     parts = [shortened(execution.output, MAX_CHARS)]
     if not execution.ok:
-        parts.append(shortened(_describe_failure(execution, code, problems), MAX_CHARS // 2))
+        parts.append(describe_failure(execution, code, problems))
     if execution.artifacts:
         parts.append(f"Made: {', '.join(artifact.name for artifact in execution.artifacts)}")
     return "\n".join(part for part in parts if part.strip()) or "The program ran and printed nothing."
 
 
-def _describe_failure(execution: Execution, code: str, problems: Sequence[Problem]) -> str:
-    """Describe a failure as a model that repairs its program is told about it."""
+def describe_failure(execution: Execution, code: str, problems: Sequence[Problem]) -> str:
+    """Describe a failure as a model that repairs its program is told about it; shortened."""
     if execution.status == "refused" and not problems:
         return execution.summary
     outcome = {
@@ -181,7 +182,7 @@ def _describe_failure(execution: Execution, code: str, problems: Sequence[Proble
         "execution": replace(execution, stdout="", result=None),
         "verdict": Verdict("failed", "none", execution.summary),
     }
-    return repair_feedback(outcome)
+    return shortened(repair_feedback(outcome), MAX_CHARS // 2)
 
 
 def _describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
