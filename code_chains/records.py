@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter
 
-from code_chains.errors import CodeChainsError
+from code_chains.errors import CodeChainsError, InputError
+from code_chains.filenames import numbered_names, safe_name
 
 __all__ = [
     "PROBED",
     "Artifact",
     "Attempt",
     "CodeFailedError",
+    "DisplayData",
     "ErrorReport",
     "Execution",
     "Isolation",
@@ -183,6 +188,50 @@ class Artifact(Record):
     media_type: str
     data: bytes = field(repr=False)
 
+    def save(self, path: str | os.PathLike[str] = ".") -> Path:
+        """Save it, and return the path of the file. No file is ever replaced.
+
+        Args:
+            path: A new file, or an existing folder: there the file gets its own name, with a number appended if that is
+                taken.
+
+        Raises:
+            InputError: The file exists, the name points outside the folder, or the file cannot be written.
+        """
+        target = Path(path)
+        paths = (
+            map(target.joinpath, numbered_names(safe_name(self.name))) if target.is_dir() else iter([target])
+        )
+        try:
+            for candidate in paths:
+                with suppress(FileExistsError):
+                    return self._write(candidate)
+        except OSError as error:
+            raise InputError(f"{self.name!r} cannot be saved in {str(target)!r}: {error}.") from error
+        raise InputError(f"{str(target)!r} exists. Choose another name, or a folder.")
+
+    def _write(self, path: Path) -> Path:
+        with path.open("xb") as file:
+            try:
+                file.write(self.data)
+            except OSError:
+                path.unlink(missing_ok=True)  # Nothing half-written stays.
+                raise
+        return path
+
+
+@dataclass(frozen=True)
+class DisplayData(Record):
+    """How a notebook displays the value of the last expression: untrusted markup.
+
+    Attributes:
+        media_type: `text/html`, `text/markdown` or `text/x-latex`; in turns also `text/plain`.
+        data: The markup. It may hold scripts: display HTML in a sandboxed frame alone.
+    """
+
+    media_type: str
+    data: str = field(repr=False)
+
 
 @dataclass(frozen=True)
 class Execution(Record):
@@ -197,6 +246,7 @@ class Execution(Record):
         result: `repr` of the last expression's value, or of the variable `result`, as a notebook shows it.
         error: Why it failed; None if `status` is `ok`.
         artifacts: Files and figures that the program made.
+        display_data: How a notebook displays `result`, e.g. a table as HTML.
         duration: Wall-clock seconds of the program itself.
         peak_memory: Largest resident memory of one process, in bytes.
         truncated: Whether output or artifacts were truncated.
@@ -209,6 +259,7 @@ class Execution(Record):
     result: str | None = None
     error: ErrorReport | None = None
     artifacts: tuple[Artifact, ...] = ()
+    display_data: tuple[DisplayData, ...] = ()
     duration: float = field(default=0.0, compare=False)
     peak_memory: int = field(default=0, compare=False)
     truncated: bool = False
@@ -362,6 +413,7 @@ class Turn(Record):
         files: The input files, `{name: path on this machine}`.
         variables: The input variables, as far as they are JSON.
         artifacts: Its artifacts.
+        display_data: How a notebook displays its last value.
         runs: Number of runs that changed the state of the session.
     """
 
@@ -374,6 +426,7 @@ class Turn(Record):
     files: dict[str, str] = field(default_factory=dict)
     variables: dict[str, JsonValue] = field(default_factory=dict)
     artifacts: tuple[Artifact, ...] = ()
+    display_data: tuple[DisplayData, ...] = ()
     runs: int = 0
 
 

@@ -22,6 +22,15 @@ from code_chains.apps.cli import cli
 from .conftest import HOSTILE, QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
 
 
+@pytest.fixture
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
 def ask(server: OpenAI, *arguments: str) -> Result:
     return CliRunner().invoke(cli, ["ask", "--model", "test", "--base-url", server.base_url, *arguments])
 
@@ -59,6 +68,42 @@ def test_show_selects_the_keys(openai_server: OpenAI) -> None:
 def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> None:
     openai_server.script = lambda messages: "```python\nprint(open('sales.csv').readline())\n```"
     assert "region,amount" in ask(openai_server, "Which columns?", "--file", str(sales)).stderr
+
+
+DRAWS = "```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nopen('out.csv', 'w').write('a')\n```"
+
+
+def test_figures_and_files_are_saved_beside_and_it_is_said_where(
+    openai_server: OpenAI, workdir: Path
+) -> None:
+    openai_server.script = lambda messages: DRAWS
+    stderr = ask(openai_server, "Draw it").stderr
+    assert stderr.splitlines()[-1] == "Saved in answer-files: out.csv, figure-1.png"
+    assert (workdir / "answer-files" / "figure-1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_figures_are_saved_in_the_folder_that_is_named(openai_server: OpenAI, workdir: Path) -> None:
+    openai_server.script = lambda messages: DRAWS
+    ask(openai_server, "Draw it", "--out", "a b/c", "--json")
+    assert sorted(path.name for path in (workdir / "a b" / "c").iterdir()) == ["figure-1.png", "out.csv"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_a_model_is_asked(
+    openai_server: OpenAI, workdir: Path
+) -> None:
+    (workdir / "file").touch()
+    result = ask(openai_server, "Draw it", "--out", "file/plots")
+    assert (result.exit_code, openai_server.requests) == (2, [])
+
+
+def test_a_table_is_shown_and_no_file(openai_server: OpenAI, workdir: Path) -> None:
+    openai_server.script = lambda messages: "```python\nimport pandas\npandas.DataFrame({'a': [1]})\n```"
+    result = ask(openai_server, "Show it")
+    assert ("result.html" in result.output, "Saved" in result.stderr, list(workdir.iterdir())) == (
+        False,
+        False,
+        [],
+    )
 
 
 def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:

@@ -18,12 +18,12 @@ from pydantic import JsonValue
 
 from code_chains.chains.base import State
 from code_chains.conversations.export import export, to_markdown, to_notebook, to_script
-from code_chains.conversations.filenames import safe_name
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.state import Artifact, Turn
+from code_chains.filenames import safe_name
+from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import ROOT
@@ -74,6 +74,17 @@ def test_the_fixture_has_the_expected_turns(session: list[Turn]) -> None:
 
 
 # -- notebooks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_keeps_tables_as_html_beside_what_was_printed() -> None:
+    bundle = (DisplayData("text/html", "<table>"), DisplayData("text/plain", "a b"))
+    outputs = to_notebook([turn(code="x", output="Rows:\na b", display_data=bundle)]).cells[2].outputs
+    assert [output.output_type for output in outputs] == ["stream", "display_data"]
+    assert (outputs[0].text, outputs[1].data) == ("Rows:\n", {"text/html": "<table>", "text/plain": "a b"})
+
+
+def test_a_turn_remembers_how_its_table_is_displayed(session: list[Turn]) -> None:
+    assert [data.media_type for data in session[0].display_data] == ["text/html", "text/plain"]
 
 
 @pytest.mark.timeout(300)

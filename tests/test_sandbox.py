@@ -28,6 +28,7 @@ from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import PRELOAD
+from code_chains.state import DisplayData
 
 from .conftest import ROOT, at_rest, descendants, soon
 
@@ -111,13 +112,13 @@ def test_a_figure_that_was_saved_comes_out_once(executor: SandboxExecutor) -> No
 
 def test_a_frame_shows_itself_as_html(executor: SandboxExecutor) -> None:
     done = executor.run("import pandas as pd; pd.DataFrame({'a': [1]})")
-    assert names(done) == [("result.html", "text/html")]
-    assert b"<table" in done.artifacts[0].data
+    assert [data.media_type for data in done.display_data] == ["text/html"]
+    assert ("<table" in done.display_data[0].data, done.artifacts) == (True, ())
 
 
 def test_a_value_shows_itself_as_markdown(executor: SandboxExecutor) -> None:
     done = executor.run("class Note:\n    def _repr_markdown_(self): return '# Hi'\nNote()")
-    assert names(done) == [("result.md", "text/markdown")]
+    assert done.display_data == (DisplayData("text/markdown", "# Hi"),)
 
 
 def test_a_view_that_fails_harms_nothing(executor: SandboxExecutor) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import click
 
+from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.apps.cli_options import check_named_files
 from code_chains.apps.progress import Progress, follow, format_usage
 from code_chains.apps.shutdown import TurnGuard
@@ -29,20 +30,18 @@ from code_chains.callbacks.redaction import describe_error, printable
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import export
-from code_chains.conversations.filenames import file_stem, numbered_names, safe_name
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, InputError
+from code_chains.filenames import file_stem
 from code_chains.inputs import check_files, check_query
 from code_chains.state import Artifact, Turn
-from code_chains.storage.files import atomic_write
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["Chat", "LineReader", "open_memory", "save_artifact"]
+__all__ = ["Chat", "LineReader", "open_memory"]
 
 _EXIT_WINDOW_S, _IGNORE_WINDOW_S = 3.0, 2.0
 """A second Ctrl-C within these times exits at a prompt, and is ignored while a turn is being stopped."""
 _MAX_HISTORY_LINES = 1000
-_RICH_MEDIA_TYPES = ("text/html", "text/markdown", "text/x-latex")
 _EXIT = {"/exit", "/quit", "/q", "exit", "quit", "exit()", "quit()", ":q"}
 """What leaves a chat; none of these words alone is a question."""
 
@@ -67,7 +66,7 @@ class Chat:
     ) -> None:
         self.chain, self.progress = chain, progress
         self.session = name or f"chat-{uuid.uuid4().hex}"
-        self.folder = Path(f"{file_stem(name or 'chat')}-files")
+        self.folder = ArtifactFolder(Path(f"{file_stem(name or 'chat')}-files"))
         self.meter = UsageMeter(chain.budget.prices.own if chain.budget else None)
         self._files = {name: path.absolute() for name, path in (files or {}).items()}
         self._pending_files = dict(self._files)
@@ -122,18 +121,14 @@ class Chat:
                 self.chain.conversations is not None and self.chain.conversations.keep_state
             ):  # The session has them.
                 self._pending_files = {}
-            self._save_files(result["execution"].artifacts, result["code"])
+            self._save_files(result["execution"].artifacts)
 
-    def _save_files(self, artifacts: tuple[Artifact, ...], code: str) -> None:
+    def _save_files(self, artifacts: tuple[Artifact, ...]) -> None:
         """Save the artifacts of a turn, except unchanged ones."""
-        names = []
-        for artifact in artifacts:
-            digest = hashlib.sha256(artifact.data).hexdigest()
-            if digest not in self._saved_digests and not _is_result_view(artifact, code):
-                names.append(save_artifact(artifact, self.folder).name)
-                self._saved_digests.add(digest)
-        if names:
-            _echo(f"Saved in {self.folder}: {', '.join(names)}")
+        changed = [artifact for artifact in artifacts if _digest(artifact) not in self._saved_digests]
+        if message := self.folder.save(changed):
+            _echo(message)
+        self._saved_digests |= set(map(_digest, changed))
 
     def _turns(self) -> list[Turn]:
         return self.chain.turns(self.session)
@@ -185,6 +180,10 @@ class Chat:
         if code is None:
             raise InputError("There is no program yet.")
         self.progress.show_value("code", code)
+
+
+def _digest(artifact: Artifact) -> str:
+    return hashlib.sha256(artifact.data).hexdigest()
 
 
 _COMMANDS: Mapping[str, tuple[str, Callable[[Chat, str], None]]] = {
@@ -360,30 +359,3 @@ def open_memory(name: str | None) -> Iterator[ConversationMemory]:
         return
     with SqliteStore(data_folder() / "conversations.sqlite") as store:
         yield ConversationMemory(store)
-
-
-def save_artifact(artifact: Artifact, folder: Path) -> Path:
-    """Save an artifact under its name, with a number appended if another file has this name.
-
-    Raises:
-        InputError: The name points outside the folder, or the file cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in numbered_names(safe_name(artifact.name)):
-            with suppress(FileExistsError):
-                (folder / name).touch(exist_ok=False)
-                break
-        atomic_write(folder / name, artifact.data)
-    except OSError as error:
-        raise InputError(f"{artifact.name!r} cannot be saved in {str(folder)!r}: {error}.") from error
-    return folder / name
-
-
-def _is_result_view(artifact: Artifact, code: str) -> bool:
-    """Return whether an artifact is a rich view of the result, which a terminal shows as text, and not a file."""
-    return (
-        artifact.media_type in _RICH_MEDIA_TYPES
-        and artifact.name.startswith("result.")
-        and artifact.name not in code
-    )

@@ -63,10 +63,17 @@ cli.add_command(cli_resources.search)
     help="A file of assertions that the program must pass.",
 )
 @click.option("--cache", is_flag=True, help="Cache good answers; repeating a question costs nothing.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False),
+    help="Folder for figures and files that the program makes. [default: answer-files]",
+)
 @terminal_options
 @handle_errors
 def ask(
     question: str,
+    out: str | None,
     files: tuple[str, ...],
     as_json: bool,
     show: str,
@@ -75,6 +82,8 @@ def ask(
     **options: Any,
 ) -> None:
     """Ask a QUESTION and get an answer computed by code.
+
+    Figures and files that the program makes are saved in the folder of --out; no file is ever replaced.
 
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
     """
@@ -85,14 +94,21 @@ def ask(
     check_named_files(question, state["files"])
     if tests:
         state["tests"] = _read_tests(tests)
+    from code_chains.apps.artifact_folder import ArtifactFolder
     from code_chains.apps.progress import Progress, follow
     from code_chains.state import as_json as to_json_values
 
+    folder = ArtifactFolder(Path(out or "answer-files"))
+    if out:
+        folder.check()
     progress = Progress(keys)
     with create_chain(approve=progress.approve if approve else None, **options) as chain:
         result = follow(chain, state, progress, answer=not as_json)
     if as_json:
         click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
+    is_saving = result["verdict"].ok and (out or not as_json)  # JSON has the artifacts, too.
+    if is_saving and (message := folder.save(result["execution"].artifacts)):
+        echo(message, err=True)
     sys.exit(0 if result["verdict"].ok else 1)
 
 

@@ -27,8 +27,8 @@ from pydantic import JsonValue
 
 from code_chains.analysis.parsing import parse
 from code_chains.analysis.references import words
-from code_chains.conversations.filenames import numbered_names, safe_name
 from code_chains.errors import InputError
+from code_chains.filenames import numbered_names, safe_name
 from code_chains.inputs import check_name, check_variables, fenced
 from code_chains.state import Artifact, Turn
 from code_chains.storage.files import atomic_write
@@ -140,8 +140,7 @@ def to_notebook(turns: Sequence[Turn], *, title: str = "A conversation with code
 def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[str, Any]]:
     yield _cell("markdown", f"{name}-question", _question(turn.query))
     if _has_program(turn):
-        stream = {"output_type": "stream", "name": "stdout", "text": f"{_text(turn.output)}\n"}
-        outputs = [*([stream] if turn.output else []), *map(_display_data, images)]
+        outputs = [*_text_and_value(turn), *map(_display_data, images)]
         yield {
             **_cell("code", f"{name}-program", _program(turn)),
             "execution_count": None,
@@ -149,6 +148,18 @@ def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[s
         }
     if turn.answer.strip():
         yield _cell("markdown", f"{name}-answer", _text(turn.answer))
+
+
+def _text_and_value(turn: Turn) -> Iterator[dict[str, Any]]:
+    """Yield what a program printed, and the value of its last expression if it displays itself as more than text."""
+    bundle = {data.media_type: _text(data.data) for data in turn.display_data}
+    printed = _text(turn.output)
+    if bundle:
+        printed = printed.removesuffix(bundle.get("text/plain", "")).rstrip("\n")
+    if printed:
+        yield {"output_type": "stream", "name": "stdout", "text": f"{printed}\n"}
+    if bundle:
+        yield {"output_type": "display_data", "metadata": {}, "data": bundle}
 
 
 def _cell(kind: str, name: str, source: str) -> dict[str, Any]:

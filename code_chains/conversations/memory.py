@@ -30,7 +30,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from code_chains.conversations.recent_store import ARTIFACTS_PREFIX, RecentStore
 from code_chains.errors import CodeChainsError, ConfigurationError, InputError, StoreError
 from code_chains.inputs import check_json_variables, check_session_id, fenced, shortened
-from code_chains.state import Execution, Turn, Verdict
+from code_chains.state import DisplayData, Execution, Turn, Verdict
 
 __all__ = ["ChatHistory", "ConversationMemory"]
 
@@ -216,17 +216,16 @@ class ConversationMemory(BaseMemory):
         """Append a turn to a session."""
         check_session_id(session_id)
         if self.history is not None:
-            note = {"code_chains": {**turn.to_dict(), "artifacts": []}}
+            note = {"code_chains": {**turn.to_dict(), **{key: [] for key in _LARGE}}}
             human, ai = _messages(turn)
             self.history(session_id).add_messages([human, AIMessage(ai.text, additional_kwargs=note)])
             return
         record = turn.to_dict()
-        artifacts = record.pop(
-            "artifacts"
-        )  # A separate entry: they may be large, and the history does not need them.
+        # A separate entry: they may be large, and the history does not need them.
+        large = {key: record.pop(key) for key in _LARGE}
         entries: dict[str, Mapping[str, Any]] = {_TURNS: {"session": session_id, "turn": record}}
-        if artifacts:
-            entries[ARTIFACTS_PREFIX] = {"artifacts": artifacts}
+        if any(large.values()):
+            entries[ARTIFACTS_PREFIX] = large
         self.store.mset(
             [
                 (f"{_key_prefix(kind, session_id)}{turn.id}", _serialize(entry))
@@ -300,6 +299,8 @@ class ConversationMemory(BaseMemory):
 
 
 _TURNS, _SUMMARIES = "turns/", "summaries/"
+_LARGE = ("artifacts", "display_data")
+"""Fields of turns that are stored apart from the others."""
 
 
 def _key_prefix(kind: str, session_id: str | None) -> str:
@@ -333,8 +334,17 @@ def _create_turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id:
         files={str(name): os.path.abspath(path) for name, path in (inputs.get("files") or {}).items()},
         variables=_json_variables(inputs.get("variables") or {}),
         artifacts=execution.artifacts if isinstance(execution, Execution) else (),
+        display_data=_mime_bundle(execution) if isinstance(execution, Execution) else (),
         runs=max(1, len(outputs.get("steps") or [1])) if ok else 0,
     )
+
+
+def _mime_bundle(execution: Execution) -> tuple[DisplayData, ...]:
+    """Return how a value displays itself, with its text as the last form, as notebooks have it; empty if only as text."""
+    if not execution.display_data or execution.result is None:
+        return execution.display_data
+    text = DisplayData("text/plain", shortened(execution.result, _MAX_OUTPUT_CHARS))
+    return (*execution.display_data, text)
 
 
 def _json_variables(variables: Mapping[str, Any]) -> dict[str, JsonValue]:

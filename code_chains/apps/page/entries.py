@@ -111,8 +111,12 @@ class EntryOutcome:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """What the program wrote or displayed."""
-        return self.execution.artifacts if self.execution else ()
+        """What the program wrote or displayed; a table that it displayed is a file of the page's."""
+        if self.execution is None:
+            return ()
+        tables = [data for data in self.execution.display_data if data.media_type == "text/html"]
+        displayed = [Artifact("result.html", table.media_type, table.data.encode()) for table in tables]
+        return (*self.execution.artifacts, *displayed)
 
     @property
     def limit_message(self) -> str:
@@ -129,7 +133,7 @@ class EntryOutcome:
     def drop_artifacts(self) -> None:
         """Discard what the program wrote or displayed."""
         if self.execution is not None:
-            self.execution = replace(self.execution, artifacts=())
+            self.execution = replace(self.execution, artifacts=(), display_data=())
 
 
 @dataclass(eq=False)

@@ -15,8 +15,8 @@ import click
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.shutdown import drain_then
 from code_chains.code_chain import CodeChain
-from code_chains.conversations.filenames import safe_name
 from code_chains.errors import ConfigurationError, InputError, needs
+from code_chains.filenames import safe_name
 from code_chains.state import Artifact
 
 with needs("ui", "command", "serve"):

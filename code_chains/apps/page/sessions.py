@@ -23,8 +23,8 @@ from code_chains.callbacks.redaction import describe_error
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import export
-from code_chains.conversations.filenames import safe_name
 from code_chains.errors import InputError
+from code_chains.filenames import safe_name
 from code_chains.inputs import check_query
 from code_chains.state import Artifact, Turn
 from code_chains.storage.files import atomic_write

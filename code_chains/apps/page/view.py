@@ -315,7 +315,7 @@ def _show_error(error: ErrorReport) -> None:
 def _visible_artifacts(entry: ChatEntry) -> Iterator[tuple[int, Artifact]]:
     """Yield the artifacts of a program with their indices, except representations of its result as text."""
     for index, artifact in enumerate(entry.outcome.artifacts):
-        is_result = re.fullmatch(r"result\.(md|tex|txt|json)", artifact.name)
+        is_result = re.fullmatch(r"result\.(txt|json)", artifact.name)
         if not is_result or artifact.name in entry.outcome.code:
             yield index, artifact
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, Folders, open_folder
-from code_chains.state import Artifact
+from code_chains.state import Artifact, DisplayData
 
 __all__ = ["ArtifactCollector", "has_artifacts"]
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
 """Files that are collected, depth of folders, and entries that are looked at."""
+_MARKUP = ("text/html", "text/markdown", "text/x-latex")
+"""How a value displays itself as text; figures are artifacts."""
 Marks = Mapping[str, tuple[int, int, int]]
 
 
@@ -26,13 +28,15 @@ class ArtifactCollector:
 
     Attributes:
         room: Bytes that may still be collected.
-        artifacts: What was collected.
+        artifacts: Files and figures that were collected.
+        display_data: Markup that displays the last value.
         marks: By file name, what tells whether a file has changed.
         truncated: Whether something was left out.
     """
 
     room: int
     artifacts: list[Artifact] = field(default_factory=list)
+    display_data: list[DisplayData] = field(default_factory=list)
     marks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     truncated: bool = False
 
@@ -68,16 +72,25 @@ class ArtifactCollector:
                 self.add(Artifact(name, media_type, data))
 
     def collect_views(self, result: Mapping[str, Any] | None) -> None:
-        """Collect the figures and rich views that the program's process sent with its result."""
+        """Collect the figures and displays that the program's process sent with its result."""
         if result is None:
             return
         views = result.get("views")
         for view in views if isinstance(views, list) else ():
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 name, media_type = str(view["name"]), str(view["media_type"])
-                if name.isprintable() and len(name) < 256 and "/" not in name:
+                if media_type in _MARKUP:
+                    self._add_markup(media_type, view["data"])
+                elif name.isprintable() and len(name) < 256 and "/" not in name:
                     self.add(Artifact(name, media_type[:100], view["data"]))
         self.truncated = self.truncated or result.get("truncated") is True
+
+    def _add_markup(self, media_type: str, data: bytes) -> None:
+        if len(data) > self.room or len(self.display_data) >= len(_MARKUP):
+            self.truncated = True
+            return
+        self.display_data.append(DisplayData(media_type, data.decode("utf-8", "replace")))
+        self.room -= len(data)
 
 
 def has_artifacts(root: int, inputs: Collection[str]) -> bool:

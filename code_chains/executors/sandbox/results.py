@@ -39,6 +39,7 @@ def build_execution(fork: Fork, limits: Limits, seconds: float, collected: Artif
         result=result,
         error=error,
         artifacts=tuple(collected.artifacts),
+        display_data=tuple(collected.display_data),
         duration=float(ending.get("seconds", seconds)),
         peak_memory=_integer(ending.get("peak")) or _integer(fork.messages[-1].get("peak")),
         truncated=fork.violation == "output" or collected.truncated,

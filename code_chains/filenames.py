@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import PurePosixPath
 
-from code_chains.inputs import check_name
+from code_chains.errors import InputError
 
 __all__ = ["file_stem", "numbered_names", "safe_name"]
 
@@ -26,7 +26,12 @@ def safe_name(name: str) -> str:
         ...
         code_chains.errors.InputError: A file cannot be called '../plot.png': ...
     """
-    return file_stem(check_name(name))
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name or not name.isprintable():
+        raise InputError(
+            f"A file cannot be called {name!r}: it must stay within its folder and be printable."
+        )
+    return file_stem(name)
 
 
 def file_stem(text: str) -> str:

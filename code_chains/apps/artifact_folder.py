@@ -1,0 +1,90 @@
+"""A folder for the files and figures of answers, in which nothing is ever replaced."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from code_chains.errors import InputError
+from code_chains.filenames import numbered_names, safe_name
+from code_chains.state import Artifact
+
+__all__ = ["ArtifactFolder"]
+
+
+class ArtifactFolder:
+    """A folder for the files and figures of answers, made when there is something to save.
+
+    Files keep the names by which an answer refers to them: where one of them is taken by another file, all files of an
+    answer are saved in a new folder inside, `2`, `3` and so on.
+
+    Args:
+        path: The folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check(self) -> None:
+        """Make the folder, so that it is known to be writable before a model is paid.
+
+        Raises:
+            InputError: It cannot be made or written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"The folder {str(self.path)!r} cannot be made: {error}.") from error
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise InputError(f"The folder {str(self.path)!r} is not writable. Choose another.")
+
+    def save(self, artifacts: Sequence[Artifact]) -> str:
+        """Save the artifacts of an answer, and return a message that says where; empty if there are none.
+
+        Raises:
+            InputError: One cannot be saved.
+        """
+        if not artifacts:
+            return ""
+        named = _with_names(artifacts)
+        folder = next(folder for folder in self._folders() if _is_free(folder, named))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"The folder {str(folder)!r} cannot be made: {error}.") from error
+        for name, artifact in named.items():
+            if not os.path.lexists(folder / name):
+                artifact.save(folder / name)
+        names = [
+            name if name == artifact.name else f"{name} ({artifact.name})" for name, artifact in named.items()
+        ]
+        return f"Saved in {folder}: {', '.join(names)}"
+
+    def _folders(self) -> Iterator[Path]:
+        yield self.path
+        yield from (self.path / str(number) for number in itertools.count(2))
+
+
+def _with_names(artifacts: Sequence[Artifact]) -> dict[str, Artifact]:
+    """Return artifacts by unique names of files."""
+    named: dict[str, Artifact] = {}
+    for artifact in artifacts:
+        name = next(name for name in numbered_names(safe_name(artifact.name)) if name not in named)
+        named[name] = artifact
+    return named
+
+
+def _is_free(folder: Path, named: dict[str, Artifact]) -> bool:
+    """Return whether each name is free in a folder, or has the same content already."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        return False
+    return all(_is_same(folder / name, artifact.data) for name, artifact in named.items())
+
+
+def _is_same(path: Path, data: bytes) -> bool:
+    if not os.path.lexists(path):
+        return True
+    is_file = path.is_file() and not path.is_symlink()
+    return is_file and path.stat().st_size == len(data) and path.read_bytes() == data

@@ -1,0 +1,105 @@
+"""Files and figures of answers on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from code_chains.apps.artifact_folder import ArtifactFolder
+from code_chains.errors import InputError
+from code_chains.state import Artifact
+
+
+def artifact(name: str = "plot.png", data: bytes = b"1") -> Artifact:
+    return Artifact(name, "image/png", data)
+
+
+# -- one artifact --------------------------------------------------------------------------------------------
+
+
+def test_an_artifact_is_saved_in_a_folder_under_its_own_name(tmp_path: Path) -> None:
+    path = artifact().save(tmp_path)
+    assert (path, path.read_bytes()) == (tmp_path / "plot.png", b"1")
+
+
+def test_an_artifact_gets_a_number_if_its_name_is_taken(tmp_path: Path) -> None:
+    assert [artifact(data=data).save(str(tmp_path)).name for data in (b"1", b"2")] == [
+        "plot.png",
+        "plot-2.png",
+    ]
+    assert (tmp_path / "plot.png").read_bytes() == b"1"
+
+
+def test_an_artifact_never_replaces_a_file_that_is_named(tmp_path: Path) -> None:
+    artifact().save(tmp_path / "mine.png")
+    with pytest.raises(InputError, match=r"mine\.png' exists"):
+        artifact(data=b"2").save(tmp_path / "mine.png")
+    assert (tmp_path / "mine.png").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x"])
+def test_a_name_outside_the_folder_is_not_saved(name: str, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    with pytest.raises(InputError, match="cannot be called"):
+        artifact(name).save(tmp_path / "files")
+    assert list(tmp_path.rglob("x")) == []
+
+
+def test_a_symlink_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "mine")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
+    assert artifact("a.txt").save(tmp_path).name == "a-2.txt"
+    assert artifact("b.txt").save(tmp_path).name == "b-2.txt"
+    assert ((tmp_path / "mine").read_text(), (tmp_path / "nowhere").exists()) == ("mine", False)
+
+
+@pytest.mark.parametrize("path", ["missing/plot.png", "plot.png/inside.png"])
+def test_a_path_that_cannot_be_written_is_an_error(tmp_path: Path, path: str) -> None:
+    artifact().save(tmp_path)
+    with pytest.raises(InputError, match="cannot be saved"):
+        artifact().save(tmp_path / path)
+
+
+# -- those of answers ----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_made_without_artifacts(tmp_path: Path) -> None:
+    assert ArtifactFolder(tmp_path / "files").save([]) == ""
+    assert not (tmp_path / "files").exists()
+
+
+def test_the_message_says_where_the_files_are(tmp_path: Path) -> None:
+    folder = ArtifactFolder(tmp_path / "files")
+    message = folder.save([artifact(), artifact("plots/of 2024.png", b"2")])
+    assert message == f"Saved in {tmp_path / 'files'}: plot.png, plots-of-2024.png (plots/of 2024.png)"
+
+
+def test_names_stay_as_the_answer_has_them(tmp_path: Path) -> None:
+    folder = ArtifactFolder(tmp_path)
+    folder.save([artifact()])
+    assert (
+        folder.save([artifact("new.png"), artifact(data=b"2")])
+        == f"Saved in {tmp_path / '2'}: new.png, plot.png"
+    )
+    assert [path.read_bytes() for path in (tmp_path / "plot.png", tmp_path / "2" / "plot.png")] == [
+        b"1",
+        b"2",
+    ]
+
+
+def test_the_same_files_are_saved_once(tmp_path: Path) -> None:
+    messages = {ArtifactFolder(tmp_path).save([artifact()]) for _ in range(3)}
+    assert (len(messages), [path.name for path in tmp_path.iterdir()]) == (1, ["plot.png"])
+
+
+def test_equal_names_of_one_answer_are_told_apart(tmp_path: Path) -> None:
+    ArtifactFolder(tmp_path).save([artifact("a/b.png", b"1"), artifact("a-b.png", b"2")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-b-2.png", "a-b.png"]
+
+
+def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be made"):
+        ArtifactFolder(tmp_path / "file").check()
