@@ -49,6 +49,12 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions of the tests are not among those of the user."""
+    monkeypatch.setenv("CODE_CHAINS_LOG", "0")
+
+
+@pytest.fixture(autouse=True)
 def _no_libraries_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker of one test alone loads no libraries ahead unless the test names them; programs import what they need."""
     monkeypatch.setitem(SandboxExecutor.__init__.__kwdefaults__ or {}, "preload", ())

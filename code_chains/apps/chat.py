@@ -25,11 +25,12 @@ import click
 from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.apps.cli_options import check_named_files
 from code_chains.apps.progress import Progress, follow, format_usage
+from code_chains.apps.question_log import data_folder
 from code_chains.apps.shutdown import TurnGuard
 from code_chains.callbacks.redaction import describe_error, printable
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.code_chain import CodeChain
-from code_chains.conversations.export import export
+from code_chains.conversations.export import EXPORTS, export
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.filenames import file_stem
@@ -37,7 +38,7 @@ from code_chains.inputs import check_files, check_query
 from code_chains.state import Artifact, Turn
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["Chat", "LineReader", "open_memory"]
+__all__ = ["Chat", "LineReader", "open_memory", "open_store"]
 
 _EXIT_WINDOW_S, _IGNORE_WINDOW_S = 3.0, 2.0
 """A second Ctrl-C within these times exits at a prompt, and is ignored while a turn is being stopped."""
@@ -71,6 +72,7 @@ class Chat:
         self._files = {name: path.absolute() for name, path in (files or {}).items()}
         self._pending_files = dict(self._files)
         self._saved_digests: set[str] = set()
+        self._exported: set[Path] = set()
 
     def run(self) -> None:
         """Answer questions until the input ends."""
@@ -147,7 +149,20 @@ class Chat:
             raise InputError(
                 "Name a file, e.g. /save analysis.ipynb (a notebook), .py (a script) or .md (Markdown)."
             )
-        _echo(f"Saved: {', '.join(map(str, export(self._turns(), Path(path).expanduser())))}")
+        target = Path(path).expanduser()
+        if target.exists() and target not in self._exported:
+            self._confirm_replacing(target)
+        _echo(f"Saved: {', '.join(map(str, export(self._turns(), target)))}")
+        self._exported.add(target)
+
+    def _confirm_replacing(self, target: Path) -> None:
+        """Have it confirmed that a file is replaced that this chat did not write; a pipe cannot confirm it."""
+        if not target.is_file() or target.suffix not in EXPORTS:
+            return  # The export says why it cannot be written.
+        if not sys.stdin.isatty():
+            raise InputError(f"{str(target)!r} exists. Remove it, or choose another name.")
+        if not click.confirm(f"{target} exists. Replace it?", default=False, err=True):
+            raise InputError("Nothing was saved.")
 
     def _undo(self, _: str) -> None:
         turn = self.chain.undo(self.session)
@@ -344,11 +359,9 @@ def _save_history(editor: Any, path: Path) -> None:
 # -- storage -------------------------------------------------------------------------------------------------
 
 
-def data_folder() -> Path:
-    """Return the folder of named conversations."""
-    from platformdirs import user_data_path
-
-    return user_data_path("code_chains")
+def open_store() -> SqliteStore:
+    """Open the store of named conversations."""
+    return SqliteStore(data_folder() / "conversations.sqlite")
 
 
 @contextmanager
@@ -357,5 +370,5 @@ def open_memory(name: str | None) -> Iterator[ConversationMemory]:
     if name is None:
         yield ConversationMemory()
         return
-    with SqliteStore(data_folder() / "conversations.sqlite") as store:
+    with open_store() as store:
         yield ConversationMemory(store)

@@ -7,19 +7,18 @@ The answer goes to standard output, everything else to standard error. Exit code
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from code_chains.apps import cli_resources
+from code_chains.apps import cli_log, cli_resources
+from code_chains.apps.cli_log import manage_conversations
 from code_chains.apps.cli_options import (
     approve_option,
     chain_arguments,
     chain_options,
-    check_named_files,
     create_chain,
     echo,
     files_by_name,
@@ -28,7 +27,6 @@ from code_chains.apps.cli_options import (
     parse_keys,
     terminal_options,
 )
-from code_chains.callbacks.redaction import escape_invisible
 
 __all__ = ["cli"]
 
@@ -45,6 +43,7 @@ def cli() -> None:
 cli.add_command(cli_resources.cache)
 cli.add_command(cli_resources.doctor)
 cli.add_command(cli_resources.index)
+cli.add_command(cli_log.log)
 cli.add_command(cli_resources.models)
 cli.add_command(cli_resources.search)
 
@@ -53,7 +52,7 @@ cli.add_command(cli_resources.search)
 
 
 @cli.command()
-@click.argument("question")
+@click.argument("question", nargs=-1)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the complete result as JSON instead of the answer."
 )
@@ -67,13 +66,24 @@ cli.add_command(cli_resources.search)
     "--out",
     metavar="DIR",
     type=click.Path(file_okay=False),
-    help="Folder for figures and files that the program makes. [default: answer-files]",
+    help="Folder for figures and files of the program. [default: answer-files]",
+)
+@click.option(
+    "-c", "--continue", "is_followup", is_flag=True, help="Continue the conversation of the last question."
+)
+@click.option(
+    "--log/--no-log",
+    default=True,
+    envvar="CODE_CHAINS_LOG",
+    help="Whether to log the question; CODE_CHAINS_LOG=0 turns it off for all.",
 )
 @terminal_options
 @handle_errors
 def ask(
-    question: str,
+    question: tuple[str, ...],
     out: str | None,
+    is_followup: bool,
+    log: bool,
     files: tuple[str, ...],
     as_json: bool,
     show: str,
@@ -83,49 +93,53 @@ def ask(
 ) -> None:
     """Ask a QUESTION and get an answer computed by code.
 
-    Figures and files that the program makes are saved in the folder of --out; no file is ever replaced.
+    Without QUESTION, or with -, standard input is the question. With one, what is piped in is a file for the
+    program, unless --approve needs the input. Figures and files that the program makes are saved; no file is
+    ever replaced.
 
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
+    Example: cat sales.csv | code-chains ask "What is the total amount?"
     """
-    from code_chains.inputs import check_files, check_query
-
-    keys = parse_keys(show)
-    state: dict[str, Any] = {"query": check_query(question), "files": check_files(files_by_name(files))}
-    check_named_files(question, state["files"])
-    if tests:
-        state["tests"] = _read_tests(tests)
     from code_chains.apps.artifact_folder import ArtifactFolder
-    from code_chains.apps.progress import Progress, follow
-    from code_chains.state import as_json as to_json_values
+    from code_chains.apps.ask import DEFAULT_FOLDER, Ask, open_log, question_of, read_tests
 
-    folder = ArtifactFolder(Path(out or "answer-files"))
-    if out:
-        folder.check()
-    progress = Progress(keys)
-    with create_chain(approve=progress.approve if approve else None, **options) as chain:
-        result = follow(chain, state, progress, answer=not as_json)
-    if as_json:
-        click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
-    is_saving = result["verdict"].ok and (out or not as_json)  # JSON has the artifacts, too.
-    if is_saving and (message := folder.save(result["execution"].artifacts)):
-        echo(message, err=True)
+    keys, text, assertions = parse_keys(show), question_of(question), read_tests(tests)
+    if is_followup and not log:
+        raise click.UsageError(
+            "--continue needs the log of questions: leave out --no-log and CODE_CHAINS_LOG=0."
+        )
+    folder = ArtifactFolder(Path(out or DEFAULT_FOLDER))
+    with open_log(is_on=log) as questions:
+        session_id = questions.last() if questions is not None and is_followup else None
+        asked = Ask(text, folder=folder, log=questions, session_id=session_id)
+        asked.add_files(files)
+        if question not in ((), ("-",)) and not approve:
+            asked.add_standard_input()
+        if out:
+            folder.check()
+        result = asked.answer(keys, tests=assertions, as_json=as_json, approve=approve, **options)
+    if result["verdict"].ok and (out or not as_json):  # JSON has the artifacts, too.
+        asked.save_artifacts(result)
     sys.exit(0 if result["verdict"].ok else 1)
-
-
-def _read_tests(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.BadParameter(f"{path!r} cannot be read: {error}", param_hint="--tests") from None
 
 
 @cli.command()
 @click.option(
     "--session", metavar="NAME", help="Save the conversation under this name, and continue it if it exists."
 )
+@click.option("--list", "is_listing", is_flag=True, help="List the saved conversations, and exit.")
+@click.option("--delete", metavar="NAME", help="Delete the saved conversation NAME, and exit.")
 @terminal_options
 @handle_errors
-def chat(session: str | None, files: tuple[str, ...], show: str, approve: bool, **options: Any) -> None:
+def chat(
+    session: str | None,
+    is_listing: bool,
+    delete: str | None,
+    files: tuple[str, ...],
+    show: str,
+    approve: bool,
+    **options: Any,
+) -> None:
     """Hold a conversation, in which programs build on the state of earlier ones.
 
     /help lists the commands. Questions may also come from a pipe, one per line. A budget applies to all of
@@ -135,6 +149,9 @@ def chat(session: str | None, files: tuple[str, ...], show: str, approve: bool, 
     """
     from code_chains.inputs import check_files, check_session_id
 
+    if is_listing or delete is not None:
+        manage_conversations(delete)
+        return
     keys = parse_keys(show)
     checked_files = check_files(files_by_name(files))
     name = None if session is None else check_session_id(session)

@@ -33,8 +33,10 @@ from code_chains.inputs import check_name, check_variables, fenced
 from code_chains.state import Artifact, Turn
 from code_chains.storage.files import atomic_write
 
-__all__ = ["export", "to_markdown", "to_notebook", "to_script"]
+__all__ = ["EXPORTS", "export", "to_markdown", "to_notebook", "to_script"]
 
+EXPORTS = (".ipynb", ".py", ".md")
+"""Suffixes of the files that `export` writes."""
 _IMAGES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -95,7 +97,7 @@ def export(turns: Sequence[Turn], path: str | os.PathLike[str]) -> list[Path]:
 
 
 def _check_target(target: Path) -> None:
-    if target.suffix not in (".ipynb", ".py", ".md"):
+    if target.suffix not in EXPORTS:
         raise InputError(
             f"{str(target)!r} must end with .ipynb (a notebook), .py (a script) or .md (Markdown)."
         )

@@ -252,13 +252,12 @@ class ConversationMemory(BaseMemory):
         return turns[-1]
 
     def sessions(self) -> list[str]:
-        """Return the ids of all sessions; none with a `history`, which cannot be listed."""
+        """Return the ids of all sessions, the latest last; none with a `history`, which cannot be listed."""
         if self.history is not None:
             return []
-        first = {key.rpartition("/")[0]: key for key in self._keys(_TURNS)}
-        return sorted(
-            str(json.loads(data)["session"]) for data in self.store.mget(list(first.values())) if data
-        )
+        last = {key.rpartition("/")[0]: key for key in sorted(self._keys(_TURNS))}
+        keys = sorted(last.values(), key=lambda key: key.rpartition("/")[2])
+        return [str(json.loads(data)["session"]) for data in self.store.mget(keys) if data]
 
     def _keys(self, prefix: str) -> list[str]:
         # LangChain's RedisStore interprets the prefix as a pattern.

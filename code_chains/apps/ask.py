@@ -1,0 +1,156 @@
+"""One question at the terminal: its inputs, its answer, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from code_chains.apps.artifact_folder import ArtifactFolder
+from code_chains.apps.cli_options import check_named_files, create_chain, echo, files_by_name
+from code_chains.apps.progress import Progress, follow
+from code_chains.apps.question_log import QuestionLog
+from code_chains.apps.standard_input import name_of_data, read_data, read_question
+from code_chains.callbacks.redaction import escape_invisible
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.errors import CodeChainsError, StoreError
+from code_chains.inputs import check_files, check_query
+from code_chains.state import as_json as to_json_values
+
+__all__ = ["DEFAULT_FOLDER", "Ask", "open_log", "question_of"]
+
+DEFAULT_FOLDER = "answer-files"
+
+
+def question_of(words: Sequence[str]) -> str:
+    """Return the question that the arguments hold, or that standard input does if they hold none or `-`.
+
+    Raises:
+        click.UsageError: There is none, or it is not in quotes.
+    """
+    if len(words) > 1:
+        quoted = f'code-chains ask "{" ".join(words)}"'
+        raise click.UsageError(f"Put the question in quotes: {quoted}")
+    if words and words[0] != "-":
+        return words[0]
+    if not words and sys.stdin is not None and sys.stdin.isatty():
+        raise click.UsageError('Missing argument "QUESTION": in quotes, or through a pipe.')
+    question = read_question()
+    if not question:
+        raise click.UsageError('Missing argument "QUESTION": standard input is empty.')
+    return question
+
+
+@contextmanager
+def open_log(*, is_on: bool) -> Iterator[QuestionLog | None]:
+    """Open the log of questions; None if it is off or cannot be opened, which is no reason not to answer."""
+    if not is_on:
+        yield None
+        return
+    try:
+        log = QuestionLog()
+    except StoreError as error:
+        echo(f"Questions are not logged: {error}", err=True)
+        yield None
+        return
+    with log:
+        yield log
+
+
+class Ask:
+    """A question at the terminal.
+
+    Args:
+        question: Its text.
+        folder: Where figures and files are saved.
+        log: Where the question is recorded; None for nowhere.
+        session_id: The logged conversation that it continues.
+    """
+
+    def __init__(
+        self, question: str, *, folder: ArtifactFolder, log: QuestionLog | None, session_id: str | None
+    ) -> None:
+        self.question = check_query(question)
+        self.folder, self.log, self.session_id = folder, log, session_id
+        self.files: dict[str, Any] = {}
+
+    def add_files(self, paths: tuple[str, ...]) -> None:
+        """Add the files that programs may read.
+
+        Raises:
+            InputError: One cannot be read, or the question names one that is not passed.
+        """
+        self.files |= check_files(files_by_name(paths))
+        check_named_files(self.question, self.files)
+
+    def add_standard_input(self) -> None:
+        """Add what standard input holds as a file.
+
+        Raises:
+            InputError: It is too long, or a file has its name.
+        """
+        data = read_data()
+        if not data:
+            return
+        name = name_of_data(data)
+        if name in self.files:
+            raise click.UsageError(f"Standard input is passed as {name}, but --file has this name, too.")
+        self.files[name] = data if self.log is None else self.log.keep_data(name, data)
+        echo(f"Programs can read standard input as {name} ({len(data):,} bytes).", err=True)
+
+    @property
+    def memory(self) -> ConversationMemory | bool:
+        """The memory of the conversation that it continues; by default one of its own."""
+        return True if self.session_id is None or self.log is None else self.log.memory
+
+    def answer(
+        self, keys: tuple[str, ...], *, tests: str | None, as_json: bool, approve: bool, **options: Any
+    ) -> dict[str, Any]:
+        """Answer the question, showing the progress, and return the result."""
+        state: dict[str, Any] = {"query": self.question, "files": self.files, "session_id": self.session_id}
+        if tests is not None:
+            state["tests"] = tests
+        progress = Progress(keys)
+        approver = progress.approve if approve else None
+        with create_chain(approve=approver, conversation_memory=self.memory, **options) as chain:
+            result = follow(chain, state, progress, answer=not as_json)
+        if as_json:
+            click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
+        self._record(state, result)
+        return result
+
+    def _record(self, state: dict[str, Any], result: dict[str, Any]) -> None:
+        if self.log is None or self.session_id is not None:  # The memory of the conversation has it.
+            return
+        try:
+            self.log.add(state, result)
+        except CodeChainsError as error:
+            echo(f"The question could not be logged: {error}", err=True)
+
+    def save_artifacts(self, result: dict[str, Any]) -> None:
+        """Save figures and files, and say where.
+
+        Raises:
+            InputError: One cannot be saved.
+        """
+        if message := self.folder.save(result["execution"].artifacts):
+            echo(message, err=True)
+
+
+def read_tests(path: str | None) -> str | None:
+    """Return the text of a file of tests.
+
+    Raises:
+        click.BadParameter: It cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{path!r} cannot be read: {error}", param_hint="--tests") from None
