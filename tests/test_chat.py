@@ -393,6 +393,34 @@ def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal]
     assert history.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_pasted_question_of_several_lines_is_one(
+    terminal: Callable[[], Terminal], server: OpenAI, tmp_path: Path
+) -> None:
+    chat = terminal()
+    chat.type("\x1b[200~How many\nwords\n\x1b[201~", then="words")
+    chat.type("\n", then="Answer: two lines")
+    chat.type(f"{TAKE}\n", then="Answer: x is 21")
+    os.write(chat._master, b"\x04")
+    assert chat.end() == 0
+    history = tmp_path / "data" / "code_chains" / "history"
+    assert history.read_text().splitlines() == ["How many words", TAKE]
+
+
+def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
+    terminal: Callable[[], Terminal], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("mine")
+    chat = terminal()
+    chat.type(f"{TAKE}\n", then="Answer: x is 21")
+    chat.type("/save mine.py\n", then="Replace it?")
+    chat.type("n\n", then="Nothing was saved")
+    assert (tmp_path / "mine.py").read_text() == "mine"
+    chat.type("/save mine.py\n", then="Replace it?")
+    chat.type("y\n", then="Saved: mine.py")
+    os.write(chat._master, b"\x04")
+    assert chat.end() == 0
+
+
 def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     history = tmp_path / "data" / "code_chains" / "history"
     history.parent.mkdir(parents=True)

@@ -329,16 +329,18 @@ class LineReader:
         finally:
             self.is_waiting = False
         if self._editor is not None and line.strip():
-            self._editor.add_history(line)
-        return line
+            self._editor.add_history(" ".join(line.splitlines()))  # Its file has one entry per line.
+        return line.rstrip("\n")  # A pasted text may end with a line break.
 
 
 def _line_editor() -> ModuleType | None:
-    """Return the module `readline` if Python was built with it."""
+    """Return the module `readline` if Python was built with it; a text of several lines that is pasted is one entry."""
     try:
         import readline
     except ImportError:
         return None
+    if "libedit" not in (readline.__doc__ or ""):  # It has no such setting.
+        readline.parse_and_bind("set enable-bracketed-paste on")
     return readline
 
 
