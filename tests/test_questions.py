@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openpyxl import load_workbook
 
+from code_chains.batch.export import check_table, export_table
 from code_chains.batch.questions import Question, read_questions, with_ids
 from code_chains.errors import InputError
 
@@ -75,5 +78,113 @@ def test_questions_are_read_lazily(tmp_path: Path) -> None:
     path.write_text('"fine?"\n{broken\n')
     questions = read_questions(path)
     assert next(questions).query == "fine?"
-    with pytest.raises(InputError, match="question 2"):
+    with pytest.raises(InputError, match="line 2"):
         next(questions)
+
+
+# -- files of people -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_columns_are_separated_by_commas_semicolons_or_tabs(tmp_path: Path, separator: str) -> None:
+    text = f"\ufeffid{separator}Query \n7{separator}one?\n{separator}two?\n\n"
+    questions = read_text(tmp_path / "q.csv", text)
+    assert [(question.query, question.origin[-6:]) for question in questions] == [
+        ("one?", "line 2"),
+        ("two?", "line 3"),
+    ]
+    assert questions[0].id == "7"
+
+
+def test_a_column_names_the_files(tmp_path: Path) -> None:
+    text = 'query,files,variables\n"table, of sales","a/sales.csv; b.csv","{""n"": 1}"\nno file?,,\n'
+    first, second = read_text(tmp_path / "q.csv", text)
+    assert first.inputs["files"] == {"sales.csv": "a/sales.csv", "b.csv": "b.csv"}
+    assert (first.inputs["variables"], "files" in second.inputs) == ({"n": 1}, False)
+
+
+def test_an_array_has_questions(tmp_path: Path) -> None:
+    one, two = read_text(tmp_path / "q.json", '["one?", {"query": "two?",\n "files": ["a.csv"]}]')
+    assert (one.query, two.inputs["files"], two.origin[-10:]) == ("one?", {"a.csv": "a.csv"}, "question 2")
+
+
+def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "q.jsonl"
+    path.write_text('"one?"\n{"query": "two?", "files": {"a": "own"}}\n')
+    one, two = read_questions(path, files={"a": "common", "b": "b"})
+    assert (one.inputs["files"], two.inputs["files"]) == ({"a": "common", "b": "b"}, {"a": "own", "b": "b"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("q.csv", "question,id\nx,1\n", "no column query; its columns are question, id"),
+        ("q.csv", "", "no column query; its columns are none"),
+        ("q.csv", "query,variables\nx,{\n", "line 2, column variables, is not JSON"),
+        ("q.csv", "query,files\nx,a/s.csv;b/s.csv\n", "line 2: two files"),
+        ("q.csv", "query,files\n,a.csv\n", "line 2: The question must be text"),
+        ("q.json", '{"query": "x"}', "must be an array"),
+        ("q.json", "[3]", "question 1 must be a string"),
+        ("q.jsonl", '{"query": "x", "files": "a.csv"}', "line 1: files must be"),
+    ],
+)
+def test_what_is_no_question_is_named_by_its_place(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        read_text(tmp_path / name, text)
+
+
+def test_a_question_is_called_by_its_place_and_text(tmp_path: Path) -> None:
+    (question,) = read_text(tmp_path / "q.txt", f"\n{'word ' * 30}\n")
+    assert str(question).startswith(f"{tmp_path / 'q.txt'}, line 2 (word word")
+    assert len(str(question)) < len(str(tmp_path)) + 100
+
+
+# -- tables of answers -----------------------------------------------------------------------------------------
+
+RECORDS = [
+    {
+        "id": "1",
+        "query": "ü?",
+        "answer": "=1+1",
+        "verdict": {"status": "verified", "reason": "ok"},
+        "output": "a\n-3",
+    },
+    {"id": "2", "query": "-3", "answer": "+49 30", "output": "\x00\ud800" + "x" * 40_000, "seconds": 1.5},
+]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    Path(f"{path}.failed").write_text(json.dumps({"id": "3", "query": "x", "error": "@broken"}) + "\n")
+    return path
+
+
+def test_answers_are_exported_as_csv_without_formulas(results: Path, tmp_path: Path) -> None:
+    assert export_table(results, tmp_path / "a.csv") == 3
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        one, two, failed = csv.DictReader(file)
+    assert (one["query"], one["answer"], one["verdict"], one["output"]) == (
+        "ü?",
+        "'=1+1",
+        "verified",
+        "a\n-3",
+    )
+    assert (two["query"], two["answer"], len(two["output"])) == ("-3", "+49 30", 32_000)
+    assert failed["error"] == "'@broken"
+
+
+def test_answers_are_exported_as_a_spreadsheet_without_formulas(results: Path, tmp_path: Path) -> None:
+    assert export_table(results, tmp_path / "a.xlsx") == 3
+    header, one, *_ = load_workbook(tmp_path / "a.xlsx").active.iter_rows()
+    assert [cell.value for cell in header][:3] == ["id", "query", "answer"]
+    assert (one[2].value, one[2].data_type) == ("=1+1", "s")
+
+
+@pytest.mark.parametrize("name", ["a.ods", "a", "nowhere/a.csv"])
+def test_a_table_that_cannot_be_written_is_refused_early(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        check_table(tmp_path / name)

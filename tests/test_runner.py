@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from code_chains import Budget, CodeChain, SandboxExecutor, create_code_chain
+from code_chains.apps import progress
+from code_chains.apps.cli import cli
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import map_questions
@@ -188,12 +191,42 @@ def test_the_command_reports_failures(openai_server: OpenAI, tmp_path: Path) -> 
     questions.write_text('{"id": "a", "query": "one?", "files": {"x.csv": "nowhere.csv"}}\n"two?"\n')
     arguments = (str(questions), "--out", str(out), "--model", "test", "--base-url", openai_server.base_url)
     process = run(*arguments)
-    assert (process.returncode, "a: " in process.stderr, "1 of 2 done, 1 failed" in process.stderr) == (
+    assert (
+        process.returncode,
+        f"{questions}, line 1 (one?): " in process.stderr,
+        "1 of 2 done, 1 failed" in process.stderr,
+    ) == (
         1,
         True,
         True,
     )
     assert json.loads(Path(f"{out}.failed").read_text())["id"] == "a"
+
+
+def test_the_command_reports_progress_without_a_terminal_and_exports_a_table(
+    openai_server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "REPORT_INTERVAL_S", 0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").write_text("amount\n42\n")
+    (tmp_path / "q.csv").write_text("query;files\nWhat is in sales.csv?;sales.csv\none?;\n")
+    arguments = ["run", "q.csv", "--out", "a.jsonl", "--export", "a.csv", "--concurrency", "1"]
+    result = CliRunner().invoke(cli, [*arguments, "--model", "test", "--base-url", openai_server.base_url])
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 2 done, 1 not started" in result.stderr
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 3
+
+
+def test_a_question_that_names_a_file_and_has_none_is_refused_before_a_model_is_asked(
+    openai_server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sales.csv").touch()
+    (tmp_path / "q.txt").write_text("one?\nWhat is in sales.csv?\n")
+    arguments = ["run", "q.txt", "--out", "a.jsonl", "--model", "test", "--base-url", openai_server.base_url]
+    result = CliRunner().invoke(cli, arguments)
+    assert (result.exit_code, openai_server.requests) == (2, [])
+    assert "q.txt, line 2: Programs cannot see sales.csv" in result.stderr
 
 
 def test_a_budget_too_small_for_any_question_ends_the_run(chain: CodeChain) -> None:

@@ -19,6 +19,7 @@ from code_chains.apps.cli_options import (
     approve_option,
     chain_arguments,
     chain_options,
+    check_named_files_of,
     create_chain,
     echo,
     files_by_name,
@@ -185,11 +186,19 @@ def chat(
 @click.option(
     "--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes on this machine."
 )
+@click.option(
+    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file for all questions; repeatable."
+)
+@click.option(
+    "--export", "table", metavar="FILE", help="Write the answers as a table, too: FILE.csv or FILE.xlsx."
+)
 @chain_options
 @handle_errors
 def run(
     questions: str,
     out: str,
+    files: tuple[str, ...],
+    table: str | None,
     resume: bool,
     concurrency: int | None,
     cluster: str | None,
@@ -198,18 +207,26 @@ def run(
 ) -> None:
     """Answer all QUESTIONS in a file.
 
-    The file is .jsonl, .csv with a column query, or text with one question per line. Questions must name the
-    files that they need. Each answer is written as soon as it is complete, exactly once; OUT.failed holds the
-    failures. Resume an interrupted run with --resume. The exit code is 0 if each question has a line.
+    The file is .jsonl, .json with an array, .csv with a column query (and files, paths separated by
+    semicolons), or text with one question per line. Each answer is written as soon as it is complete, exactly
+    once; OUT.failed holds the failures. Resume an interrupted run with --resume. The exit code is 0 if each
+    question has a line.
 
-    Example: code-chains run questions.jsonl --out answers.jsonl
+    Example: code-chains run questions.csv --out answers.jsonl --export answers.xlsx
     """
     from code_chains.apps.progress import show_batch
+    from code_chains.batch.export import check_table, export_table
     from code_chains.batch.questions import read_questions
     from code_chains.batch.results_file import ResultsFile
     from code_chains.batch.runner import map_questions
+    from code_chains.inputs import check_files
 
-    all_questions = list(read_questions(questions))
+    if table:
+        check_table(Path(table))
+    common = files_by_name(files)
+    check_files(common)
+    all_questions = list(read_questions(questions, files=common))
+    check_named_files_of(all_questions)
     with contextlib.ExitStack() as stack:
         results_file = stack.enter_context(ResultsFile(out, resume=resume))
         limits = parse_budget(budget)
@@ -228,6 +245,8 @@ def run(
         )
         done = sum(question.id in results_file.done for question in all_questions)
         counts = show_batch(answers, total=len(all_questions), done=done)
+        if table:
+            echo(f"{table}: {export_table(Path(out), Path(table))} rows", err=True)
     echo(f"{out}: {counts}", err=True)
     sys.exit(0 if counts.all_done else 1)
 

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from code_chains.callbacks.redaction import PrintableFormatter, printable
 if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
+    from code_chains.batch.questions import Question
     from code_chains.callbacks.budget import Budget
     from code_chains.chains.validate import Approve
     from code_chains.code_chain import CodeChain
@@ -31,6 +32,7 @@ __all__ = [
     "chain_arguments",
     "chain_options",
     "check_named_files",
+    "check_named_files_of",
     "create_chain",
     "echo",
     "files_by_name",
@@ -252,7 +254,7 @@ def parse_budget(limits: tuple[str, ...]) -> Budget | None:
     return Budget(**values) if values else None
 
 
-def check_named_files(question: str, files: Mapping[str, Path]) -> None:
+def check_named_files(question: str, files: Mapping[str, Any]) -> None:
     """Raise if a question names a file of the current folder that programs would not see.
 
     Raises:
@@ -266,6 +268,21 @@ def check_named_files(question: str, files: Mapping[str, Path]) -> None:
             continue
         if os.path.isfile(name) and Path(name).name not in files:
             raise InputError(f"Programs cannot see {name}, which the question names. Pass it with -f {name}.")
+
+
+def check_named_files_of(questions: Iterable[Question]) -> None:
+    """Raise if one of many questions names a file of the current folder that programs would not see.
+
+    Raises:
+        InputError: It does; the message says which one.
+    """
+    from code_chains.errors import InputError
+
+    for question in questions:
+        try:
+            check_named_files(question.query, question.inputs.get("files") or {})
+        except InputError as error:
+            raise InputError(f"{question.origin}: {error}") from None
 
 
 def parse_keys(show: str) -> tuple[str, ...]:

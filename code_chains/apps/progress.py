@@ -54,6 +54,10 @@ STAGE_LABELS = {
 }
 
 
+REPORT_INTERVAL_S = 10.0
+"""How often the progress of many questions is reported where there is no terminal."""
+
+
 class Progress(BaseCallbackHandler):
     """A callback handler that shows stages on standard error: a spinner on a terminal, plain lines elsewhere.
 
@@ -291,19 +295,23 @@ class Counts:
 
 
 def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0) -> Counts:
-    """Consume all answers and count them; show a progress bar on a terminal, and a line per failure."""
+    """Consume all answers and count them; show a line per failure, and on a terminal a progress bar, else lines."""
     counts, console = Counts(total, done), Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    reported = time.monotonic()
     with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("Answering", total=total, completed=done)
         for answer in answers:
             if answer.error:
                 counts.failed += 1
-                console.print(Text(printable(f"{answer.id}: {answer.error}"), "yellow"), soft_wrap=True)
+                console.print(Text(printable(f"{answer.question}: {answer.error}"), "yellow"), soft_wrap=True)
             else:
                 counts.done += 1
                 counts.unanswered += not answer.ok
             bar.advance(task)
+            if not console.is_terminal and time.monotonic() - reported >= REPORT_INTERVAL_S:
+                reported = time.monotonic()
+                console.print(Text(str(counts)), soft_wrap=True)
     return counts
 
 

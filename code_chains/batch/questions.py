@@ -7,12 +7,12 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from code_chains.errors import InputError
-from code_chains.inputs import check_query
+from code_chains.inputs import check_query, shortened
 
 __all__ = ["Question", "read_questions", "with_ids"]
 
@@ -25,15 +25,29 @@ class Question:
         id: Identifies the question and its answer.
         inputs: Inputs of a chain: `query`, and optionally `files`, `variables`, `tests`, `examples` and
             others.
+        origin: Where it comes from, e.g. `questions.csv, line 3`; empty if it comes from no file.
     """
 
     id: str
     inputs: Mapping[str, Any] = field(hash=False)
+    origin: str = field(default="", compare=False)
 
     @property
     def query(self) -> str:
         """The text of the question."""
         return str(self.inputs["query"])
+
+    def __str__(self) -> str:
+        """Return its origin, or else its id, and the beginning of its text."""
+        text = shortened(" ".join(self.query.split()), _MAX_CHARS)
+        return f"{self.origin or self.id} ({text})"
+
+
+_MAX_CHARS = 60
+_COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id")
+_JSON_COLUMNS = ("variables", "examples")
+Item = tuple[str, Any]
+"""Where a question of a file stands, and the question."""
 
 
 def with_ids(questions: Iterable[str | Mapping[str, Any] | Question]) -> Iterator[Question]:
@@ -42,81 +56,159 @@ def with_ids(questions: Iterable[str | Mapping[str, Any] | Question]) -> Iterato
     Raises:
         InputError: A question has no `query`, or two have the same id.
     """
+    items = ((f"Question {number}", item) for number, item in enumerate(questions, 1))
+    return (question for _, question in _unique(items))
+
+
+def _unique(items: Iterable[Item]) -> Iterator[tuple[str, Question]]:
+    """Yield questions with their places, and raise where two have the same id."""
     ids: set[str] = set()
     occurrences: Counter[str] = Counter()
-    for number, item in enumerate(questions, 1):
-        if isinstance(item, Question):
-            question = item
-        else:
-            inputs = {"query": item} if isinstance(item, str) else dict(item)
-            question = _with_id(inputs, number, occurrences)
+    for place, item in items:
+        question = item if isinstance(item, Question) else _with_id(_inputs(place, item), place, occurrences)
         if question.id in ids:
-            raise InputError(
-                f"Question {number} has the id {question.id!r} of an earlier question. Make ids unique."
-            )
+            raise InputError(f"{place} has the id {question.id!r} of an earlier question. Make ids unique.")
         ids.add(question.id)
-        yield question
+        yield place, question
 
 
-def _with_id(inputs: dict[str, Any], number: int, occurrences: Counter[str]) -> Question:
+def _inputs(place: str, item: object) -> dict[str, Any]:
+    if isinstance(item, Mapping):
+        return dict(item)
+    if isinstance(item, str):
+        return {"query": item}
+    raise InputError(f"{place} must be a string or an object with a query.")
+
+
+def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Question:
     try:
         check_query(inputs.get("query"))
     except InputError as error:
-        raise InputError(f"Question {number}: {error}") from error
+        raise InputError(f"{place}: {error}") from error
     own_id = inputs.pop("id", None)
     if own_id is not None:
         return Question(str(own_id), inputs)
     try:
         content = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
     except (TypeError, ValueError) as error:
-        raise InputError(f"Question {number} is not JSON: {error}") from error
+        raise InputError(f"{place} is not JSON: {error}") from error
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     occurrences[digest] += 1
     suffix = f"-{occurrences[digest]}" if occurrences[digest] > 1 else ""
     return Question(f"{digest}{suffix}", inputs)
 
 
-def read_questions(path: str | Path) -> Iterator[Question]:
+def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
     """Read questions from a file lazily.
 
-    `.jsonl`: one string or object with `query` per line; `.csv`: a column `query` and optionally `id`;
-        anything else: one
-    question per line.
+    `.jsonl`: one string or object with `query` per line; `.json`: an array of them; `.csv` and `.tsv`, separated by
+    commas, semicolons or tabs: a column `query`, and optionally `id`, `files` (paths, separated by semicolons), `tests`,
+    `variables` and `examples` (JSON); anything else: one question per line.
+
+    Args:
+        path: The file.
+        files: Files for all questions, `{name: path}`.
 
     Raises:
-        InputError: The file cannot be read, or a line is not a question.
+        InputError: The file cannot be read, or an entry is not a question.
     """
     path = Path(path)
-    readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".csv": _read_table}
+    readers = {
+        ".jsonl": _read_json_lines,
+        ".ndjson": _read_json_lines,
+        ".json": _read_json,
+        ".csv": _read_table,
+        ".tsv": _read_table,
+    }
     read = readers.get(path.suffix.lower(), _read_lines)
-    return with_ids(read(path))
+    for place, question in _unique(_with_files(read(path), files or {})):
+        yield replace(question, origin=place)
 
 
-def _read_lines(path: Path) -> Iterator[str]:
+def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Item]:
+    """Yield questions with the files for all, and their own."""
+    for place, item in items:
+        inputs = _inputs(place, item)
+        if own := _own_files(place, inputs.get("files") or {}):
+            inputs["files"] = own
+        if files:
+            inputs["files"] = {**files, **own}
+        yield place, inputs
+
+
+def _own_files(place: str, files: object) -> dict[str, Any]:
+    if isinstance(files, Mapping):
+        return dict(files)
+    if isinstance(files, list) and all(isinstance(path, str) for path in files):
+        return {Path(path).name: path for path in files}
+    raise InputError(f"{place}: files must be an object, name to path, or a list of paths.")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}. It must be UTF-8 text.") from error
+
+
+def _read_lines(path: Path) -> Iterator[Item]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield line.strip()
+                    yield f"{path}, line {number}", line.strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
-def _read_json_lines(path: Path) -> Iterator[str | Mapping[str, Any]]:
-    for number, line in enumerate(_read_lines(path), 1):
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, question {number}, is not JSON: {error}") from error
-        if not isinstance(value, str | dict):
-            raise InputError(f"{path}, question {number}, must be a string or an object with a query.")
-        yield value
+def _read_json_lines(path: Path) -> Iterator[Item]:
+    for place, line in _read_lines(path):
+        yield place, _parse_json(place, line)
 
 
-def _read_table(path: Path) -> Iterator[Mapping[str, Any]]:
+def _parse_json(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}, is not JSON: {error}") from error
+
+
+def _read_json(path: Path) -> Iterator[Item]:
+    value = _parse_json(str(path), _read_text(path))
+    if not isinstance(value, list):
+        raise InputError(f"{path} must be an array of questions: strings, or objects with a query.")
+    for number, item in enumerate(value, 1):
+        yield f"{path}, question {number}", item
+
+
+def _read_table(path: Path) -> Iterator[Item]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for row in csv.DictReader(file):
-                yield {key: value for key, value in row.items() if key in ("id", "query") and value}
+            header = file.readline()
+            file.seek(0)
+            rows = csv.DictReader(file, delimiter=max(",;\t", key=header.count), skipinitialspace=True)
+            columns = [str(name).strip().lower() for name in rows.fieldnames or ()]
+            rows.fieldnames = columns
+            if "query" not in columns:
+                raise InputError(
+                    f"{path} has no column query; its columns are {', '.join(columns) or 'none'}."
+                )
+            for row in rows:
+                place = f"{path}, line {rows.line_num}"
+                if any(row.get(key) for key in _COLUMNS):
+                    yield place, _row_inputs(place, row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _row_inputs(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    inputs = {key: row[key] for key in _COLUMNS if row.get(key)}
+    inputs |= {
+        key: _parse_json(f"{place}, column {key}", inputs[key]) for key in _JSON_COLUMNS if key in inputs
+    }
+    if "files" in inputs:
+        paths = [path.strip() for path in inputs["files"].split(";") if path.strip()]
+        inputs["files"] = {Path(path).name: path for path in paths}
+        if len(inputs["files"]) < len(paths):
+            raise InputError(f"{place}: two files have the same name.")
+    return inputs
