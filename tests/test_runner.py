@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from code_chains import Budget, CodeChain, SandboxExecutor, create_code_chain
+from code_chains import Budget, CodeChain, Limits, SandboxExecutor, create_code_chain
 from code_chains.apps import progress
 from code_chains.apps.cli import cli
 from code_chains.batch.records import Answer
@@ -41,7 +41,9 @@ def script(messages: list[Any]) -> str:
 
 def create() -> CodeChain:
     """Create the chain of workers: a scripted model, a real sandbox."""
-    return create_code_chain(ScriptedModel(script), executor=SandboxExecutor(preload=()))
+    return create_code_chain(
+        ScriptedModel(script), executor=SandboxExecutor(limits=Limits(seconds=60), preload=())
+    )
 
 
 def create_deadly() -> CodeChain:
@@ -69,9 +71,11 @@ def questions_up_to(count: int) -> list[str]:
 
 
 def are_correct(answers: Any) -> bool:
-    return all(
-        answer.result["output"] == str(2 * int(answer.question.query.split()[1])) for answer in answers
-    )
+    """Return whether all answers are right; the first that is not fails here, with what it is."""
+    for answer in answers:
+        expected = str(2 * int(answer.question.query.split()[1]))
+        assert answer.result.get("output") == expected, answer
+    return True
 
 
 # -- in this process -----------------------------------------------------------------------------------------------------
