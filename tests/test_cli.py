@@ -17,9 +17,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from code_chains import CodeChain
+from code_chains.apps import doctor as doctor_module
 from code_chains.apps.cli import cli
+from code_chains.apps.doctor import _check_call
 
-from .conftest import HOSTILE, QUESTION, SUM_ANSWER, SUM_CODE, OpenAI
+from .conftest import HOSTILE, QUESTION, ROOT, SUM_ANSWER, SUM_CODE, OpenAI
 
 
 @pytest.fixture
@@ -206,7 +208,7 @@ def test_a_usage_error_is_exit_code_two_with_a_reason(arguments: list[str], mess
 def test_a_dead_server_is_reported_in_one_line() -> None:
     result = CliRunner().invoke(cli, ["ask", QUESTION, "--model", "x", "--base-url", "http://127.0.0.1:9/v1"])
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "Error: The model: Connection error" in result.stderr
+    assert "127.0.0.1:9/v1 cannot be reached" in result.stderr
 
 
 def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
@@ -424,3 +426,81 @@ def test_an_index_is_stored_in_the_users_cache_and_searched_there(
     assert ("(1 added" in first, "1 unchanged" in second) == (True, True)
     assert "sum([1, 2])" in CliRunner().invoke(cli, ["search", "add", "--in", str(code)]).output
     assert [path.name for path in code.iterdir()] == ["a.py"]
+
+
+# -- errors of models ----------------------------------------------------------------------------------------
+
+FAULTS = {
+    401: "refuses the API key (401: ",
+    403: "refuses access (403: ",
+    404: "has no such model or path (404: ",
+    429: "accepts no more requests for now (429: ",
+    500: "failed (500: ",
+    400: "refuses the request (400: ",
+}
+
+
+@pytest.mark.parametrize(("status", "message"), FAULTS.items(), ids=map(str, FAULTS))
+def test_doctor_calls_the_model_and_explains_what_is_wrong(
+    openai_server: OpenAI, status: int, message: str
+) -> None:
+    openai_server.faults = [str(status)]
+    checked = _check_call("test", openai_server.base_url)
+    assert checked[0] is False
+    assert f"{openai_server.base_url} {message}fault {status})" in checked[1]
+
+
+def test_doctor_shows_what_the_model_replied(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "ready"
+    ok, message = _check_call("test", openai_server.base_url)
+    assert (ok, message.partition(" in ")[0]) == (True, "test: replied 'ready'")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "http://user:secret@127.0.0.1:9/v1?key=secret"])
+def test_a_server_that_cannot_be_reached_is_named_without_secrets(url: str) -> None:
+    result = CliRunner().invoke(cli, ["ask", "--model", "test", "--base-url", url, QUESTION])
+    assert result.exit_code == 1
+    assert "server http://127.0.0.1:9/v1 cannot be reached (" in result.stderr
+    assert ("secret" in result.stderr, ".." in result.stderr) == (False, False)
+
+
+def test_a_server_that_is_too_slow_is_named(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_module, "_TIMEOUT_S", 0.2)
+    openai_server.faults = ["hang"]
+    assert "did not answer in time" in _check_call("test", openai_server.base_url)[1]
+
+
+def test_a_server_needs_the_name_of_a_model(openai_server: OpenAI) -> None:
+    result = CliRunner().invoke(cli, ["ask", "--base-url", openai_server.base_url, QUESTION])
+    assert (result.exit_code, openai_server.requests, "--model" in result.stderr) == (2, [], True)
+
+
+# -- help ----------------------------------------------------------------------------------------------------
+
+
+def test_no_help_is_cut() -> None:
+    for command in ([], ["models"], ["cache"], ["log"]):
+        listed = CliRunner().invoke(cli, [*command, "--help"], terminal_width=80).stdout
+        assert "..." not in listed.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(shell: str) -> None:
+    script = CliRunner().invoke(cli, ["completion", shell]).stdout
+    assert "_CODE_CHAINS_COMPLETE" in script
+    environment = {f"COMP_{name}": value for name, value in (("WORDS", "code-chains as"), ("CWORD", "1"))}
+    environment |= {"_CODE_CHAINS_COMPLETE": f"{shell}_complete", "PYTHONPATH": str(ROOT)}
+    if shell == "fish":
+        environment["COMP_CWORD"] = "as"
+    done = subprocess.run(
+        [sys.executable, "-m", "code_chains"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "ask" in done.stdout, done.stderr
+
+
+def test_an_empty_search_is_refused() -> None:
+    assert CliRunner().invoke(cli, ["search", " "]).exit_code == 2

@@ -42,6 +42,7 @@ def cli() -> None:
 
 
 cli.add_command(cli_resources.cache)
+cli.add_command(cli_resources.completion)
 cli.add_command(cli_resources.doctor)
 cli.add_command(cli_resources.index)
 cli.add_command(cli_log.log)
@@ -141,7 +142,7 @@ def chat(
     approve: bool,
     **options: Any,
 ) -> None:
-    """Hold a conversation, in which programs build on the state of earlier ones.
+    """Hold a conversation: programs build on earlier ones.
 
     /help lists the commands. Questions may also come from a pipe, one per line. A budget applies to all of
     them together.
@@ -268,7 +269,7 @@ def run(
 def serve(
     host: str, port: int, token: bool, no_open: bool, concurrency: int, approve: bool, **options: Any
 ) -> None:
-    """Open a page to learn with: ask, watch the program, edit it and run it again.
+    """Open a page to ask, watch programs, edit and run them again.
 
     A budget applies to all questions together.
 

@@ -21,7 +21,9 @@ __all__ = ["log", "manage_conversations"]
 @click.pass_context
 @handle_errors
 def log(context: click.Context, count: int) -> None:
-    """List the last questions of `ask`; `log show 1` shows the latest, `log clear` deletes all.
+    """List the last questions of `ask`; show or delete them.
+
+    `log show 1` shows the latest one, `log clear` deletes all.
 
     Only you can read the log. Turn it off with --no-log, or for all questions with CODE_CHAINS_LOG=0.
     """
@@ -42,7 +44,7 @@ def log(context: click.Context, count: int) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the turns as JSON.")
 @handle_errors
 def show(number: int, as_json: bool) -> None:
-    """Show the question with a NUMBER, counted from the latest, with its program, output and answer."""
+    """Show question NUMBER, counted from the latest, as Markdown."""
     from code_chains.apps.question_log import QuestionLog
     from code_chains.conversations.export import to_markdown
 

@@ -228,6 +228,8 @@ def chain_arguments(
     """Return the arguments of `create_code_chain` that the options describe, as JSON values if the model is a name."""
     from code_chains.models import default_model
 
+    if options.get("base_url") and not model and "CODE_CHAINS_MODEL" not in os.environ:
+        raise click.UsageError("Name the model that the server of --base-url offers, with --model.")
     return {
         **options,
         "model": model or default_model(),

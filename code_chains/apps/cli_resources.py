@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
 
 from code_chains.apps.cli_options import echo, handle_errors
 from code_chains.callbacks.redaction import strip_control_chars
@@ -14,7 +15,7 @@ from code_chains.callbacks.redaction import strip_control_chars
 if TYPE_CHECKING:
     from code_chains.models.weights import Weights
 
-__all__ = ["cache", "doctor", "index", "models", "search"]
+__all__ = ["cache", "completion", "doctor", "index", "models", "search"]
 
 # -- models --------------------------------------------------------------------------------------------------
 
@@ -77,7 +78,7 @@ def find_weights(name: str) -> Weights:
 )
 @handle_errors
 def index(path: str, into: str | None) -> None:
-    """Index the code under PATH for search, or update its index.
+    """Index the code under PATH for search, or update it.
 
     Reads Python, Markdown, notebooks and other languages; only changed files are read again.
     """
@@ -111,9 +112,11 @@ def index(path: str, into: str | None) -> None:
 def search(query: str, folder: str | None, count: int, code: bool) -> None:
     """Search snippets for QUERY, in any language."""
     from code_chains.apps.progress import spinner
+    from code_chains.inputs import check_query
     from code_chains.retrieval.curated import curated_snippets
     from code_chains.retrieval.store import SnippetStore
 
+    check_query(query)
     with spinner("Searching"):
         store = SnippetStore.open(folder) if folder else curated_snippets()
         matches = store.similarity_search_with_score(query, k=count)
@@ -149,7 +152,7 @@ def stats(path: str | None) -> None:
 
     with answers_store(path) as store:
         size = store.stats()
-        echo(f"{size.entries} answers, {size.bytes / 1e6:.1f} MB in {store.path}")
+        echo(f"{_counted(size.entries, 'answer')}, {size.bytes / 1e6:.1f} MB in {store.path}")
 
 
 @cache.command()
@@ -160,26 +163,51 @@ def clear(path: str | None) -> None:
     from code_chains.factory import answers_store
 
     with answers_store(path) as store:
-        click.echo(f"{store.clear()} answers deleted")
+        click.echo(f"{_counted(store.clear(), 'answer')} deleted")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# -- the shell -----------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script that completes commands and options in SHELL.
+
+    Example: eval "$(code-chains completion bash)"
+    """
+    complete = get_completion_class(shell)
+    assert complete is not None
+    root = context.find_root()
+    click.echo(complete(root.command, {}, "code-chains", "_CODE_CHAINS_COMPLETE").source())
 
 
 # -- diagnosis -----------------------------------------------------------------------------------------------
 
 
 @click.command()
+@click.option("-m", "--model", help="Name of a model to call.")
+@click.option("--base-url", help="Base URL of its OpenAI-compatible server.")
 @handle_errors
-def doctor() -> None:
-    """Check what this machine supports: versions, isolation and models.
+def doctor(model: str | None, base_url: str | None) -> None:
+    """Check versions, isolation and models of this machine.
 
-    Isolation is proven by a probe inside the sandbox.
+    Isolation is proven by a probe inside the sandbox. With --model or --base-url, this model is called.
+
+    Example: code-chains doctor --base-url http://localhost:11434/v1 -m llama3.2
     """
     from code_chains.apps.doctor import diagnose
 
     is_healthy = True
-    for section, checks in diagnose():
+    for section, checks in diagnose(model, base_url):
         click.secho(section, bold=True)
         for ok, message in checks:
             echo(f"  {'✓' if ok else '✗'} {message}")
-        if section == "Isolation":
-            is_healthy = any(ok for ok, _ in checks)
+        if section in ("Isolation", "Model"):
+            is_healthy = is_healthy and any(ok for ok, _ in checks)
     sys.exit(0 if is_healthy else 1)

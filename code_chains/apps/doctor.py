@@ -7,30 +7,57 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor
-from code_chains.models import default_model
+from code_chains.inputs import shortened
+from code_chains.models import default_model, resolve_model
 from code_chains.models.weights import CATALOGUE, Weights, models_directory
 from code_chains.state import PROBED
 
 __all__ = ["diagnose"]
 
 Check = tuple[bool, str]
+_TIMEOUT_S = 60.0
 PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
 
 DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl")
 
 
-def diagnose() -> Iterator[tuple[str, list[Check]]]:
-    """Yield sections with their checks: whether each passed, and a message that names the remedy if it did not."""
+def diagnose(model: str | None = None, base_url: str | None = None) -> Iterator[tuple[str, list[Check]]]:
+    """Yield sections with their checks: whether each passed, and a message that names the remedy if it did not.
+
+    Args:
+        model: Name of a model to call.
+        base_url: Base URL of its server.
+    """
+    if model is not None or base_url is not None:
+        yield "Model", [_check_call(model, base_url)]
     yield "Versions", list(_check_versions())
     yield "Libraries of programs", list(_check_libraries())
     yield "Isolation", [_check_isolation(launcher) for launcher in ("bubblewrap", "namespaces", "landlock")]
     yield "Models", list(_check_models())
+
+
+def _check_call(name: str | None, base_url: str | None) -> Check:
+    """Call a model, as a question would."""
+    name = name or default_model()
+    started = time.monotonic()
+    try:
+        is_embedded = name.startswith(("local", "gguf:")) and not base_url
+        options: dict[str, Any] = {} if is_embedded else {"max_retries": 0, "timeout": _TIMEOUT_S}
+        model = resolve_model(name, base_url=base_url, **options)
+        reply = model.invoke("Reply with the word: ready")
+    except Exception as error:
+        return False, f"{name}: {describe_error(error)}"
+    seconds = time.monotonic() - started
+    text = " ".join(str(getattr(reply, "text", reply)).split())
+    return bool(text), f"{name}: replied {shortened(text, 60)!r} in {seconds:.1f} s"
 
 
 def _check_versions() -> Iterator[Check]:

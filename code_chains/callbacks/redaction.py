@@ -7,6 +7,7 @@ import os
 import re
 import unicodedata
 
+from code_chains.callbacks.provider_errors import explain_provider_error
 from code_chains.errors import CodeChainsError
 
 __all__ = [
@@ -97,8 +98,10 @@ def describe_error(error: Exception) -> str:
     message = printable(str(error)[:_MAX_ERROR_CHARS])
     if isinstance(error, CodeChainsError):
         return message
+    if explained := explain_provider_error(error):
+        return printable(" ".join(explained[:_MAX_ERROR_CHARS].split())[:700])
     kind = "The model" if isinstance(error, LangChainException) else type(error).__name__
-    return f"{kind}: {' '.join(message.split())[:500]}. See `code-chains doctor`."
+    return f"{kind}: {' '.join(message.split())[:500].rstrip('.')}. See `code-chains doctor`."
 
 
 def escape_invisible(document: str) -> str:

@@ -79,7 +79,8 @@ def _connect(base_url: str, model: str, options: dict[str, Any]) -> BaseChatMode
         )
     # Local servers need no key, but the client requires one; usage is only reported on request.
     defaults = {"api_key": os.environ.get("OPENAI_API_KEY") or "none", "stream_usage": True}
-    return ChatOpenAI(model=model.removeprefix("openai:"), base_url=base_url, **{**defaults, **options})
+    name = model.removeprefix("openai:").removeprefix("ollama:")
+    return ChatOpenAI(model=name, base_url=base_url, **{**defaults, **options})
 
 
 def _initialize(model: str, options: dict[str, Any]) -> BaseChatModel:

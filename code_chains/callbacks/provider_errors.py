@@ -1,0 +1,67 @@
+"""What to do about errors of a model's provider: connection, key, name, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+__all__ = ["explain_provider_error"]
+
+_REMEDIES = {
+    401: ("refuses the API key", "Set the right one, e.g. OPENAI_API_KEY."),
+    403: ("refuses access", "Check what the API key is allowed to use."),
+    404: (
+        "has no such model or path",
+        "Check the name of the model, and the base URL, which usually ends with /v1.",
+    ),
+    429: ("accepts no more requests for now", "Wait, or check the limits and the credit of your account."),
+}
+_ENDPOINTS = ("/chat/completions", "/responses", "/messages", "/api/chat")
+
+
+def explain_provider_error(error: BaseException) -> str:
+    """Return which server failed, how, and what to do, of the errors of LangChain's providers; empty for any other error.
+
+    They are told apart by what they have in common: the request, and the status of the response.
+    """
+    server = _server(error)
+    if not server:
+        return ""
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        return _explain_status(server, status, str(error))
+    if "timeout" in type(error).__name__.lower():
+        return f"The model's server {server} did not answer in time. Try again, or raise the timeout."
+    reason = next((str(cause) for cause in _causes(error) if isinstance(cause, OSError)), "")
+    detail = f" ({reason})" if reason else ""
+    return f"The model's server {server} cannot be reached{detail}. Start it, or correct the base URL."
+
+
+def _explain_status(server: str, status: int, message: str) -> str:
+    message = message.removeprefix(f"Error code: {status} - ").rstrip(".")
+    what, remedy = _REMEDIES.get(status, ("refuses the request", ""))
+    if status >= 500:
+        what, remedy = "failed", "Try again later."
+    return f"The model's server {server} {what} ({status}: {message}). {remedy}".rstrip()
+
+
+def _server(error: BaseException) -> str:
+    """Return the address of the server without credentials and query; empty if there was no request."""
+    try:
+        parts = urlsplit(str(error.request.url))  # type: ignore[attr-defined]
+    except Exception:  # Other errors have no request, or raise where it is not set.
+        return ""
+    path = parts.path
+    for endpoint in _ENDPOINTS:
+        path = path.removesuffix(endpoint)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path.rstrip('/')}"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield what an error was raised from, the innermost first."""
+    causes: list[BaseException] = []
+    cause = error.__cause__ or error.__context__
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return reversed(causes)
