@@ -306,6 +306,28 @@ def test_usage_is_told_by_model_and_by_stage(
     assert (set(usage.by_stage), usage.input_tokens) == ({"generate", "interpret"}, 22)
 
 
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("/home/ann/models/small.gguf", "small.gguf"),
+        ("gguf:/home/ann/small.gguf", "small.gguf"),
+        ("C:\\models\\small.gguf", "small.gguf"),
+        ("~/small", "small"),
+        ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B"),
+        ("llama3.2:3b", "llama3.2:3b"),
+    ],
+)
+def test_usage_names_no_folder_of_a_machine(model: str, name: str) -> None:
+    meter = UsageMeter()
+    reply = AIMessage(
+        "Hi",
+        response_metadata={"model_name": model},
+        usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    )
+    ScriptedModel(lambda messages: reply).invoke("Hi", {"callbacks": [meter]})
+    assert list(meter.usage.by_model) == [name]
+
+
 def test_a_known_model_has_its_price() -> None:
     assert Prices().cost("gpt-4o-mini", "openai", 1_000_000, 1_000_000) == pytest.approx(0.75)
 

@@ -55,9 +55,59 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         check_files({"gone.csv": tmp_path / "gone.csv"})
 
 
-def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a directory"):
-        check_files({"data": tmp_path})
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a folder of tables."""
+    for name in ("data/a.csv", "data/b.csv", "data/old/c.csv", "data/notes.txt", "data/.hidden", "top.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("n\n1\n")
+    (tmp_path / "data" / "link.csv").symlink_to(tmp_path / "top.csv")
+    (tmp_path / "latest.csv").symlink_to(tmp_path / "data" / "a.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FOLDERS: dict[str, tuple[Any, list[str]]] = {
+    "a folder": (["data"], ["data/a.csv", "data/b.csv", "data/notes.txt", "data/old/c.csv"]),
+    "a folder with a slash": (["data/old/"], ["old/c.csv"]),
+    "a folder by another name": ({"in": Path("data/old")}, ["in/c.csv"]),
+    "a pattern": (["data/*.csv"], ["a.csv", "b.csv", "link.csv"]),
+    "a pattern of all folders": (["data/**/c*.csv"], ["old/c.csv"]),
+    "a pattern and a file": (["t*.csv", "data/a.csv"], ["top.csv", "a.csv"]),
+    "a link": (["latest.csv"], ["latest.csv"]),
+}
+
+
+@pytest.mark.parametrize(("files", "names"), FOLDERS.values(), ids=FOLDERS)
+def test_folders_and_patterns_stand_for_their_files(folder: Path, files: Any, names: list[str]) -> None:
+    assert list(check_files(files)) == names
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        (["data/*.xlsx"], "No file matches"),
+        (["empty"], "has no files"),
+        (["data/*.csv", "data/a.csv"], "same name"),
+    ],
+)
+def test_what_stands_for_no_file_is_refused(folder: Path, files: Any, says: str) -> None:
+    (folder / "empty").mkdir()
+    with pytest.raises(InputError, match=says):
+        check_files(files)
+
+
+def test_many_files_are_described_in_short(folder: Path) -> None:
+    for number in range(200):
+        (folder / "data" / "old" / f"{number}.csv").write_text("n\n1\n")
+    text = describe(check_files(["data"]), {})
+    assert (text.count("separated by"), "184 more files" in text, len(text) < 5000) == (19, True, True)
+
+
+def test_a_program_reads_the_files_of_a_folder(folder: Path, sandbox: SandboxExecutor) -> None:
+    code = "import glob; print(sorted(glob.glob('**/*.csv', recursive=True)))"
+    done = sandbox.run(code, files=check_files(["data"]))
+    assert done.stdout == "['data/a.csv', 'data/b.csv', 'data/old/c.csv']\n"
 
 
 def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:

@@ -71,6 +71,27 @@ def test_code_and_verdict_are_attributes(
     assert whole["code_chains.isolation.level"] == "kernel"
 
 
+@pytest.mark.parametrize("content", [True, False])
+def test_spans_of_a_failed_question_are_errors(
+    sandbox: SandboxExecutor, provider: TracerProvider, exporter: InMemorySpanExporter, content: bool
+) -> None:
+    failing = ScriptedModel(lambda messages: "1 / 0")
+    with create_code_chain(failing, executor=sandbox, max_attempts=1) as chain:
+        chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider, content=content)]})
+    spans = by_name(exporter)
+    assert {name for name in spans if not spans[name].status.is_ok} >= {"code_chain", "repair", "execute"}
+    description = spans["code_chain"].status.description or ""
+    assert ("ZeroDivisionError" in description) == content
+    assert spans["generate"].status.is_ok
+
+
+def test_spans_of_an_answered_question_are_no_errors(
+    chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider)]})
+    assert all(span.status.is_ok for span in exporter.get_finished_spans())
+
+
 def test_a_model_call_has_its_tokens(
     chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:

@@ -19,7 +19,7 @@ from code_chains.apps.standard_input import name_of_data, read_data, read_questi
 from code_chains.callbacks.redaction import escape_invisible
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, StoreError
-from code_chains.inputs import check_files, check_query
+from code_chains.inputs import check_query
 from code_chains.state import as_json as to_json_values
 
 __all__ = ["DEFAULT_FOLDER", "Ask", "open_log", "question_of"]
@@ -85,7 +85,7 @@ class Ask:
         Raises:
             InputError: One cannot be read, or the question names one that is not passed.
         """
-        self.files |= check_files(files_by_name(paths))
+        self.files |= files_by_name(paths)
         check_named_files(self.question, self.files)
 
     def add_standard_input(self) -> None:

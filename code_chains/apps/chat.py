@@ -185,10 +185,10 @@ class Chat:
         if not path:
             raise InputError("Name a file, e.g. /file sales.csv.")
         absolute = Path(path).expanduser().absolute()
-        files = check_files({absolute.name: absolute})
+        files = check_files([absolute])
         self._files |= files
         self._pending_files |= files
-        _echo(f"{absolute.name} will be available to the next program.")
+        _echo(f"{', '.join(files)} will be available to the next program.")
 
     def _code(self, _: str) -> None:
         code = next((turn.code for turn in reversed(self._turns()) if turn.code.strip()), None)

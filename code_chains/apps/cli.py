@@ -149,13 +149,13 @@ def chat(
 
     Example: code-chains chat --session sales -f sales.csv
     """
-    from code_chains.inputs import check_files, check_session_id
+    from code_chains.inputs import check_session_id
 
     if is_listing or delete is not None:
         manage_conversations(delete)
         return
     keys = parse_keys(show)
-    checked_files = check_files(files_by_name(files))
+    checked_files = files_by_name(files)
     name = None if session is None else check_session_id(session)
     from code_chains.apps.chat import Chat, open_memory
     from code_chains.apps.progress import Progress
@@ -220,12 +220,10 @@ def run(
     from code_chains.batch.questions import read_questions
     from code_chains.batch.results_file import ResultsFile
     from code_chains.batch.runner import map_questions
-    from code_chains.inputs import check_files
 
     if table:
         check_table(Path(table))
-    common = files_by_name(files)
-    check_files(common)
+    common = {name: str(path) for name, path in files_by_name(files).items()}
     all_questions = list(read_questions(questions, files=common))
     check_named_files_of(all_questions)
     with contextlib.ExitStack() as stack:

@@ -116,7 +116,7 @@ _TERMINAL_OPTIONS = (
         "files",
         multiple=True,
         metavar="PATH",
-        help="A file that programs may read; repeatable.",
+        help="A file, folder or pattern such as 'data/*.csv' that programs may read; repeatable.",
     ),
     click.option(
         "--show",
@@ -296,9 +296,12 @@ def parse_keys(show: str) -> tuple[str, ...]:
     return keys
 
 
-def files_by_name(paths: tuple[str, ...]) -> dict[str, str]:
-    """Return the paths by file name."""
-    files = {Path(path).name: path for path in paths}
-    if len(files) < len(paths):
-        raise click.BadParameter("two files have the same name", param_hint="--file")
-    return files
+def files_by_name(paths: tuple[str, ...]) -> dict[str, Path]:
+    """Return the paths by the names that programs see: files, the files of folders, and what matches patterns.
+
+    Raises:
+        InputError: A file does not exist or is unreadable, or two have the same name.
+    """
+    from code_chains.inputs import check_files
+
+    return check_files(list(paths))

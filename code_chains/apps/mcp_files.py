@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import os
 import re
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.inputs import check_files, check_name
+from code_chains.inputs import MAX_FILES, check_files, check_name, walk_folder
 
 __all__ = ["InputFiles", "SharedFiles"]
 
 MAX_INPUT_BYTES = 64 << 20
 """Maximum size of the files of a call, and of the files of all sessions."""
 MAX_SHARED_BYTES = 256 << 20
-_MAX_ITEMS = 1000
 _MAX_LISTED = 20
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 
@@ -55,13 +53,13 @@ class SharedFiles:
         Raises:
             InputError: There are too many files, or they are too large.
         """
-        paths = self._files | {
-            name: path for folder in self._folders.items() for name, path in _walk(*folder)
-        }
+        paths = dict(self._files)
+        for name, folder in self._folders.items():
+            paths |= {f"{name}/{inner}": path for inner, path in walk_folder(folder)}
         size = sum(path.stat().st_size for path in paths.values())
-        if len(paths) > _MAX_ITEMS or size > MAX_SHARED_BYTES:
+        if len(paths) > MAX_FILES or size > MAX_SHARED_BYTES:
             raise InputError(
-                f"{len(paths)} files with {size / 1e6:,.0f} MB are too many to share: at most {_MAX_ITEMS} files with"
+                f"{len(paths)} files with {size / 1e6:,.0f} MB are too many to share: at most {MAX_FILES} files with"
                 f" {MAX_SHARED_BYTES >> 20} MB. Share a folder with fewer."
             )
         return paths
@@ -74,16 +72,6 @@ class SharedFiles:
         more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         folders = "".join(f", whatever else is in {name}/" for name in self._folders)
         return f"Programs can read {', '.join(names[:_MAX_LISTED])}{more}{folders}: copies in their working directory."
-
-
-def _walk(name: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder with the names that programs see; no link is followed out of it."""
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(entry for entry in folders if not entry.startswith("."))
-        for entry in sorted(files):
-            path = Path(place, entry)
-            if not entry.startswith(".") and path.is_file() and not path.is_symlink():
-                yield f"{name}/{path.relative_to(folder).as_posix()}", path
 
 
 class InputFiles:
@@ -111,8 +99,8 @@ class InputFiles:
         if taken := set(contents) & set(shared):
             raise InputError(f"There is a file {min(taken)!r} already. Choose another name.")
         size = sum(map(len, contents.values()))
-        if size > MAX_INPUT_BYTES or len(contents) > _MAX_ITEMS:
-            limit = f"{_MAX_ITEMS} files with {MAX_INPUT_BYTES >> 20} MB together"
+        if size > MAX_INPUT_BYTES or len(contents) > MAX_FILES:
+            limit = f"{MAX_FILES} files with {MAX_INPUT_BYTES >> 20} MB together"
             raise InputError(f"{len(contents)} files with {size} bytes are too many: pass at most {limit}.")
         if session_id is not None and self._session_bytes + size > MAX_INPUT_BYTES:
             limit = f"{MAX_INPUT_BYTES >> 20} MB together"

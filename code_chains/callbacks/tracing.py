@@ -34,7 +34,8 @@ class OpenTelemetryTracer(BaseTracer):
     `.stop_reason`, `.execution.status`, `.execution.duration` (seconds), `.execution.peak_memory` (bytes),
     `.isolation.level`, `.verdict.status`, `.verdict.by`, `.verdict.reason`, and for models those of
     OpenTelemetry's conventions for generative AI: `gen_ai.request.model`, `gen_ai.usage.input_tokens` and
-    `.output_tokens`. The span that is current where a chain is called is their parent.
+    `.output_tokens`. The status is `ERROR` if a run raises, and if its outcome is a failed verdict or
+    program. The span that is current where a chain is called is their parent.
 
     One object serves any number of calls, threads and tasks. Needs the extra `otel`; configure the export
     with OpenTelemetry's SDK.
@@ -93,14 +94,25 @@ class OpenTelemetryTracer(BaseTracer):
             span.set_attribute(name, self._attribute(value) if isinstance(value, str) else value)
         if run.error:
             message = run.error.partition("Traceback (most recent call last)")[0]
-            span.set_status(
-                self._trace.StatusCode.ERROR,
-                self._attribute(message if self._content else message.partition("(")[0]),
-            )
+            self._set_error(span, message if self._content else message.partition("(")[0])
+        elif failure := _failure(run):
+            self._set_error(span, failure if self._content else "failed")
         span.end()
+
+    def _set_error(self, span: Span, message: str) -> None:
+        span.set_status(self._trace.StatusCode.ERROR, self._attribute(message))
 
     def _attribute(self, text: str) -> str:
         return self._redact(text[: 2 * LONGEST])[:LONGEST]
+
+
+def _failure(run: Run) -> str:
+    """Return why the outcome of a run is a failure: its verdict, or without one its program; empty if it is none."""
+    outputs = _mapping(run.outputs)
+    verdict, execution = outputs.get("verdict"), outputs.get("execution")
+    if isinstance(verdict, Verdict):
+        return "" if verdict.ok else verdict.reason
+    return execution.summary if isinstance(execution, Execution) and not execution.ok else ""
 
 
 def _name(run: Run) -> str:

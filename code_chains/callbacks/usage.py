@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -209,7 +210,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
                 None if self._usd is None or not self.prices.is_free(call.model, call.provider) else self._usd
             )
             return
-        name = str(message.response_metadata.get("model_name") or call.model or "unknown")
+        name = _without_folder(str(message.response_metadata.get("model_name") or call.model or "unknown"))
         for account in (self._models.setdefault(name, {"input_tokens": 0, "output_tokens": 0}), counts):
             if account:
                 account["input_tokens"] += usage["input_tokens"]
@@ -218,3 +219,9 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
             call.model or name, call.provider, usage["input_tokens"], usage["output_tokens"]
         )
         self._usd = None if self._usd is None or cost is None else self._usd + cost
+
+
+def _without_folder(model: str) -> str:
+    """Return the name of a model; a server of llama.cpp reports the path of its file."""
+    is_path = model.endswith(".gguf") or model.startswith(("/", "~", "gguf:"))
+    return re.split(r"[/\\]", model)[-1] if is_path else model

@@ -1,7 +1,7 @@
 """The inputs of a question: its text, files and variables, validated early and described for the model."""
 
 from code_chains.inputs.description import describe, describe_inputs
-from code_chains.inputs.files import check_files, check_name, files_on_disk
+from code_chains.inputs.files import MAX_FILES, check_files, check_name, files_on_disk, walk_folder
 from code_chains.inputs.text import (
     MAX_QUERY_CHARS,
     check_code,
@@ -14,6 +14,7 @@ from code_chains.inputs.text import (
 from code_chains.inputs.variables import check_json_variables, check_variables, encode_value, table_kind
 
 __all__ = [
+    "MAX_FILES",
     "MAX_QUERY_CHARS",
     "check_code",
     "check_files",
@@ -30,4 +31,5 @@ __all__ = [
     "files_on_disk",
     "shortened",
     "table_kind",
+    "walk_folder",
 ]

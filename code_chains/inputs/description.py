@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -16,6 +17,8 @@ __all__ = ["describe", "describe_inputs"]
 
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
+_MAX_FILES, _MAX_NAMES_CHARS = 20, 1000
+"""Files that are described one by one, and what is said of the others."""
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
 _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 """What is surely a header and no row of data: words."""
@@ -23,7 +26,11 @@ _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 
 def describe(files: Mapping[str, Path], variables: Mapping[str, Any], *, schema_only: bool = False) -> str:
     """Describe files and variables for a model: sizes, columns and types; unless `schema_only`, first rows and values."""
-    parts = [_describe_file(name, path, schema_only=schema_only) for name, path in files.items()]
+    described = dict(itertools.islice(files.items(), _MAX_FILES))
+    parts = [_describe_file(name, path, schema_only=schema_only) for name, path in described.items()]
+    if others := [name for name in files if name not in described]:
+        names = _short(", ".join(f"`{name}`" for name in others), _MAX_NAMES_CHARS)
+        parts.append(f"- {len(others)} more files in the working directory: {names}")
     parts += [_describe_variable(name, value, schema_only=schema_only) for name, value in variables.items()]
     return "\n".join(parts)
 

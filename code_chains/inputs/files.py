@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +14,10 @@ from typing import Any
 from code_chains.errors import InputError
 from code_chains.inputs.text import is_text
 
-__all__ = ["check_files", "check_name", "files_on_disk"]
+__all__ = ["MAX_FILES", "check_files", "check_name", "files_on_disk", "walk_folder"]
+
+MAX_FILES = 1000
+"""Files of a folder that can be passed."""
 
 
 @contextmanager
@@ -20,7 +25,8 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
     """Yield checked files, with those that were given as bytes or open files in a folder that is removed at the end.
 
     Args:
-        files: Paths, bytes or open binary files by their name in the working directory; or a list of paths.
+        files: Paths, bytes or open binary files by their name in the working directory; or a list of paths. A path may
+            be a folder, for all files in it, and in a list a pattern such as `data/*.csv`.
 
     Raises:
         InputError: See `check_files`; or an open file cannot be read from its start.
@@ -41,10 +47,56 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
 def _by_name(files: Any) -> list[tuple[Any, Any]]:
     """Return pairs of name and content; the paths of a list are named as they are in their folders."""
     if isinstance(files or {}, Mapping):
-        return list((files or {}).items())
+        return [pair for name, value in (files or {}).items() for pair in _expand(name, value)]
     if isinstance(files, list | tuple) and all(isinstance(path, str | os.PathLike) for path in files):
-        return [(Path(path).name, path) for path in files]
+        return [pair for path in files for pair in _expand_path(path)]
     raise InputError('files must be a mapping, e.g. {"sales.csv": "data/sales.csv"}, or a list of paths.')
+
+
+def _expand(name: Any, value: Any) -> list[tuple[Any, Any]]:
+    """Return what a name stands for: a file, or the files of a folder."""
+    if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
+        return [(name, value)]
+    files = [(f"{name}/{inner}", path) for inner, path in walk_folder(Path(value))]
+    if not files:
+        raise InputError(f"The folder {os.fspath(value)!r} has no files; hidden ones and links are left out.")
+    return files
+
+
+def _expand_path(path: str | os.PathLike[str]) -> list[tuple[Any, Any]]:
+    if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
+        return _matches(os.fspath(path))
+    name = Path(path).name
+    return _expand(Path(path).resolve().name if name in ("", "..") else name, path)
+
+
+def _matches(pattern: str) -> list[tuple[Any, Any]]:
+    """Return the files that match a pattern, named from its first folder with a wildcard on."""
+    paths = [Path(match) for match in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(match)]
+    if not paths:
+        raise InputError(f"No file matches {pattern!r}. Patterns are relative to {os.getcwd()}.")
+    fixed = itertools.takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts)
+    root = Path(*fixed)
+    return [(path.relative_to(root).as_posix(), path) for path in paths]
+
+
+def walk_folder(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a folder with their names in it; hidden entries and symbolic links are left out.
+
+    Raises:
+        InputError: There are too many.
+    """
+    count = 0
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(entry for entry in folders if not entry.startswith("."))
+        for entry in sorted(files):
+            path = Path(place, entry)
+            if entry.startswith(".") or path.is_symlink() or not path.is_file():
+                continue
+            count += 1
+            if count > MAX_FILES:
+                raise InputError(f"The folder {str(folder)!r} has more than {MAX_FILES} files. Pass fewer.")
+            yield path.relative_to(folder).as_posix(), path
 
 
 def _on_disk(value: Any, path: Path) -> Any:

@@ -103,7 +103,9 @@ class ChatLocal(ChatOpenAI):
             yield chunk
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED}
+        # Traces must not learn the folders of this machine.
+        name = self.model_name if self.model_name in CATALOGUE else self._server.path.name
+        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED, "ls_model_name": name}
 
     @property
     def fingerprint(self) -> dict[str, Any]:
