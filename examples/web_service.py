@@ -1,42 +1,109 @@
-"""A web service that streams: programs, their output and the answer as server-sent events; disconnecting ends the work.
+"""A web service: events as they happen, answers at once, uploads; a client that disconnects ends the work.
 
-Needs FastAPI: pip install "fastapi[standard]". Then: curl -N "http://127.0.0.1:8000/answer?query=What+is+6+times+7"
+Needs FastAPI: pip install "fastapi[standard]". Then:
+curl -N "http://127.0.0.1:8000/events?query=What+is+6+times+7"
+curl -F query="What is the total amount?" -F files=@sales.csv http://127.0.0.1:8000/answer
 """
 
 import argparse
 import json
+import logging
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI, HTTPException
+from fastapi import Depends, FastAPI, File, Form, HTTPException, UploadFile
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
 from code_chains import Budget, CodeChain, InputError, create_code_chain
 from code_chains.inputs import check_query
 from code_chains.state import as_json
 
+STAGES = {"generate", "validate", "execute", "evaluate", "interpret"}
 SHOWN = ("programs", "stdout", "code", "output", "verdict", "answer")
+log = logging.getLogger(__name__)
+
+
+class Answer(BaseModel):
+    """What a client gets for a question."""
+
+    answer: str
+    status: str
+    reason: str
+    code: str
+    output: str
+
+
+async def uploaded(
+    query: Annotated[str, Form()], files: Annotated[list[UploadFile] | None, File()] = None
+) -> dict[str, Any]:
+    """Return the inputs of the chain in a form; uploads are passed as bytes, so they need no temporary files."""
+    contents = {file.filename or "file": await file.read() for file in files or ()}
+    if len(contents) < len(files or ()):
+        raise HTTPException(422, "Two files have the same name.")
+    return {**asked(query), "files": contents}
+
+
+def asked(query: str) -> dict[str, Any]:
+    """Return the inputs of the chain for a question, or respond with 422 if it is none."""
+    try:
+        return {"query": check_query(query)}
+    except InputError as error:
+        raise HTTPException(422, str(error)) from error
 
 
 def create_app(chain: CodeChain) -> FastAPI:
-    """Create the service: one route, a question in, events out."""
+    """Create the service: a question in, events or an answer out; both take files."""
     app = FastAPI()
 
-    @app.get("/answer")
-    async def answer(query: str) -> StreamingResponse:
-        try:
-            check_query(query)
-        except InputError as error:  # Before the first event, so that it is a status.
-            raise HTTPException(422, str(error)) from error
-        return StreamingResponse(events(query), media_type="text/event-stream")
+    @app.get("/events")
+    async def events(inputs: Annotated[dict[str, Any], Depends(asked)]) -> StreamingResponse:
+        return StreamingResponse(stream(chain, inputs), media_type="text/event-stream")
 
-    async def events(query: str) -> AsyncIterator[str]:
-        async for chunk in chain.astream({"query": query}):
-            for key, value in as_json({key: chunk[key] for key in SHOWN if key in chunk}).items():
-                yield f"event: {key}\ndata: {json.dumps(value)}\n\n"
+    @app.post("/events")
+    async def events_with_files(inputs: Annotated[dict[str, Any], Depends(uploaded)]) -> StreamingResponse:
+        return StreamingResponse(stream(chain, inputs), media_type="text/event-stream")
+
+    @app.post("/answer")
+    async def answer(inputs: Annotated[dict[str, Any], Depends(uploaded)]) -> Answer:
+        try:
+            result = await chain.ainvoke(inputs)
+        except InputError as error:
+            raise HTTPException(422, str(error)) from error
+        except Exception as error:
+            raise HTTPException(502, failed()) from error
+        verdict, values = result["verdict"], {key: result[key] for key in ("answer", "code", "output")}
+        return Answer(status=verdict.status, reason=verdict.reason, **values)
 
     return app
+
+
+async def stream(chain: CodeChain, inputs: dict[str, Any]) -> AsyncIterator[str]:
+    """Yield each stage when it begins, each program when it is written, what it prints, and errors, as events."""
+    try:
+        async for event in chain.astream_events(inputs):
+            if event["event"] == "on_chain_start" and event["name"] in STAGES:
+                yield server_sent("stage", event["name"])
+            elif event["event"] == "on_chain_stream" and not event["parent_ids"]:
+                chunk = as_json(event["data"]["chunk"])
+                for key in [key for key in SHOWN if chunk.get(key)]:
+                    yield server_sent(key, chunk[key])
+    except InputError as error:
+        yield server_sent("error", str(error))
+    except Exception:
+        yield server_sent("error", failed())
+
+
+def failed() -> str:
+    """Log the exception, whose words are for the operator, and return those for the client."""
+    log.exception("A question failed")
+    return "The model is not available. Try again later."
+
+
+def server_sent(event: str, data: Any) -> str:
+    """Return a server-sent event whose data is JSON."""
+    return f"event: {event}\ndata: {json.dumps(data)}\n\n"
 
 
 def main(model: Any = "local") -> None:

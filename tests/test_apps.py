@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -26,13 +27,20 @@ from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, ROOT, SUM_ANSWER, at_rest, descendants, soon
 
+PROGRAMS = {
+    "endless": "import time\nwhile True: time.sleep(0.1)",
+    "prints, endless": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.1)",
+    "list files": "import os\nprint(sorted(os.listdir()))",
+}
+
 
 def script(messages: list[BaseMessage]) -> str:
+    question = str(messages[-1].text).rpartition("\n\n")[2]
+    if question == "no key":
+        raise RuntimeError("401: the key sk-1 is wrong")
     if not asks_for_code(messages):
         return SUM_ANSWER
-    return (
-        "import time\nwhile True: time.sleep(0.1)" if "endless" in messages[-1].text else "print('Sum:', 15)"
-    )
+    return PROGRAMS.get(question, "print('Sum:', 15)")
 
 
 @pytest.fixture
@@ -64,32 +72,112 @@ def run_server(app: FastAPI) -> Iterator[str]:
     thread.join()
 
 
-def test_a_service_streams_events(address: str) -> None:
-    events: dict[str, Any] = {}
-    with httpx.stream("GET", f"{address}/answer", params={"query": QUESTION}, timeout=30) as response:
-        lines = [line for line in response.iter_lines() if line]
-    for kind, data in zip(lines[::2], lines[1::2], strict=True):
-        value = json.loads(data.removeprefix("data: "))
-        key = kind.removeprefix("event: ")
-        events[key] = events[key] + value if isinstance(value, str) and key in events else value
-    assert (events["output"], events["answer"], events["verdict"]["status"]) == (
-        "Sum: 15",
-        SUM_ANSWER,
-        "unverified",
-    )
+def events_of(response: httpx.Response) -> list[tuple[str, Any]]:
+    """Return kind and data of each event."""
+    lines = [line for line in response.iter_lines() if line]
+    return [
+        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for kind, data in zip(lines[::2], lines[1::2], strict=True)
+    ]
+
+
+def ask(address: str, query: str = QUESTION, **options: Any) -> list[tuple[str, Any]]:
+    method = "POST" if options else "GET"
+    question = {"data": {"query": query}, **options} if options else {"params": {"query": query}}
+    with httpx.stream(method, f"{address}/events", timeout=60, **question) as response:
+        assert response.status_code == 200
+        return events_of(response)
+
+
+def joined(events: list[tuple[str, Any]], kind: str) -> str:
+    return "".join(data for key, data in events if key == kind)
+
+
+def test_a_service_streams_stages_program_output_verdict_and_answer(address: str) -> None:
+    events = ask(address)
+    kinds = [kind for kind, _ in events]
+    assert kinds[:2] == ["stage", "programs"]
+    assert kinds.index("programs") < kinds.index("stdout") < kinds.index("verdict") < kinds.index("answer")
+    assert joined(events, "stdout") == "Sum: 15\n"
+    assert joined(events, "answer") == SUM_ANSWER
+    assert [data["status"] for kind, data in events if kind == "verdict"] == ["unverified"]
+
+
+def test_no_event_is_empty(address: str) -> None:
+    assert all(data for _, data in ask(address))
+
+
+def test_what_a_program_prints_arrives_while_it_runs(address: str) -> None:
+    with httpx.stream(
+        "GET", f"{address}/events", params={"query": "prints, endless"}, timeout=30
+    ) as response:
+        for line in response.iter_lines():
+            if line == 'data: "begun\\n"':
+                return
+    raise AssertionError("Nothing arrived before the end.")
+
+
+def test_an_error_of_the_model_is_an_event_without_its_words(address: str) -> None:
+    events = ask(address, "no key")
+    assert events[-1] == ("error", "The model is not available. Try again later.")
+    assert "401" not in str(events)
+
+
+def test_an_error_of_the_model_is_status_502(address: str) -> None:
+    response = httpx.post(f"{address}/answer", data={"query": "no key"}, timeout=30)
+    assert (response.status_code, "401" in response.text) == (502, False)
+
+
+FILES = [("files", ("a b.csv", b"n\n\xff")), ("files", ("é.txt", b"text"))]
+
+
+def test_uploads_are_files_of_the_program(address: str) -> None:
+    assert joined(ask(address, "list files", files=FILES), "stdout") == "['a b.csv', 'é.txt']\n"
+
+
+def test_uploads_with_equal_names_are_status_422(address: str) -> None:
+    response = httpx.post(f"{address}/answer", data={"query": "list files"}, files=[FILES[0], FILES[0]])
+    assert response.status_code == 422
+
+
+def test_an_answer_is_a_typed_response(address: str) -> None:
+    answer = httpx.post(f"{address}/answer", data={"query": QUESTION}, timeout=30).json()
+    assert (answer["answer"], answer["status"], answer["output"]) == (SUM_ANSWER, "unverified", "Sum: 15")
+    schema = httpx.get(f"{address}/openapi.json").json()["components"]["schemas"]["Answer"]
+    assert set(schema["properties"]) == {"answer", "status", "reason", "code", "output"}
 
 
 def test_a_disconnecting_client_ends_the_program(address: str, sandbox: SandboxExecutor) -> None:
     sandbox.run("1")
     idle, start = at_rest(), time.monotonic()
-    with httpx.stream("GET", f"{address}/answer", params={"query": "endless"}, timeout=30):
+    with httpx.stream("GET", f"{address}/events", params={"query": "endless"}, timeout=30):
         assert soon(lambda: len(descendants()) > idle)
     assert soon(lambda: len(descendants()) <= idle)
     assert time.monotonic() - start < sandbox.limits.seconds
 
 
+def test_of_20_clients_five_disconnect_and_the_others_are_answered(
+    address: str, sandbox: SandboxExecutor
+) -> None:
+    sandbox.run("1")
+    idle = at_rest()
+
+    def leave(_: int) -> str:
+        with httpx.stream("GET", f"{address}/events", params={"query": "endless"}, timeout=60) as response:
+            next(response.iter_lines())
+        return "left"
+
+    def stay(_: int) -> str:
+        return joined(ask(address), "answer")
+
+    with ThreadPoolExecutor(20) as pool:
+        outcomes = list(pool.map(lambda number: (leave if number % 4 == 0 else stay)(number), range(20)))
+    assert [outcomes.count(outcome) for outcome in ("left", SUM_ANSWER)] == [5, 15]
+    assert soon(lambda: len(descendants()) <= idle, 30)
+
+
 def test_an_invalid_question_is_status_422(address: str) -> None:
-    response = httpx.get(f"{address}/answer", params={"query": " "})
+    response = httpx.get(f"{address}/events", params={"query": " "})
     assert (response.status_code, "empty" in response.text) == (422, True)
 
 
