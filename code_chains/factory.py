@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -17,30 +17,22 @@ from langchain_core.vectorstores import VectorStore
 from code_chains.analysis.checks import Check
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import (
-    AttemptChain,
     CachedChain,
-    EvaluateChain,
     ExecuteChain,
     GenerateChain,
     InterpretChain,
-    JudgeChain,
     LanguageChain,
     LearnChain,
-    PlanChain,
-    RepairChain,
     RetrieveChain,
-    SampleChain,
-    StepsChain,
-    StreamingChain,
     StreamingSequentialChain,
     StreamingTransformChain,
     TranslateChain,
     ValidateChain,
     WriteTestsChain,
 )
-from code_chains.chains.attempt import OUTCOME_KEYS
 from code_chains.chains.base import Chain
 from code_chains.chains.generate import GENERATE_PROMPTS
+from code_chains.chains.solver import Plan, create_solver
 from code_chains.chains.validate import Approve
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
@@ -73,7 +65,6 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     }
 )
 _HISTORY_KEYS = {"history", "chat_history"}
-Plan = bool | Literal["auto"]
 Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 
@@ -101,6 +92,7 @@ def create_code_chain(
     memory: BaseMemory | ByteStore | str | Path | bool = True,
     cache: ByteStore | str | Path | bool = False,
     base_url: str | None = None,
+    fallback_models: Sequence[str | Runnable[LanguageModelInput, Any]] = (),
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
 
@@ -139,7 +131,10 @@ def create_code_chain(
             LangChain memory, or False.
         cache: Where verified answers are cached: True for the user's cache folder, a path for an SQLite file,
             or a `ByteStore`. See `CachedChain` for what counts as the same question.
-        base_url: Address of an OpenAI-compatible server that serves the model.
+        base_url: Address of an OpenAI-compatible server that serves `model`.
+        fallback_models: Models that write programs, one after the other, while the verdict is `failed`, each with
+            `max_attempts` and within the same budget: from the cheapest to the strongest. Exceptions of a model
+            are not among the reasons; for those LangChain has `with_fallbacks`.
 
     Returns:
         A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
@@ -172,8 +167,11 @@ def create_code_chain(
         language=run_executor.language,
         has_module=None if checks == "none" else run_executor.has_module,
     )
-    solve = _solve_chain(
-        _generate(chat_model, run_executor, texts["generate"]),
+    models = {_model_name(model, {}): chat_model}
+    for fallback in _check_models(fallback_models):
+        models[_model_name(fallback, models)] = resolve_model(fallback, start=False)
+    solve = create_solver(
+        {name: _generate(each, run_executor, texts["generate"]) for name, each in models.items()},
         chat_model,
         run_executor,
         validate,
@@ -213,44 +211,21 @@ def create_code_chain(
     )
 
 
-def _solve_chain(
-    generate: GenerateChain,
-    chat_model: Runnable[LanguageModelInput, Any],
-    executor: Executor,
-    validate: ValidateChain,
-    *,
-    max_attempts: int,
-    samples: int,
-    judge: bool | Runnable[LanguageModelInput, Any],
-    plan: Plan,
-) -> StreamingChain:
-    """Return the chain that writes, runs and evaluates programs until one succeeds."""
-    if not isinstance(judge, bool | Runnable):
-        raise ConfigurationError("judge", judge, "True, False or a chat model")
-    judge_chain = None if judge is False else JudgeChain(model=chat_model if judge is True else judge)
-    attempt: Chain = AttemptChain(
-        chains=[
-            generate,
-            validate,
-            ExecuteChain(executor),
-            EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None),
-        ],
-        input_variables=["query"],
-        output_variables=list(OUTCOME_KEYS),
-        autofix=executor.language == "python",
+def _check_models(models: object) -> Sequence[str | Runnable[LanguageModelInput, Any]]:
+    is_list = isinstance(models, Sequence) and not isinstance(models, str)
+    if not is_list or not all(
+        isinstance(model, str | Runnable) for model in cast("Sequence[object]", models)
+    ):
+        raise ConfigurationError("fallback_models", models, 'a list of models, e.g. ["openai:gpt-5-mini"]')
+    return cast("Sequence[str | Runnable[LanguageModelInput, Any]]", models)
+
+
+def _model_name(model: str | Runnable[LanguageModelInput, Any], others: Collection[str]) -> str:
+    """Return the name of a model in the records of attempts, which no other model of the chain has."""
+    name = (
+        model if isinstance(model, str) else str(getattr(model, "model_name", None) or type(model).__name__)
     )
-    if samples > 1:
-        attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
-    solve = RepairChain(attempt=attempt, max_attempts=max_attempts)
-    if not plan:
-        return solve
-    return StepsChain(
-        solve=solve,
-        plan=PlanChain(model=chat_model),
-        open_session=executor.session,
-        when="always" if plan is True else "auto",
-        evaluate=EvaluateChain(executor=executor),
-    )
+    return f"{name} ({len(others) + 1})" if name in others else name
 
 
 def user_code_chains(validate: ValidateChain, executor: Executor) -> list[Chain]:

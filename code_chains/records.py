@@ -352,6 +352,7 @@ class Attempt(Record):
             `restart` after the same failure came twice.
         autofixes: What was fixed in it without a model.
         step: The step of a plan, from 1; None without a plan.
+        model: The name of the model that wrote the program, if there are several.
     """
 
     number: int
@@ -363,6 +364,7 @@ class Attempt(Record):
     strategy: Literal["initial", "repair", "restart"] = "initial"
     autofixes: tuple[str, ...] = ()
     step: int | None = None
+    model: str = ""
 
 
 @dataclass(frozen=True)

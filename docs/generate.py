@@ -58,6 +58,7 @@ def all_chains() -> list[StreamingChain]:
         output_variables=["code", "problems", "execution", "output", "verdict"],
     )
     repair = code_chains.RepairChain(attempt=attempt)
+    escalate = code_chains.EscalateChain([("small", repair), ("large", repair)])
     plan = code_chains.PlanChain(model=_MODEL)
     store = code_chains.SnippetStore()
     return [
@@ -73,6 +74,7 @@ def all_chains() -> list[StreamingChain]:
         attempt,
         code_chains.SampleChain(attempt=attempt),
         repair,
+        escalate,
         plan,
         code_chains.StepsChain(solve=repair, plan=plan, open_session=executor.session),
         code_chains.InterpretChain(model=_MODEL),

@@ -60,6 +60,13 @@ _CHAIN_OPTIONS = (
     ),
     click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
     click.option(
+        "--fallback-model",
+        "fallback_models",
+        multiple=True,
+        metavar="MODEL",
+        help="Model for questions at which the first one fails; repeatable.",
+    ),
+    click.option(
         "--executor",
         default="sandbox",
         show_default=True,

@@ -200,7 +200,8 @@ class Progress(BaseCallbackHandler):
 def _format_attempt(attempt: Attempt) -> str:
     autofixes = f" ({', '.join(attempt.autofixes)})" if attempt.autofixes else ""
     outcome = f"{attempt.status}, {attempt.verdict.reason}"
-    line = f"attempt {attempt.number}, {attempt.strategy}{autofixes}: {outcome}"
+    model = f", {attempt.model}" if attempt.model else ""
+    line = f"attempt {attempt.number}{model}, {attempt.strategy}{autofixes}: {outcome}"
     return " ".join(line.split())
 
 

@@ -4,6 +4,7 @@ from code_chains.chains.attempt import AttemptChain
 from code_chains.chains.base import StreamingChain, StreamingSequentialChain, StreamingTransformChain
 from code_chains.chains.cached import CachedChain
 from code_chains.chains.detect_language import LanguageChain
+from code_chains.chains.escalate import EscalateChain
 from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
@@ -23,6 +24,7 @@ __all__ = [
     "ApprovalRequest",
     "AttemptChain",
     "CachedChain",
+    "EscalateChain",
     "EvaluateChain",
     "ExecuteChain",
     "GenerateChain",

@@ -15,7 +15,7 @@ from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import failure_signature, repair_feedback
 
-__all__ = ["RepairChain"]
+__all__ = ["RepairChain", "merit"]
 
 
 class RepairChain(StreamingChain):
@@ -68,7 +68,7 @@ class RepairChain(StreamingChain):
                 yield {**_missing_live(outcome), "attempts": [history.record(outcome)]}
                 if not outcome["verdict"].ok:
                     yield from undo(values, outcome, config)
-                best = max((best, outcome), key=_merit) if best else outcome
+                best = max((best, outcome), key=merit) if best else outcome
                 history.advance(outcome, self.max_attempts)
         except BudgetError as error:
             history.stop_reason = error.limit
@@ -152,7 +152,7 @@ class RepairHistory:
             self.strategy = "repair"
 
 
-def _merit(outcome: State) -> tuple[int, bool, bool]:
+def merit(outcome: State) -> tuple[int, bool, bool]:
     """Return the sort key of an outcome; of equal ones the earlier wins."""
     execution: Execution = outcome["execution"]
     return outcome["verdict"].rank, execution.ok, execution.status != "refused"

@@ -1,0 +1,85 @@
+"""The chain that solves a question: attempts, samples, repair, escalation and steps, as far as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.runnables import Runnable
+
+from code_chains.chains.attempt import OUTCOME_KEYS, AttemptChain
+from code_chains.chains.base import Chain
+from code_chains.chains.escalate import EscalateChain
+from code_chains.chains.evaluate import EvaluateChain
+from code_chains.chains.execute import ExecuteChain
+from code_chains.chains.generate import GenerateChain
+from code_chains.chains.judge import JudgeChain
+from code_chains.chains.plan import PlanChain
+from code_chains.chains.repair import RepairChain
+from code_chains.chains.sample import SampleChain
+from code_chains.chains.steps import StepsChain
+from code_chains.chains.validate import ValidateChain
+from code_chains.errors import ConfigurationError
+from code_chains.executors.base import Executor
+
+__all__ = ["Plan", "create_solver"]
+
+Plan = bool | Literal["auto"]
+
+
+def create_solver(
+    generate: Mapping[str, GenerateChain],
+    model: Runnable[LanguageModelInput, Any],
+    executor: Executor,
+    validate: ValidateChain,
+    *,
+    max_attempts: int,
+    samples: int,
+    judge: bool | Runnable[LanguageModelInput, Any],
+    plan: Plan,
+) -> Chain:
+    """Create the chain that writes, runs and evaluates programs until one succeeds.
+
+    Args:
+        generate: The chains that write programs, by the names of their models; the others are for failed verdicts.
+        model: What plans, and judges if `judge` is True.
+        executor: Where programs run.
+        validate: The static checks.
+        max_attempts: Maximum number of programs of each model.
+        samples: Number of programs per attempt.
+        judge: Whether a model, this one or another, judges outcomes that no test verifies.
+        plan: Whether tasks are solved in steps.
+
+    Raises:
+        ConfigurationError: `judge` is neither a truth value nor a model.
+    """
+    if not isinstance(judge, bool | Runnable):
+        raise ConfigurationError("judge", judge, "True, False or a chat model")
+    judge_chain = None if judge is False else JudgeChain(model=model if judge is True else judge)
+    solvers: list[tuple[str, Chain]] = []
+    for name, write in generate.items():
+        attempt: Chain = AttemptChain(
+            chains=[
+                write,
+                validate,
+                ExecuteChain(executor),
+                EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None),
+            ],
+            input_variables=["query"],
+            output_variables=list(OUTCOME_KEYS),
+            autofix=executor.language == "python",
+        )
+        if samples > 1:
+            attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
+        solvers.append((name, RepairChain(attempt=attempt, max_attempts=max_attempts)))
+    solve: Chain = solvers[0][1] if len(solvers) == 1 else EscalateChain(solvers)
+    if not plan:
+        return solve
+    return StepsChain(
+        solve=solve,
+        plan=PlanChain(model=model),
+        open_session=executor.session,
+        when="always" if plan is True else "auto",
+        evaluate=EvaluateChain(executor=executor),
+    )
