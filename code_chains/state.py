@@ -81,6 +81,7 @@ class CodeState(TypedDict, total=False):
         sample_index: Number of the sample; from 1 on, the model is called at a higher temperature.
         code: The program.
         finish_reason: Why the model stopped: `stop`, `length` or `missing` (the reply was truncated).
+        reply: What the model replied, if that held no program; else empty.
         problems: Findings of the checks.
         programs: All programs, in the order in which they were written.
         stdout: What these programs printed to standard output, at most 20,000 characters of each.
@@ -120,6 +121,7 @@ class CodeState(TypedDict, total=False):
     sample_index: int
     code: str
     finish_reason: str
+    reply: str
     problems: list[Problem]
     programs: list[str]
     stdout: str

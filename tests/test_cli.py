@@ -150,6 +150,13 @@ def test_nothing_runs_before_it_is_approved(openai_server: OpenAI, reply: str, c
     assert (result.exit_code, "Run it?" in result.stderr, SUM_CODE in result.stderr) == (code, True, True)
 
 
+def test_what_the_model_said_instead_of_a_program_is_shown_and_no_run_is(openai_server: OpenAI) -> None:
+    openai_server.script = lambda messages: "I'm sorry, I cannot.\n" * 20
+    result = ask(openai_server, "¿Cuánto es 6 por 7?", "--max-attempts", "1")
+    assert "ningún programa. \"I'm sorry, I cannot. I'm sorry" in result.stdout
+    assert (len(result.stdout) < 500, "Running the program" in result.stderr) == (True, False)
+
+
 def test_samples_give_a_verdict(openai_server: OpenAI) -> None:
     stderr = ask(openai_server, QUESTION, "--samples", "3", "--show", "verdict").stderr
     assert "plausible (by vote): 3 of 3 programs" in stderr

@@ -143,7 +143,7 @@ def test_the_graph_draws_every_stage(chain: CodeChain) -> None:
 # -- bad models and bad code: honest values ------------------------------------------------------------------------------
 
 HOPELESS = {
-    "prose": ("I cannot do that.", "no Python program"),
+    "prose": ("I cannot do that.", "no Python program. It was: 'I cannot do that.'"),
     "nothing": ("", "no Python program"),
     "the same broken code again": ("```python\n1 / 0\n```", "division by zero"),
     "an unknown name": ("```python\nprint(total)\n```", "undefined name 'total'"),

@@ -33,6 +33,7 @@ __all__ = [
     "STAGE_LABELS",
     "Counts",
     "Progress",
+    "did_work",
     "follow",
     "format_usage",
     "show_batch",
@@ -104,7 +105,7 @@ class Progress(BaseCallbackHandler):
     def on_chain_end(self, outputs: dict[str, Any], *, run_id: UUID, **kwargs: Any) -> None:
         """Show a finished stage with its duration."""
         name, start = self._stages.pop(run_id, ("", 0.0))
-        if name and not self._has_answer:
+        if name and not self._has_answer and did_work(name, outputs):
             note = Text(printable(stage_note(name, outputs)), "yellow")
             self.console.print(
                 f"[dim]{STAGE_LABELS[name]:<28}{time.monotonic() - start:6.1f} s  [/dim]", note
@@ -314,6 +315,12 @@ def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0) -> Count
                 reported = time.monotonic()
                 console.print(Text(str(counts)), soft_wrap=True)
     return counts
+
+
+def did_work(name: str, outputs: Any) -> bool:
+    """Return whether a stage did anything: a program that is refused does not run."""
+    execution = outputs.get("execution") if name == "execute" and isinstance(outputs, Mapping) else None
+    return execution is None or bool(execution.status != "refused")
 
 
 def stage_note(name: str, outputs: Any) -> str:

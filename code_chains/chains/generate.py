@@ -88,9 +88,10 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`. Adds `code`, the
-    program (empty if the reply held none or was truncated), and `finish_reason`: `stop`, `length` or
-    `missing`. The model sees the first test and one or two of the examples, never all.
+    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`.
+    Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
+    `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
+    test and one or two of the examples, never all.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -122,7 +123,7 @@ class GenerateChain(StreamingChain):
         "sample_index",
         "schema_only",
     ]
-    output_keys: ClassVar[list[str]] = ["code", "finish_reason"]
+    output_keys: ClassVar[list[str]] = ["code", "finish_reason", "reply"]
 
     name: str | None = "generate"
     model: Runnable[LanguageModelInput, Any]
@@ -138,10 +139,10 @@ class GenerateChain(StreamingChain):
         messages = yield RunFunction(self.messages, values, config, inline=inline)  # It may read files.
         model = for_sample(self.model, values.get("sample_index") or 0)
         reply = yield Invoke(model, messages, config)
-        reason, code = finish_reason(reply, self.model), ""
-        if reason == "stop" and (text := reply_text(reply)):
+        reason, code, text = finish_reason(reply, self.model), "", reply_text(reply)
+        if reason == "stop" and text:
             code = yield RunFunction(self.extract, text, config, inline=len(text) < _MAX_INLINE_CHARS)
-        yield {"code": code, "finish_reason": reason}
+        yield {"code": code, "finish_reason": reason, "reply": "" if code else text}
 
     def extract(self, reply: str) -> str:
         """Return the program in a reply; empty if there is none."""

@@ -9,9 +9,11 @@ __all__ = ["REASONS", "translate_reason"]
 _PATTERNS = (
     re.compile(r"The program ran but printed nothing\."),
     re.compile(r"Timeout: The program did not end within ([\d.e+]+) seconds\."),
-    re.compile(r"Refused: The reply held no Python program\. ?\(has_code\)"),
+    re.compile(r"Refused: The reply held no Python program\.( It was: .*?)? ?\(has_code\)"),
 )
 """The reasons in English, in the order of their translations."""
+_QUOTE = " It was: "
+"""What introduces a reply of the model, which is quoted as it is."""
 
 REASONS: dict[str, tuple[str, str, str]] = {
     "ar": ("عمل البرنامج ولم يطبع شيئًا.", "لم ينتهِ البرنامج خلال {} ثانية.", "لم يتضمن رد النموذج برنامجًا."),
@@ -137,5 +139,7 @@ def translate_reason(reason: str, language: str | None) -> str:
         return reason
     for pattern, translation in zip(_PATTERNS, translations, strict=True):
         if match := pattern.fullmatch(reason):
-            return translation.format(*match.groups())
+            values = [value or "" for value in match.groups()]
+            quoted = "".join(value for value in values if value.startswith(_QUOTE)).removeprefix(_QUOTE)
+            return f"{translation.format(*values)} {quoted}".rstrip()
     return reason

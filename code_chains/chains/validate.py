@@ -59,6 +59,8 @@ class ApprovalRequest:
     variables: Mapping[str, Any]
 
 
+_MAX_REPLY_CHARS = 200
+"""How much of a reply without a program is quoted."""
 Approve = Callable[[ApprovalRequest], bool | str | Awaitable[bool | str]]
 """Decides whether a program may run: True, False, or the reason for a rejection as text."""
 
@@ -80,7 +82,7 @@ class ValidateChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["code"]
-    optional_keys: ClassVar[list[str]] = ["finish_reason", "variables", "files", "query", "session"]
+    optional_keys: ClassVar[list[str]] = ["finish_reason", "reply", "variables", "files", "query", "session"]
     output_keys: ClassVar[list[str]] = ["problems"]
 
     name: str | None = "validate"
@@ -137,7 +139,7 @@ class ValidateChain(StreamingChain):
     def _check(self, state: State) -> list[Problem]:
         code = as_program(state["code"], self.language)
         if not code.strip():
-            reason = _NO_CODE.get(state.get("finish_reason") or "", "The reply held no Python program.")
+            reason = _NO_CODE.get(state.get("finish_reason") or "", _no_program(state.get("reply") or ""))
             return [Problem("has_code", reason)]
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
@@ -152,6 +154,14 @@ class ValidateChain(StreamingChain):
             }
             checks.append(imports_available(modules, is_installed=self._may_have))
         return find_problems(code, checks, defined=state.get("variables") or ())
+
+
+def _no_program(reply: str) -> str:
+    """Return that there is no program, and what the model said instead, which may be why."""
+    text = " ".join(reply.split())
+    if len(text) > _MAX_REPLY_CHARS:
+        text = f"{text[:_MAX_REPLY_CHARS]}…"
+    return f"The reply held no Python program.{f' It was: {text!r}' if text else ''}"
 
 
 def _rejection(decision: object) -> list[Problem]:
