@@ -18,17 +18,26 @@ from nbclient import NotebookClient
 from code_chains import CodeChain, SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
 
-from .conftest import HOSTILE
+from .conftest import HOSTILE, QUESTION, SUM_ANSWER, OpenAI
 
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('drawn', total)"
+TABLE = "import pandas as pd\nprint('rows:')\npd.DataFrame({'<b>x</b>': [1, 2]})"
+PROGRAMS = {
+    "draw": PLOT,
+    "table": TABLE,
+    "write": "open('a b.txt', 'w').write('hi')\nprint('written')",
+    "number": "6 * 7",
+}
 SETUP = f"""
 from code_chains import create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
 
 def script(messages):
     if not asks_for_code(messages):
-        return "It is <b>done</b>."
-    return {PLOT!r} if "draw" in messages[-1].text else "total = 42\\nprint(total)"
+        return "It is **well** <b>done</b>."
+    programs = {PROGRAMS!r}
+    question = messages[-1].text.rpartition("\\n\\n")[2]
+    return next((program for word, program in programs.items() if word in question), "total = 42\\nprint(total)")
 
 code_chain = create_code_chain(ScriptedModel(script))
 """
@@ -44,8 +53,14 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
         SETUP,
         "%load_ext code_chains",
         "%%code_chain\nadd up",
-        "%%code_chain --into result\ndraw it",
+        "%%code_chain --result result\ndraw it",
         "result['code']",
+        "%%code_chain --into frame\na table",
+        "type(frame).__name__, int(frame.sum().sum())",
+        "%%code_chain --into number\na number",
+        "number + 0.5",
+        "%%code_chain\nwrite it",
+        "%code_chain --help",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     NotebookClient(notebook, timeout=100, kernel_name="python3").execute(
@@ -57,7 +72,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.mark.timeout(200)
 def test_a_cell_shows_program_output_and_answer(notebook: Any) -> None:
     displayed = str(outputs(notebook, 2))
-    assert all(part in displayed for part in ("```python\\ntotal = 42", "'42'", "It is <b>done</b>."))
+    assert all(part in displayed for part in ("```python\\ntotal = 42", "'42'", "It is **well**"))
 
 
 def test_the_next_cell_continues_with_the_state(notebook: Any) -> None:
@@ -66,9 +81,33 @@ def test_the_next_cell_continues_with_the_state(notebook: Any) -> None:
     assert "drawn 42" in str(outputs(notebook, 3))
 
 
-def test_output_of_a_model_is_never_markup(notebook: Any) -> None:
-    kinds = [kind for data in outputs(notebook, 2) if "done" in str(data) for kind in data]
-    assert kinds == ["text/plain"]
+def test_an_answer_is_markdown_without_html_of_the_model(notebook: Any) -> None:
+    (answer,) = [data for data in outputs(notebook, 2) if "well" in str(data)]
+    assert answer["text/html"].startswith("<p>It is <strong>well</strong> &lt;b&gt;done&lt;/b&gt;.</p>\n")
+    assert answer["text/plain"].startswith("It is **well** <b>done</b>.")
+
+
+def test_a_frame_is_a_table_in_a_frame_of_its_own(notebook: Any) -> None:
+    (table,) = [data for data in outputs(notebook, 5) if "iframe" in str(data)]
+    assert table["text/html"].startswith("<iframe sandbox title=")
+    assert "&lt;td&gt;2&lt;/td&gt;" in table["text/html"]
+    assert "rows:" in str(outputs(notebook, 5))
+
+
+def test_values_and_frames_become_variables(notebook: Any) -> None:
+    assert outputs(notebook, 6)[0]["text/plain"] == "('DataFrame', 3)"
+    assert outputs(notebook, 8)[0]["text/plain"] == "42.5"
+
+
+def test_files_are_saved_and_linked(notebook: Any) -> None:
+    assert "answer-files/a-b.txt" in str(outputs(notebook, 9))
+
+
+def test_help_lists_the_options(notebook: Any) -> None:
+    text = str(outputs(notebook, 10))
+    assert all(
+        option in text for option in ("Usage: %%code_chain", "--base-url", "--judge", "--budget", "--seconds")
+    )
 
 
 def test_the_result_is_a_variable(notebook: Any) -> None:
@@ -163,7 +202,10 @@ def test_a_new_conversation_can_be_started(shell: InteractiveShell) -> None:
         ("--wrong", "--wrong"),
         ("-v missing x", "missing"),
         ("-f nowhere.csv x", "nowhere.csv"),
-        ("-f a/x.csv -f b/x.csv y", "same name"),
+        ("-f setup.cfg -f ./setup.cfg y", "same name"),
+        ("--into 'a b' y", "cannot be called"),
+        ("--base-url http://127.0.0.1:9/v1 y", "--model"),
+        ("--budget apples=3 y", "apples"),
         ("", "empty"),
     ],
 )
@@ -185,3 +227,24 @@ def test_an_interrupted_program_leaves_the_conversation_unchanged(
     with capture_output(), pytest.raises(KeyboardInterrupt):
         shell.run_line_magic("code_chain", "-s ann x")
     assert chain.turns("ann") == []
+
+
+def test_a_value_of_another_type_is_not_assigned(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
+    script = ScriptedModel(lambda messages: "object()" if asks_for_code(messages) else "It is so.")
+    shell.user_ns |= {"code_chain": create_code_chain(script, executor=sandbox), "kept": 1}
+    with capture_output(), pytest.raises(UsageError, match="kept was not assigned"):
+        shell.run_line_magic("code_chain", "--into kept one?")
+    assert shell.user_ns["kept"] == 1
+
+
+def test_options_of_the_chain_make_another_one(shell: InteractiveShell, openai_server: OpenAI) -> None:
+    options = f"-m test --base-url {openai_server.base_url} --judge --seconds 7 --memory 256M --budget model_calls=9"
+    with capture_output() as captured:
+        shell.run_line_magic("code_chain", f"{options} {QUESTION}")
+    assert SUM_ANSWER in str([output.data for output in captured.outputs])
+    assert len(openai_server.requests) == 3
+
+
+def test_an_error_of_the_server_names_it(shell: InteractiveShell) -> None:
+    with capture_output(), pytest.raises(UsageError, match=r"127\.0\.0\.1:9/v1 cannot be reached"):
+        shell.run_line_magic("code_chain", f"-m test --base-url http://127.0.0.1:9/v1 {QUESTION}")

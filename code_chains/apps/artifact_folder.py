@@ -11,7 +11,9 @@ from code_chains.errors import InputError
 from code_chains.filenames import numbered_names, safe_name
 from code_chains.state import Artifact
 
-__all__ = ["ArtifactFolder"]
+__all__ = ["DEFAULT_FOLDER", "ArtifactFolder"]
+
+DEFAULT_FOLDER = "answer-files"
 
 
 class ArtifactFolder:
@@ -46,8 +48,24 @@ class ArtifactFolder:
         Raises:
             InputError: One cannot be saved.
         """
-        if not artifacts:
+        paths = self.save_all(artifacts)
+        if not paths:
             return ""
+        pairs = zip(paths, artifacts, strict=True)
+        names = [
+            path.name if path.name == artifact.name else f"{path.name} ({artifact.name})"
+            for path, artifact in pairs
+        ]
+        return f"Saved in {paths[0].parent}: {', '.join(names)}"
+
+    def save_all(self, artifacts: Sequence[Artifact]) -> list[Path]:
+        """Save the artifacts of an answer, and return the paths of their files.
+
+        Raises:
+            InputError: One cannot be saved.
+        """
+        if not artifacts:
+            return []
         named = _with_names(artifacts)
         folder = next(folder for folder in self._folders() if _is_free(folder, named))
         try:
@@ -57,10 +75,7 @@ class ArtifactFolder:
         for name, artifact in named.items():
             if not os.path.lexists(folder / name):
                 artifact.save(folder / name)
-        names = [
-            name if name == artifact.name else f"{name} ({artifact.name})" for name, artifact in named.items()
-        ]
-        return f"Saved in {folder}: {', '.join(names)}"
+        return [folder / name for name in named]
 
     def _folders(self) -> Iterator[Path]:
         yield self.path

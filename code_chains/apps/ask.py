@@ -22,9 +22,7 @@ from code_chains.errors import CodeChainsError, StoreError
 from code_chains.inputs import check_query
 from code_chains.state import as_json as to_json_values
 
-__all__ = ["DEFAULT_FOLDER", "Ask", "open_log", "question_of"]
-
-DEFAULT_FOLDER = "answer-files"
+__all__ = ["Ask", "open_log", "question_of"]
 
 
 def question_of(words: Sequence[str]) -> str:

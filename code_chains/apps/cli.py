@@ -102,8 +102,8 @@ def ask(
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
     Example: cat sales.csv | code-chains ask "What is the total amount?"
     """
-    from code_chains.apps.artifact_folder import ArtifactFolder
-    from code_chains.apps.ask import DEFAULT_FOLDER, Ask, open_log, question_of, read_tests
+    from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
+    from code_chains.apps.ask import Ask, open_log, question_of, read_tests
 
     keys, text, assertions = parse_keys(show), question_of(question), read_tests(tests)
     if is_followup and not log:

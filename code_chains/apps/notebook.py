@@ -12,39 +12,70 @@ import click
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
-from IPython.display import DisplayHandle, Image, Markdown, Pretty, display
+from IPython.display import DisplayHandle, FileLink, Image, Markdown, Pretty, display
 from langchain_core.callbacks import BaseCallbackHandler
 
+from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
+from code_chains.apps.cli_options import parse_budget
 from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.safe_html import framed, render_markdown
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.code_chain import CodeChain
-from code_chains.inputs import fenced
+from code_chains.executors.values import value_of
+from code_chains.inputs import check_files, fenced
 from code_chains.state import Execution
 
 __all__ = ["CodeChainMagics", "StageDisplay"]
 
 _IMAGES = ("image/png", "image/jpeg")
-"""Media types that are displayed.
-
-HTML, SVG and Markdown of a model could run scripts, so they are not rendered.
-"""
+"""Media types of figures that are displayed; SVG could run scripts."""
 
 
-@click.command("code_chain", add_help_option=False)
-@click.option("-m", "--model", help="Name of a model.")
-@click.option("-f", "--file", "files", multiple=True, help="A file that programs may read.")
+@click.command("%%code_chain", add_help_option=False)
 @click.option(
-    "-v", "--variable", "variables", multiple=True, help="A variable of the notebook to pass to programs."
+    "-m", "--model", help="Name of a model. [default: the notebook's chain code_chain, if it has one]"
+)
+@click.option("--base-url", help="Base URL of an OpenAI-compatible server, which offers the model.")
+@click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    help="A file, folder or pattern that programs may read; repeatable.",
+)
+@click.option(
+    "-v",
+    "--variable",
+    "variables",
+    multiple=True,
+    help="A variable of the notebook to pass to programs; repeatable.",
 )
 @click.option("-s", "--session", default="notebook", show_default=True, help="Name of the conversation.")
-@click.option("--into", metavar="NAME", help="Variable for the whole result.")
+@click.option("--into", metavar="NAME", help="Variable for the value: a number, text, list, frame …")
+@click.option("--result", metavar="NAME", help="Variable for the complete result.")
 @click.option("--new", is_flag=True, help="Start a new conversation.")
+@click.option("--judge", is_flag=True, help="Have the model judge the outcome.")
+@click.option("--max-attempts", default=3, show_default=True, help="Maximum number of programs to try.")
+@click.option(
+    "--budget",
+    multiple=True,
+    metavar="LIMIT=N",
+    help="Of this and later cells, e.g. usd=0.05, seconds=60; repeatable.",
+)
+@click.option("--seconds", default=10.0, show_default=True, help="Wall-clock limit of one run, in seconds.")
+@click.option("--memory", default="512M", show_default=True, help="Memory limit of one run.")
+@click.option("-h", "--help", "is_help", is_flag=True, help="Show this help.")
 def _options(**options: Any) -> dict[str, Any]:
-    """Ask a question in a notebook.
+    """Ask the question in the cell, or in the line after the options.
 
-    The next cell continues with the state of this one: variables, imports and files of its program.
+    The next cell continues with the state of this one: variables, imports and files of its program. Files that it makes
+    are saved in the folder answer-files.
     """
     return options
+
+
+_OF_CHAIN = ("model", "base_url", "judge", "max_attempts", "budget", "seconds", "memory")
+"""Options of the chain; the others are those of a question."""
 
 
 class StageDisplay(BaseCallbackHandler):
@@ -70,40 +101,55 @@ class CodeChainMagics(Magics):
 
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
-        self._chains: dict[str, CodeChain] = {}
+        self._chains: dict[tuple[Any, ...], CodeChain] = {}
 
     @line_cell_magic
     def code_chain(self, line: str, cell: str | None = None) -> None:
-        """Ask the question in the cell, or in the line after the options.
-
-        `-m MODEL`, `-f FILE`, `-v VARIABLE` of the notebook, `-s SESSION`, `--into NAME` for the result,
-        `--new`.
-        """
+        """Ask the question in the cell, or in the line after the options; `--help` lists them."""
         options, rest = _parse_options(line)
-        question = f"{rest}\n{cell or ''}".strip()
+        if options["is_help"]:
+            display(Pretty(_help()))
+            return
         try:
-            chain = self._chain(options["model"])
-            if options["new"]:
-                chain.forget(options["session"])
-            if question or not options["new"]:
-                result = _display_answer(chain, self._state(question, options))
-                if options["into"]:
-                    self._namespace[options["into"]] = result
+            self._answer(f"{rest}\n{cell or ''}".strip(), options)
         except UsageError:
             raise
+        except click.ClickException as error:
+            raise UsageError(error.format_message()) from error
         except Exception as error:
             raise UsageError(describe_error(error)) from error
+
+    def _answer(self, question: str, options: Mapping[str, Any]) -> None:
+        for name in filter(None, (options["into"], options["result"])):
+            if not name.isidentifier():
+                raise UsageError(f"A variable cannot be called {name!r}.")
+        chain = self._chain(options)
+        if options["new"]:
+            chain.forget(options["session"])
+        if not question and options["new"]:
+            return
+        result = _display_answer(chain, self._state(question, options))
+        if options["result"]:
+            self._namespace[options["result"]] = result
+        if options["into"]:
+            self._assign(options["into"], result)
+
+    def _assign(self, name: str, result: Mapping[str, Any]) -> None:
+        """Assign the value of the program, unless there is no answer."""
+        if not result["verdict"].ok:
+            raise UsageError(f"There is no answer, so {name} was not assigned.")
+        try:
+            self._namespace[name] = value_of(result["execution"])
+        except LookupError as error:
+            raise UsageError(f"{name} was not assigned. {error} `--result NAME` has its text.") from error
 
     def _state(self, question: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if missing := [name for name in options["variables"] if name not in self._namespace]:
             raise UsageError(f"The notebook has no variable {missing[0]!r}.")
-        files = {Path(path).name: path for path in options["files"]}
-        if len(files) < len(options["files"]):
-            raise UsageError("Two files have the same name.")
         return {
             "query": question,
             "session_id": options["session"],
-            "files": files,
+            "files": check_files(list(options["files"])),
             "variables": {name: self._namespace[name] for name in options["variables"]},
         }
 
@@ -112,18 +158,33 @@ class CodeChainMagics(Magics):
         assert self.shell is not None
         return cast("dict[str, Any]", self.shell.user_ns)
 
-    def _chain(self, model: str | None) -> CodeChain:
-        """Return the variable `code_chain` of the notebook if it is a chain, else a chain for the model, created once."""
-        from code_chains.factory import create_code_chain
-        from code_chains.models import default_model
+    def _chain(self, options: Mapping[str, Any]) -> CodeChain:
+        """Return the chain that the options describe, created once; without any the notebook's own, if it has one."""
+        own = self._namespace.get("code_chain")
+        chosen = {key: options[key] for key in _OF_CHAIN}
+        if isinstance(own, CodeChain) and chosen == _DEFAULTS:
+            return own
+        key = tuple(chosen.values())
+        if key not in self._chains:
+            self._chains[key] = _create_chain(**chosen)
+        return self._chains[key]
 
-        chain = self._namespace.get("code_chain")
-        if model is None and isinstance(chain, CodeChain):
-            return chain
-        name = model or default_model()
-        if name not in self._chains:
-            self._chains[name] = create_code_chain(name)
-        return self._chains[name]
+
+def _create_chain(
+    *, model: str | None, budget: tuple[str, ...], seconds: float, memory: str, **options: Any
+) -> CodeChain:
+    from code_chains.executors import Limits
+    from code_chains.factory import create_code_chain
+    from code_chains.models import default_model
+
+    if options["base_url"] and model is None:
+        raise UsageError("Name the model that the server of --base-url offers, with --model.")
+    limits = Limits(seconds=seconds, memory=memory)
+    return create_code_chain(model or default_model(), limits=limits, budget=parse_budget(budget), **options)
+
+
+def _help() -> str:
+    return _options.get_help(click.Context(_options, info_name="%%code_chain", terminal_width=100))
 
 
 def _parse_options(line: str) -> tuple[dict[str, Any], str]:
@@ -139,11 +200,10 @@ def _parse_options(line: str) -> tuple[dict[str, Any], str]:
     try:
         return cast("dict[str, Any]", _options.main(words, standalone_mode=False)), rest
     except click.ClickException as error:
-        raise UsageError(
-            f"{error.format_message()}\n\n{_options.get_help(click.Context(_options))}"
-        ) from error
+        raise UsageError(f"{error.format_message()}\n\n{_help()}") from error
 
 
+_DEFAULTS = {key: value for key, value in _parse_options("")[0].items() if key in _OF_CHAIN}
 _OPTIONS_WITH_VALUE = {
     name for option in _options.params for name in option.opts if not getattr(option, "is_flag", False)
 }
@@ -172,7 +232,7 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                 run.show(chunk)
                 if chunk.get("answer"):
                     show = answer.update if is_displayed else answer.display
-                    show(Pretty(strip_control_chars(result["answer"])))
+                    show(_Displayed(render_markdown(result["answer"]), result["answer"]))
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
@@ -213,10 +273,25 @@ class _RunDisplay:
     def _show_outcome(self, code: str, execution: Execution) -> None:
         if code != self._program:  # An earlier program was the best.
             self._show_program(code)
-        if execution.output:
-            self._show_output(execution.output)
-        for artifact in execution.artifacts:
-            if artifact.media_type in _IMAGES:
-                display(Image(artifact.data))
-            else:
-                display(Pretty(f"{strip_control_chars(artifact.name)} ({len(artifact.data):,} bytes)"))
+        tables = [data.data for data in execution.display_data if data.media_type == "text/html"]
+        output = execution.stdout if tables else execution.output
+        if output:
+            self._show_output(output)
+        for table in tables:
+            display(_Displayed(framed(table, "Table"), execution.result or ""))
+        figures = [artifact for artifact in execution.artifacts if artifact.media_type in _IMAGES]
+        for figure in figures:
+            display(Image(figure.data))
+        files = [artifact for artifact in execution.artifacts if artifact not in figures]
+        for path in ArtifactFolder(Path(DEFAULT_FOLDER)).save_all(files):
+            display(FileLink(str(path), result_html_prefix="Saved: "))
+
+
+class _Displayed:
+    """HTML in which no script runs, and its text for where there is no HTML."""
+
+    def __init__(self, html: str, text: str) -> None:
+        self._bundle = {"text/html": html, "text/plain": strip_control_chars(text)}
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return self._bundle

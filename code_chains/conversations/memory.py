@@ -340,10 +340,10 @@ def _create_turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id:
 
 def _mime_bundle(execution: Execution) -> tuple[DisplayData, ...]:
     """Return how a value displays itself, with its text as the last form, as notebooks have it; empty if only as text."""
-    if not execution.display_data or execution.result is None:
-        return execution.display_data
-    text = DisplayData("text/plain", shortened(execution.result, _MAX_OUTPUT_CHARS))
-    return (*execution.display_data, text)
+    markup = tuple(data for data in execution.display_data if data.media_type.startswith("text/"))
+    if not markup or execution.result is None:
+        return markup
+    return (*markup, DisplayData("text/plain", shortened(execution.result, _MAX_OUTPUT_CHARS)))
 
 
 def _json_variables(variables: Mapping[str, Any]) -> dict[str, JsonValue]:

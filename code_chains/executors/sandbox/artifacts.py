@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, Folders, open_folder
 from code_chains.state import Artifact, DisplayData
 
@@ -17,8 +18,8 @@ __all__ = ["ArtifactCollector", "has_artifacts"]
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
 """Files that are collected, depth of folders, and entries that are looked at."""
-_MARKUP = ("text/html", "text/markdown", "text/x-latex")
-"""How a value displays itself as text; figures are artifacts."""
+_DISPLAYS = ("text/html", "text/markdown", "text/x-latex", VALUE_TYPE)
+"""How a value displays itself as text, and the value itself; figures are artifacts."""
 Marks = Mapping[str, tuple[int, int, int]]
 
 
@@ -79,14 +80,14 @@ class ArtifactCollector:
         for view in views if isinstance(views, list) else ():
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 name, media_type = str(view["name"]), str(view["media_type"])
-                if media_type in _MARKUP:
-                    self._add_markup(media_type, view["data"])
+                if media_type in _DISPLAYS:
+                    self._add_display(media_type, view["data"])
                 elif name.isprintable() and len(name) < 256 and "/" not in name:
                     self.add(Artifact(name, media_type[:100], view["data"]))
         self.truncated = self.truncated or result.get("truncated") is True
 
-    def _add_markup(self, media_type: str, data: bytes) -> None:
-        if len(data) > self.room or len(self.display_data) >= len(_MARKUP):
+    def _add_display(self, media_type: str, data: bytes) -> None:
+        if len(data) > self.room or len(self.display_data) >= len(_DISPLAYS):
             self.truncated = True
             return
         self.display_data.append(DisplayData(media_type, data.decode("utf-8", "replace")))

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import sys
 from collections.abc import Iterator
 
+from . import serialization
 from .wire import Json
 
 View = tuple[str, str, bytes]
 """Name, media type and data."""
 
+VALUE_TYPE = "application/vnd.code-chains.value+json"
+"""The media type of a value itself, as `serialization` packs it."""
+MAX_VALUE_CELLS = 200_000
 METHODS = (
     ("_repr_html_", "text/html", "html"),
     ("_repr_markdown_", "text/markdown", "md"),
@@ -28,13 +33,29 @@ def views(value: object, max_bytes: int) -> Json:
     """Return the figures and views that fit into `max_bytes`, and whether some were left out."""
     included: list[View] = []
     truncated = False
-    for name, media_type, data in [*figures(), *rich_views(value)]:
+    for name, media_type, data in [*figures(), *rich_views(value), *packed_value(value)]:
         if len(data) > max_bytes or len(included) >= MAX_VIEWS:
             truncated = True
             continue
         max_bytes -= len(data)
         included.append((name, media_type, data))
     return {"views": included, "truncated": truncated}
+
+
+def packed_value(value: object) -> Iterator[View]:
+    """Yield a value as JSON with its exact types, unless it is too large or holds objects of other types."""
+    if value is None or getattr(value, "size", 0) > MAX_VALUE_CELLS or size_of(value) > MAX_VALUE_CELLS:
+        return
+    with contextlib.suppress(Exception):
+        yield "value", VALUE_TYPE, json.dumps(serialization.pack(value, no_object)).encode()
+
+
+def size_of(value: object) -> int:
+    return len(value) if isinstance(value, str | bytes | list | dict | tuple | set | frozenset) else 0
+
+
+def no_object(value: object) -> Json:
+    raise TypeError(f"{type(value).__name__} is no value")
 
 
 def figures() -> Iterator[View]:

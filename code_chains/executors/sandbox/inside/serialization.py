@@ -62,6 +62,7 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
         [pack(item) for item in value],
     ],
     "numpy.ndarray": lambda value, pack: [pack(value.tolist()), str(value.dtype)],
+    **dict.fromkeys(["pandas.NaTType", "pandas.NAType"], lambda value, pack: None),
     "pandas.DataFrame": _frame,
     "pandas.Series": lambda value, pack: [pack(value.index.tolist()), pack(value.tolist())],
 }
@@ -76,6 +77,15 @@ def _array(content: Any, unpack: Convert) -> Any:
     import numpy
 
     return numpy.array(unpack(content[0]), dtype=content[1])
+
+
+def _missing(kind: str) -> Convert:
+    def rebuild(_: Any) -> Any:
+        import pandas
+
+        return getattr(pandas, kind)
+
+    return rebuild
 
 
 def _pandas(kind: str) -> Callable[[Any, Convert], Any]:
@@ -132,6 +142,8 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "datetime.datetime": _from_text(datetime.datetime.fromisoformat),
     "datetime.timedelta": lambda content, unpack: datetime.timedelta(*content),
     "namedtuple": _namedtuple,
+    "pandas.NaTType": lambda content, unpack: _missing("NaT")(content),
+    "pandas.NAType": lambda content, unpack: _missing("NA")(content),
     "numpy.ndarray": _array,
     **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
 }
