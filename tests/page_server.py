@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
@@ -15,6 +20,8 @@ from code_chains.errors import WeightsError
 from code_chains.executors import Limits
 from code_chains.testing import ScriptedModel, asks_for_code
 
+PAUSE = "[pause]"
+"""In a reply: the model stops writing here until the file of `--pauses=FILE` counts this pause."""
 PROGRAMS = {
     "six times seven": ("x = 6 * 7\nprint('Product:', x)", "Six times seven is **42**."),
     "and one more": ("print(x + 1)", "That makes 43."),
@@ -34,6 +41,18 @@ PROGRAMS = {
         "<img src=x onerror=\"document.title = 'taken'\"> shown <script>document.title = 'taken'</script>",
     ),
     "sly": ("print('fetched')", "<img src=x onerror=\"document.title = 'taken'\"> **shown**"),
+    "lengthy": (
+        "".join(f"total_{n} = {n} * {n}  # The square of {n}\n" for n in range(60))
+        + f"# {PAUSE} \n"
+        + "".join(f"print('Square', {n}, total_{n})\n" for n in range(60)),
+        "| n | square |\n|---|---|\n"
+        + "".join(f"| {n} | {n * n} |\n" for n in range(12))
+        + f"\n{PAUSE} These are the squares, each {'of a number ' * 40}to the end.",
+    ),
+    "chatty": (
+        "import time\nfor n in range(80):\n    print('Line', n, flush=True)\nwhile True:\n    time.sleep(0.1)",
+        "Never.",
+    ),
     "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
 }
 
@@ -48,6 +67,29 @@ def script(messages: list[BaseMessage]) -> str:
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
 
 
+class PausingModel(ScriptedModel):
+    """A model that stops in the middle of its reply until a test lets it go on.
+
+    Attributes:
+        gate: The file in which the test counts the pauses that are over.
+        pauses: How many there were.
+    """
+
+    gate: Path | None = None
+    pauses: int = 0
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        text = ""
+        for chunk in super()._stream(*args, **kwargs):
+            yield chunk
+            text += str(chunk.text)
+            if self.gate is not None and text.count(PAUSE):
+                text = ""
+                self.pauses += 1
+                while int(self.gate.read_text() or 0) < self.pauses:
+                    time.sleep(0.02)
+
+
 def related(query: str) -> list[Document]:
     """Return an example for questions about numbers."""
     return (
@@ -60,7 +102,9 @@ def related(query: str) -> list[Document]:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
-    model, snippets = ScriptedModel(script), RunnableLambda(related)
+    gates = [Path(value.partition("=")[2]) for value in sys.argv if value.startswith("--pauses=")]
+    model = PausingModel(script=script, gate=gates[0] if gates else None)
+    snippets = RunnableLambda(related)
     approver = approve if "--approve" in sys.argv else None
     with (
         sandbox,

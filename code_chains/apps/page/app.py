@@ -44,7 +44,7 @@ _UPLOADS = f"""async (event) => {{
         emit(await upload(file).catch(() => ({{ ok: false, message: "The file could not be uploaded." }})));
     event.target.value = "";
 }}"""
-_STYLE = Path(__file__).with_name("page.css")
+_STYLE, _SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
 _REFRESH_INTERVAL_S = 0.1
 
 
@@ -65,6 +65,7 @@ class Page:
         self._version: tuple[int, int] | None = None
         self._displayed = self.session
         ui.add_css(_STYLE)
+        ui.add_body_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
         self._dark = ui.dark_mode(self._displayed.is_dark)
         self._status = text("", "div", "visually-hidden").props("role=status aria-live=polite")
         with ui.element("div").classes("page"):
@@ -249,12 +250,11 @@ class Page:
         displayed = [view.entry for view in self._views]
         for view in self._views:
             view.refresh()
-        for entry in session.entries:
+        for number, entry in enumerate(session.entries, 1):
             if entry not in displayed:
                 with self._turns:
-                    view = TurnView(entry, session.language, partial(self._run, query=entry.query))
+                    view = TurnView(entry, number, session.language, partial(self._run, query=entry.query))
                 self._views.append(view)
-                ui.run_javascript(f"getHtmlElement({view.element.id})?.scrollIntoView({{block: 'start'}})")
 
     def _show_files(self, session: PageSession) -> None:
         self._files.clear()

@@ -29,6 +29,8 @@ _TITLES = {
     "unverified": "Not verified",
     "failed": "No answer",
 }
+_PARTS = {"execute": "outcome", "evaluate": "outcome", "interpret": "answer"}
+"""The part of a turn on which work goes on in a stage; in the others it is the program."""
 _MAX_LOCALS = 6
 
 
@@ -84,29 +86,31 @@ class TurnView:
         on_run: Called with an edited program; returns whether it was started.
     """
 
-    def __init__(self, entry: ChatEntry, language: str, on_run: Callable[[str], bool]) -> None:
-        self.entry, self._language, self._on_run = entry, language, on_run
-        self._is_final, self._is_stale, self._is_new = False, True, entry.progress.is_running
-        self._has_outcome, self._printed = False, ""
+    def __init__(self, entry: ChatEntry, number: int, language: str, on_run: Callable[[str], bool]) -> None:
+        self.entry, self._number, self._language, self._on_run = entry, number, language, on_run
+        self._is_final, self._is_stale = False, True
+        self._has_outcome = False
+        self._printed: ui.html | None = None
         self._approval: Approval | None = None
-        with ui.element("article").classes("turn") as self.element:
+        with ui.element("article").classes("turn").props(f'aria-label="Question {number}"') as self.element:
             if entry.is_user_code:
                 text("Edited by you", "p", "kicker")
             text(entry.query, "h2", "question")
             self._stages = ui.html(sanitize=False)
-            self._above = ui.element("div")
+            self._above = ui.element("div").classes("above")
             with ui.element("div").classes("work"):
                 with (
                     ui.element("section")
                     .classes("panel program")
-                    .props('aria-label="Program"') as self._program
+                    .props(f'aria-label="Program {number}"') as self._program
                 ):
                     self._bar = ui.element("div").classes("bar")
                     self._code = ui.html(sanitize=False).classes("code")
                     self._approval_bar = ui.element("div").classes("approval below")
                     self._approval_bar.props('role=group aria-label="Approval"')
                     self._editing = ui.element("div").classes("editing")
-                self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
+                self._outcome = ui.element("section").classes("panel outcome")
+                self._outcome.props(f'aria-label="Outcome {number}"')
             self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown")
             self._below = ui.element("div").classes("below")
         for part in (self._program, self._outcome, self._approval_bar, self._editing, self._answer):
@@ -129,6 +133,16 @@ class TurnView:
             self._show_printed(entry.progress.printed)
         if not is_running:
             self._finish()
+        self.element.props(f"data-part={self._active_part()}")
+
+    def _active_part(self) -> str:
+        """Return the part on which work goes on, which the browser keeps in view."""
+        progress = self.entry.progress
+        if not progress.is_running:
+            return "end"
+        if progress.approval:
+            return "approval"
+        return _PARTS.get(progress.stage, "program" if progress.stage else "question")
 
     async def draw(self) -> None:
         """Display the program and the answer.
@@ -172,8 +186,6 @@ class TurnView:
                 edit.props("flat dense no-caps").classes("quiet")
         with self._below:
             self._show_verdict()
-        if self._is_new:
-            ui.run_javascript(f"getHtmlElement({self._below.id})?.scrollIntoView({{block: 'nearest'}})")
 
     def _show_approval(self, approval: Approval | None) -> None:
         """Display a request for approval, or hide it if there is none."""
@@ -191,7 +203,6 @@ class TurnView:
                 for label, is_approved, style in (("Refuse", False, "outline"), ("Run", True, "unelevated")):
                     button = ui.button(label, on_click=partial(approval.decide, is_approved), color=None)
                     button.props(f"{style} no-caps").classes("main")
-        ui.run_javascript(f"getHtmlElement({self._approval_bar.id})?.scrollIntoView({{block: 'nearest'}})")
 
     # -- editing the program ---------------------------------------------------------------------------------
 
@@ -234,14 +245,12 @@ class TurnView:
 
     def _show_printed(self, printed: str) -> None:
         """Show what a program prints while it runs."""
-        if printed == self._printed:
-            return
-        self._printed = printed
-        self._outcome.clear()
-        with self._outcome:
-            text("Output so far", "p", "kicker")
-            text(printed.rstrip(), "pre", "printed").props("tabindex=0")
-        self._outcome.set_visibility(True)
+        if self._printed is None:
+            with self._outcome:
+                text("Output so far", "p", "kicker")
+                self._printed = _printed_text("", f"Output {self._number} so far")
+            self._outcome.set_visibility(True)
+        self._printed.set_content(plain(printed.rstrip()))
 
     def _show_outcome(self) -> None:
         self._outcome.clear()
@@ -253,7 +262,7 @@ class TurnView:
         with self._outcome:
             text("Outcome", "p", "kicker")
             if output.strip():
-                text(output, "pre", "printed").props("tabindex=0")
+                _printed_text(output, f"Output {self._number}")
             for index, artifact in artifacts:
                 self._show_artifact(f"artifacts/{entry.id}/{index}", artifact)
             if execution.error is not None:
@@ -297,6 +306,11 @@ class TurnView:
                 with ui.element("ul"):
                     for source in outcome.sources:
                         text(f"{source.name}: {source.about}" if source.about else source.name, "li")
+
+
+def _printed_text(content: str, label: str) -> ui.html:
+    """Add output, which may scroll, so that it takes the focus and has a name."""
+    return text(content, "pre", "printed").props(f'tabindex=0 role=group aria-label="{label}"')
 
 
 def _show_error(error: ErrorReport) -> None:
