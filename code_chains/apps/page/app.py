@@ -9,6 +9,7 @@ from typing import Any
 
 from nicegui import ui
 
+from code_chains.apps.page.confirmation import Confirmation
 from code_chains.apps.page.html import plain
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
@@ -75,6 +76,7 @@ class Page:
                 self._welcome()
                 self._turns = ui.element("div").classes("turns")
             self._composer()
+        self._confirmation = Confirmation()
         self._refresh()
         ui.timer(_REFRESH_INTERVAL_S, self._update)
 
@@ -179,17 +181,9 @@ class Page:
         name, data = await self.session.export_notebook()
         ui.download.content(data, name)
 
-    async def _confirm_reset(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("confirmation"):
-            text("Delete this conversation and its files?", "p")
-            with ui.element("div").classes("choice"):
-                cancel = ui.button("Cancel", on_click=lambda: dialog.submit(False), color=None)
-                cancel.props("flat no-caps").classes("quiet")
-                confirm = ui.button("New conversation", on_click=lambda: dialog.submit(True), color=None)
-                confirm.props("unelevated no-caps").classes("main")
-        if await dialog:
-            await self._guarded(lambda: self.session.reset())()
-        dialog.delete()
+    def _confirm_reset(self) -> None:
+        reset = self._guarded(lambda: self.session.reset())
+        self._confirmation.ask("Delete this conversation and its files?", "New conversation", reset)
 
     def _handle_upload(self, result: dict[str, Any]) -> None:
         """Report the server's response to the upload of a file."""

@@ -70,6 +70,17 @@
     isFollowing = Math.abs(activeRect().bottom - visibleArea().bottom) < 4 * GAP;
   }
 
+  // The editor is drawn a moment later, and its field has no name of its own.
+  function focusEditor(element, label, description) {
+    const field = element?.querySelector(".cm-content");
+    if (!element?.isConnected) return;
+    if (!field) { requestAnimationFrame(() => focusEditor(element, label, description)); return; }
+    field.setAttribute("aria-label", label);
+    field.setAttribute("aria-describedby", description);
+    field.focus();
+  }
+  window.focusEditor = focusEditor;
+
   function start() {
     turns = document.querySelector(".turns");
     if (!turns || !document.querySelector("footer")) return false;

@@ -31,6 +31,7 @@ _TITLES = {
 }
 _PARTS = {"execute": "outcome", "evaluate": "outcome", "interpret": "answer"}
 """The part of a turn on which work goes on in a stage; in the others it is the program."""
+_EDITOR_KEYS = "Ctrl+Enter runs the program. Tab indents; to leave the editor, press Esc and then Tab."
 _MAX_LOCALS = 6
 
 
@@ -218,7 +219,8 @@ class TurnView:
                 language="Python" if self._language == "python" else "SQL",
                 theme="githubDark" if dark else "githubLight",
                 line_wrapping=True,
-            ).props('aria-label="Program to edit"')
+            )
+            keys = text(_EDITOR_KEYS, "p", "hint")
         editor.map_key("Mod-Enter", lambda: self._run(editor.value))
         with bar:
             text("Edit and run", "p", "kicker")
@@ -227,8 +229,9 @@ class TurnView:
             )
             run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value), color=None)
             run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
+        label = f"Edit program {self._number}"
         ui.run_javascript(
-            f"setTimeout(() => getHtmlElement({editor.id})?.querySelector('.cm-content')?.focus(), 150)"
+            f"focusEditor(getHtmlElement({editor.id}), '{label}', getHtmlElement({keys.id}).id)"
         )
 
     def _close_editor(self) -> None:
