@@ -258,6 +258,14 @@ class CodeChain(StreamingSequentialChain, Closing):
         own._limiter = self._limiter
         return own
 
+    def share_conversations(self, chain: CodeChain) -> None:
+        """Let another chain, with another model perhaps, continue the conversations of this one.
+
+        Args:
+            chain: The other chain. It uses the memory of this one, and `drain` of this one waits for its questions.
+        """
+        chain.memory, chain.conversations, chain._limiter = self.memory, self.conversations, self._limiter
+
     def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
         """Return the turns of a conversation with their figures; none unless its memory is a `ConversationMemory`."""
         return (

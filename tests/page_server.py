@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.apps.page import approve, serve
+from code_chains.apps.page.history import open_memory
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -53,6 +54,13 @@ PROGRAMS = {
         "import time\nfor n in range(80):\n    print('Line', n, flush=True)\nwhile True:\n    time.sleep(0.1)",
         "Never.",
     ),
+    "markup": (
+        "print('**not bold**')\nprint('# no heading')\nprint('| a | b |\\n|---|---|\\n| 7919 | 1 |')",
+        "Something else.",
+    ),
+    "matrix": ("import pandas as pd\npd.DataFrame({'name': ['ä, b', '=1+1'], 'n': [1, 2]})", "There it is."),
+    "große Summe": ("print('Summe:', 42)", "Die Summe ist 42."),
+    "listed": ("import os\nprint(sorted(os.listdir('.')))", "These are the files."),
     "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
 }
 
@@ -60,6 +68,8 @@ PROGRAMS = {
 def script(messages: list[BaseMessage]) -> str:
     """Reply with the program that the question names."""
     question = str(messages[-1].text)
+    if "refused by the provider" in question:
+        raise ConnectionError("401 from http://10.0.0.1: key sk-proj-1234567890abcdef")
     if "without weights" in question:
         raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
     name = max(PROGRAMS, key=question.rfind)  # The history names others.
@@ -90,6 +100,18 @@ class PausingModel(ScriptedModel):
                     time.sleep(0.02)
 
 
+def second_script(messages: list[BaseMessage]) -> str:
+    """Reply like the first model, and say so."""
+    reply = script(messages)
+    return reply if asks_for_code(messages) else f"The second model says: {reply}"
+
+
+def option(name: str) -> str:
+    """Return the value of `--name=value`; empty without one."""
+    values = [value.partition("=")[2] for value in sys.argv if value.startswith(f"--{name}=")]
+    return values[0] if values else ""
+
+
 def related(query: str) -> list[Document]:
     """Return an example for questions about numbers."""
     return (
@@ -102,14 +124,22 @@ def related(query: str) -> list[Document]:
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
-    gates = [Path(value.partition("=")[2]) for value in sys.argv if value.startswith("--pauses=")]
-    model = PausingModel(script=script, gate=gates[0] if gates else None)
-    snippets = RunnableLambda(related)
+    model = PausingModel(script=script, gate=Path(gate) if (gate := option("pauses")) else None)
+    models = {"first": model, "second": ScriptedModel(second_script)}
     approver = approve if "--approve" in sys.argv else None
-    with (
-        sandbox,
-        create_code_chain(
-            model, executor=sandbox, max_attempts=1, snippets=snippets, approve=approver
-        ) as chain,
-    ):
-        serve(chain, port=0, token="--token" in sys.argv, open_browser=False)
+    folder = Path(store) if (store := option("store")) else None
+    with sandbox, open_memory(folder) as memory:
+        chains = {
+            name: create_code_chain(
+                model,
+                executor=sandbox,
+                max_attempts=1,
+                snippets=RunnableLambda(related),
+                approve=approver,
+                memory=memory,
+            )
+            for name, model in models.items()
+        }
+        served = chains if "--models" in sys.argv else chains["first"]
+        port = int(option("port") or 0)
+        serve(served, port=port, token="--token" in sys.argv, open_browser=False, folder=folder)

@@ -19,7 +19,7 @@ LOOKS = [("light", 1280), ("dark", 1280), ("light", 375), ("dark", 375)]
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with server_address() as address:
+    with server_address("--models") as address:
         yield address
 
 
@@ -60,10 +60,13 @@ def test_a_failure_is_accessible(page: Page) -> None:
     assert not findings(page)
 
 
-def test_a_dialog_is_accessible(page: Page) -> None:
+def test_dialogs_are_accessible(page: Page) -> None:
     ask_and_wait(page, "What is six times seven?")
-    page.get_by_role("button", name="New conversation").click()
-    expect(page.get_by_role("dialog")).to_be_visible()
+    page.get_by_role("button", name="Conversations").click()
+    expect(page.get_by_role("dialog", name="Conversations")).to_be_visible()
+    assert not findings(page)
+    page.get_by_role("button", name="Delete What is six times seven?").click()
+    expect(page.get_by_role("dialog", name="Confirmation")).to_be_visible()
     assert not findings(page)
 
 

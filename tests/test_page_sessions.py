@@ -470,7 +470,7 @@ def stored(tmp_path: Path, shared_sandbox: SandboxExecutor) -> Callable[[], Sess
         chain = create_code_chain(
             ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1, memory=tmp_path / "page.sqlite"
         )
-        return SessionRegistry(chain, folder=tmp_path / "files")
+        return SessionRegistry(chain, folder=tmp_path)
 
     return start
 

@@ -15,7 +15,7 @@ class Confirmation:
     """A dialog that asks whether an action is meant; nothing waits for it, so that a page may be left with it open."""
 
     def __init__(self) -> None:
-        self._action: Callable[[], Awaitable[None]] | None = None
+        self._action: Callable[[], Awaitable[object]] | None = None
         self._dialog = ui.dialog().props('aria-label="Confirmation" transition-duration=0')
         with self._dialog, ui.card().classes("confirmation"):
             self._message = ui.html(sanitize=False, tag="p")
@@ -25,7 +25,7 @@ class Confirmation:
                 self._confirm = ui.button(on_click=self._act, color=None)
                 self._confirm.props("unelevated no-caps").classes("main")
 
-    def ask(self, message: str, label: str, action: Callable[[], Awaitable[None]]) -> None:
+    def ask(self, message: str, label: str, action: Callable[[], Awaitable[object]]) -> None:
         """Open the dialog.
 
         Args:

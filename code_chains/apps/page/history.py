@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import shutil
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,11 +15,31 @@ from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import InputError
 from code_chains.state import Turn
+from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["ConversationHistory", "StoredConversation"]
+__all__ = ["ConversationHistory", "StoredConversation", "open_memory"]
 
 MAX_STORED_BYTES = 1 << 30
 """Maximum size of the uploaded files of all conversations, open or not."""
+
+_MAX_TURN_BYTES = 2 << 30
+"""Maximum size of all stored turns with their artifacts."""
+
+
+@contextmanager
+def open_memory(folder: Path | None) -> Iterator[ConversationMemory]:
+    """Open the memory of the page's conversations.
+
+    Strangers may fill it, so it is a file of its own, and the turns unused for longest are deleted beyond a limit.
+
+    Args:
+        folder: The folder of the file; None for the memory of this process.
+    """
+    if folder is None:
+        yield ConversationMemory()
+        return
+    with SqliteStore(folder / "conversations.sqlite", max_bytes=_MAX_TURN_BYTES) as store:
+        yield ConversationMemory(store)
 
 
 @dataclass(frozen=True)

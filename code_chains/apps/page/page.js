@@ -1,13 +1,17 @@
-// What the page does in the browser itself: it keeps the work in view, receives dropped files and copies text.
+// What the page does in the browser itself: it keeps the work in view, receives dropped files, and copies text.
 (() => {
   const GAP = 12;
   const PARTS = { program: [".program"], approval: [".approval"], outcome: [".outcome"], answer: [".answer"], end: [":scope > .above", ".answer", ":scope > .below"] };
+  const seen = new WeakSet();
   let turns, latest, isFollowing = false;
 
   const visibleArea = () => ({
     top: document.querySelector("header").getBoundingClientRect().bottom + GAP,
     bottom: document.querySelector("footer").getBoundingClientRect().top - GAP,
   });
+
+  // While a dialog is open, Quasar holds the page still by moving all of it.
+  const isCovered = () => document.body.classList.contains("q-body--prevent-scroll");
 
   // The rectangle of the part on which work goes on, or of the whole turn while there is none.
   function activeRect() {
@@ -21,7 +25,7 @@
   }
 
   function reveal() {
-    if (!isFollowing || !latest?.isConnected) return;
+    if (!isFollowing || !latest?.isConnected || isCovered()) return;
     const printed = latest.dataset.part === "outcome" && latest.querySelector(".printed");
     if (printed) printed.scrollTop = printed.scrollHeight;
     const area = visibleArea(), part = activeRect();
@@ -33,6 +37,7 @@
   }
 
   function measure() {
+    if (isCovered()) return;
     const area = visibleArea();
     document.documentElement.style.setProperty("--visible-height", `${area.bottom - area.top}px`);
     reveal();
@@ -44,10 +49,11 @@
     const last = turns.querySelector(":scope > .turn:last-of-type");
     if (last === latest) return;
     if (latest) resizes.unobserve(latest);
-    const isNew = last && !(last.compareDocumentPosition(latest ?? turns) & Node.DOCUMENT_POSITION_FOLLOWING);
+    const isNew = last && !seen.has(last);
     latest = last;
     if (!latest) return;
     resizes.observe(latest);
+    seen.add(latest);
     if (!isNew) return; // The turn after it was undone: the reader stays where they are.
     isFollowing = true;
     const area = visibleArea();
@@ -81,6 +87,30 @@
   }
   window.focusEditor = focusEditor;
 
+  window.copyText = async (element) => {
+    // Lines of a program are elements of their own; those of an answer are as its layout breaks them.
+    const text = element.querySelector(".line") ? element.textContent : element.innerText;
+    return Quasar.copyToClipboard(text).then(() => true, () => false);
+  };
+
+  // Dropped files take the way of chosen ones.
+  function handleDrop(event) {
+    if (![...(event.dataTransfer?.types ?? [])].includes("Files")) return;
+    event.preventDefault(); // The browser would open the file instead of the page.
+    document.body.classList.toggle("dropping", event.type === "dragover");
+    if (event.type !== "drop") return;
+    const input = document.querySelector(".composer input[type=file]");
+    input.files = event.dataTransfer.files;
+    input.dispatchEvent(new Event("change"));
+  }
+
+  function showTimes() {
+    for (const time of document.querySelectorAll("time:not([data-local])")) {
+      time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+      time.dataset.local = "";
+    }
+  }
+
   function start() {
     turns = document.querySelector(".turns");
     if (!turns || !document.querySelector("footer")) return false;
@@ -92,6 +122,8 @@
     window.addEventListener("scroll", handleScroll, { passive: true });
     for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
       window.addEventListener(kind, handleReading, { passive: true, capture: true });
+    for (const kind of ["dragover", "dragleave", "drop"]) window.addEventListener(kind, handleDrop);
+    new MutationObserver(showTimes).observe(document.body, { childList: true, subtree: true });
     followLatest();
     measure();
     return true;

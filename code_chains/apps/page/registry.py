@@ -52,7 +52,7 @@ class SessionRegistry:
         self._sessions: OrderedDict[str, PageSession] = OrderedDict()
         self._temporary = tempfile.TemporaryDirectory(prefix="code-chains-page-")
         first = next(iter(self._chains.values()))
-        self._history = ConversationHistory(first, folder or Path(self._temporary.name))
+        self._history = ConversationHistory(first, (folder or Path(self._temporary.name)) / "files")
         self._resumed: dict[str, asyncio.Task[None]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._expired: deque[str] = deque(maxlen=10 * max_sessions)
@@ -152,8 +152,7 @@ async def _close(session: PageSession) -> None:
 
 
 def _share_conversations(chains: Mapping[str, CodeChain]) -> dict[str, CodeChain]:
-    """Let chains continue each other's conversations."""
-    first = next(iter(chains.values()))
-    for chain in chains.values():
-        chain.memory, chain.conversations = first.memory, first.conversations
+    first, *others = chains.values()
+    for chain in others:
+        first.share_conversations(chain)
     return dict(chains)
