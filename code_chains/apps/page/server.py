@@ -29,7 +29,7 @@ with needs("ui", "command", "serve"):
     from nicegui import Client, ui
 
     from code_chains.apps.page.app import Page
-    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file
+    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file, secret_path
     from code_chains.apps.page.outcome_view import IMAGES
 
 __all__ = ["create_app", "serve"]
@@ -157,7 +157,7 @@ def serve(
     address = f"http://{_public_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
     app = create_app(SessionRegistry(chain, concurrency=concurrency, folder=folder))
     config = uvicorn.Config(
-        Guard(app, port=port, token=secret),
+        Guard(app, port=port, token=secret, path=secret_path(folder) if folder and secret else None),
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=2,
