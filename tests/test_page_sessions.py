@@ -104,6 +104,14 @@ async def test_a_user_program_continues_with_the_state_of_the_last_turn(sessions
     assert await finished(session) == "42"
 
 
+async def test_output_of_a_user_program_arrives_while_it_runs(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.run("import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.1)", "Count")
+    while session.entries[-1].progress.printed != "begun\n":  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await session.stop()
+
+
 async def test_one_question_at_a_time(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     session.ask("import time; time.sleep(0.2); print(1)")
@@ -280,7 +288,7 @@ async def test_a_program_that_is_too_long_to_be_read_is_refused(approving_chain:
 async def test_an_absent_user_gets_one_request_and_the_question_as_draft(
     approving_chain: CodeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.apps.page.sessions.TIMEOUT_S", 0.1)
+    monkeypatch.setattr("code_chains.apps.page.runner.TIMEOUT_S", 0.1)
     async with SessionRegistry(approving_chain) as sessions:
         session = sessions.open("ann")
         session.ask("print(1)")

@@ -228,15 +228,14 @@ def create_chain(
 
 @contextlib.contextmanager
 def create_chains(*, models: tuple[str, ...], **options: Any) -> Iterator[dict[str, CodeChain]]:
-    """Create a chain for each model, by its name. They share executor, budget and conversations; leaving closes them."""
+    """Create a chain for each model, by its name. They share executor and budget; leaving closes them."""
     from code_chains.models import default_model
 
     first, *others = dict.fromkeys(models or (default_model(),))
     with create_chain(model=first, **options) as chain:
         chains = {_label(first): chain}
         for name in others:
-            chains[_label(name)] = other = _create_sibling(chain, model=name, **options)
-            chain.share_conversations(other)
+            chains[_label(name)] = _create_sibling(chain, model=name, **options)
         yield chains
 
 

@@ -64,7 +64,7 @@ class Page:
                 self._notice = text("", "p", "notice")
                 self._welcome()
                 self._turns = ui.element("div").classes("turns")
-            self._composer = Composer(self._displayed.models, self._composer_actions())
+            self._composer = Composer(sessions.models, self._composer_actions())
         self._confirmation = Confirmation()
         self._list = ConversationList(self._open_conversation, self._confirm_delete)
         self._refresh()

@@ -14,7 +14,7 @@ from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.queue import RequestQueue
 from code_chains.apps.page.sessions import PageSession
-from code_chains.code_chain import CodeChain
+from code_chains.code_chain import CodeChain, share_conversations
 from code_chains.errors import CodeChainsError, InputError
 
 __all__ = ["SessionRegistry"]
@@ -103,12 +103,22 @@ class SessionRegistry:
         if client_id not in self._resumed or client_id not in self._sessions:
             # Another action of the client waits for the same task.
             session = self.open(client_id)
-            self._resumed[client_id] = asyncio.create_task(session.resume())
+            self._resumed[client_id] = asyncio.create_task(self._open_latest(client_id, session))
         try:
             await asyncio.shield(self._resumed[client_id])
         except CodeChainsError as error:
             report_error(error)
         return self.open(client_id)
+
+    async def _open_latest(self, client_id: str, session: PageSession) -> None:
+        stored = await asyncio.to_thread(self._history.conversations, client_id)
+        if stored and session.is_blank:
+            await session.switch(stored[0].session_id)
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models that visitors may select."""
+        return list(self._chains)
 
     def get(self, client_id: str) -> PageSession | None:
         """Return the session of a client, if there is one. This does not count as an action."""
@@ -154,5 +164,5 @@ async def _close(session: PageSession) -> None:
 def _share_conversations(chains: Mapping[str, CodeChain]) -> dict[str, CodeChain]:
     first, *others = chains.values()
     for chain in others:
-        first.share_conversations(chain)
+        share_conversations(first, chain)
     return dict(chains)

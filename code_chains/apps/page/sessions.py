@@ -7,20 +7,16 @@ import io
 import tempfile
 import time
 import zipfile
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
-from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
-from code_chains.apps.page.html import MAX_CHARS
 from code_chains.apps.page.queue import RequestQueue
+from code_chains.apps.page.runner import EntryRunner
 from code_chains.apps.page.uploads import Uploads, upload_name
-from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import export
 from code_chains.errors import InputError
@@ -33,8 +29,6 @@ _MAX_ARTIFACT_BYTES, _MAX_TOTAL_ARTIFACT_BYTES = 64 << 20, 512 << 20
 """Maximum size of the artifacts of one session, and of all."""
 MAX_UPLOAD_BYTES = 20 << 20
 """Maximum size of the uploaded files of one conversation."""
-
-_Work = Callable[[ChatEntry, Mapping[str, Path]], Coroutine[Any, Any, None]]
 
 
 class PageSession:
@@ -77,7 +71,6 @@ class PageSession:
         self.version = 0
         self.last_active = time.monotonic()
         self._task: asyncio.Task[None] | None = None
-        self._approval_lock = asyncio.Lock()
 
     def _begin(self, session_id: str) -> None:
         """Turn to a conversation, without its turns and files."""
@@ -89,11 +82,6 @@ class PageSession:
     @property
     def _chain(self) -> CodeChain:
         return self._chains[self.model]
-
-    @property
-    def models(self) -> list[str]:
-        """The names of all models."""
-        return list(self._chains)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -131,7 +119,7 @@ class PageSession:
         Raises:
             InputError: The question is invalid, or another one is being answered.
         """
-        self._start(ChatEntry(check_query(query).strip()), self._answer)
+        self._start(ChatEntry(check_query(query).strip()))
 
     def run(self, code: str, query: str) -> None:
         """Start to run a program of the user.
@@ -141,22 +129,24 @@ class PageSession:
         """
         if not code.strip():
             raise InputError("There is no program to run.")
-        self._start(ChatEntry(query, is_user_code=True, outcome=EntryOutcome(code=code)), self._execute)
+        self._start(ChatEntry(query, is_user_code=True, outcome=EntryOutcome(code=code)))
 
-    def _start(self, entry: ChatEntry, work: _Work) -> None:
+    def _start(self, entry: ChatEntry) -> None:
         self._check_idle()
         self.entries = [turn for turn in self.entries if turn.is_turn]
         self.entries.append(entry)
         self.draft = ""
-        self._task = asyncio.create_task(self._work(entry, work))
+        self._task = asyncio.create_task(self._work(entry))
         self._notify()
 
-    async def _work(self, entry: ChatEntry, work: _Work) -> None:
+    async def _work(self, entry: ChatEntry) -> None:
         try:
             async with self._queue.slot(partial(self._set_queue_position, entry)):
                 files = dict(self.uploads.pending)
-                await work(entry, files)
-            self._settle_files(entry, files)
+                await EntryRunner(entry, self._chain, self.session_id, self._notify).run(files)
+            # The state of the conversation holds what a successful program has received.
+            if self._keeps_files and entry.outcome.verdict is not None and entry.outcome.verdict.ok:
+                self.uploads.settle(files)
         except asyncio.CancelledError:
             self._handle_stop(entry)
             raise
@@ -165,56 +155,8 @@ class PageSession:
             self.draft = "" if entry.is_user_code else entry.query
         finally:
             entry.progress.is_running, entry.progress.stage, self.last_active = False, "", time.monotonic()
-            self._limit_artifacts()
+            _limit_artifacts(self, self._all_sessions())
             self._notify()
-
-    def _settle_files(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        """Stop passing files that a successful program has received, if the conversation keeps them."""
-        verdict = entry.outcome.verdict
-        if self._keeps_files and verdict is not None and verdict.ok:
-            self.uploads.settle(files)
-
-    def _limit_artifacts(self) -> None:
-        """Drop artifacts of the oldest programs while there are too many, here or in all sessions together."""
-        while self.artifact_bytes > _MAX_ARTIFACT_BYTES:
-            self._drop_oldest_artifacts()
-        while sum(session.artifact_bytes for session in self._all_sessions()) > _MAX_TOTAL_ARTIFACT_BYTES:
-            largest = max(self._all_sessions(), key=lambda session: session.artifact_bytes)
-            largest._drop_oldest_artifacts()
-
-    def _drop_oldest_artifacts(self) -> None:
-        next(entry for entry in self.entries if entry.outcome.artifacts).outcome.drop_artifacts()
-
-    async def _answer(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        APPROVER.set(partial(self._request_approval, entry))
-        state = {"query": entry.query, "session_id": self.session_id, "files": files}
-        events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
-        async with aclosing(cast("Any", events)):
-            async for event in events:
-                entry.handle_event(event)
-                self._notify()
-
-    async def _request_approval(self, entry: ChatEntry, request: ApprovalRequest) -> bool | str:
-        if len(request.code) > MAX_CHARS:
-            return "It is too long to be read before it runs. Write a shorter program."
-        async with self._approval_lock:  # Samples may request approval concurrently.
-            approval = entry.progress.approval = Approval(request, asyncio.Future())
-            self._notify()
-            try:
-                return await asyncio.wait_for(approval.decision, TIMEOUT_S)
-            except TimeoutError:  # An absent user gets no further requests, and frees the slot.
-                entry.outcome.error = "The program was not approved in time and did not run. Ask again."
-                if self._task is not None:
-                    self._task.cancel()
-                return entry.outcome.error
-            finally:
-                entry.progress.approval = None
-                self._notify()
-
-    async def _execute(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        entry.progress.stage = "execute"
-        outcome = entry.outcome
-        outcome.add(await self._chain.aexecute(outcome.code, self.session_id, query=entry.query, files=files))
 
     def _set_queue_position(self, entry: ChatEntry, position: int) -> None:
         entry.progress.queue_position = position
@@ -242,8 +184,7 @@ class PageSession:
             InputError: There is none, or a question is being answered.
         """
         self._check_idle()
-        self._task = asyncio.create_task(self._undo())
-        await self._task
+        await self._exclusively(self._undo())
 
     async def _undo(self) -> None:
         if not self.entries:
@@ -262,8 +203,7 @@ class PageSession:
             notice: A message above the first turn of the new conversation.
         """
         await self.stop()
-        self._task = asyncio.create_task(self._reset(notice))
-        await self._task
+        await self._exclusively(self._reset(notice))
 
     async def _reset(self, notice: str) -> None:
         await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
@@ -281,8 +221,7 @@ class PageSession:
             InputError: A question is being answered, or there is no such conversation.
         """
         self._check_idle()
-        self._task = asyncio.create_task(self._switch(session_id))
-        await self._task
+        await self._exclusively(self._switch(session_id))
 
     async def _switch(self, session_id: str | None) -> None:
         turns = []
@@ -296,12 +235,6 @@ class PageSession:
         self.uploaded_bytes = self.uploads.size
         self.notice = ""
         self._notify()
-
-    async def resume(self) -> None:
-        """Turn to the latest stored conversation of the client, if there is one."""
-        stored = await asyncio.to_thread(self.history.conversations, self._client_id)
-        if stored and self.is_blank:
-            await self.switch(stored[0].session_id)
 
     async def delete(self, session_id: str) -> None:
         """Delete a stored conversation of the client.
@@ -390,12 +323,29 @@ class PageSession:
         """
         return await asyncio.to_thread(lambda: _pack_notebook(self._chain.turns(self.session_id)))
 
+    async def _exclusively(self, work: Coroutine[Any, Any, None]) -> None:
+        """Change the conversation while no question can begin."""
+        self._task = asyncio.create_task(work)
+        await self._task
+
     def _check_idle(self) -> None:
         if self.is_busy:
             raise InputError("The conversation is busy with a question. Wait for its answer, or stop it.")
 
     def _notify(self) -> None:
         self.version += 1
+
+
+def _limit_artifacts(session: PageSession, all_sessions: Collection[PageSession]) -> None:
+    """Drop artifacts of the oldest programs while a session, or all of them together, have too many."""
+    while session.artifact_bytes > _MAX_ARTIFACT_BYTES:
+        _drop_oldest_artifacts(session)
+    while sum(each.artifact_bytes for each in all_sessions) > _MAX_TOTAL_ARTIFACT_BYTES:
+        _drop_oldest_artifacts(max(all_sessions, key=lambda each: each.artifact_bytes))
+
+
+def _drop_oldest_artifacts(session: PageSession) -> None:
+    next(entry for entry in session.entries if entry.outcome.artifacts).outcome.drop_artifacts()
 
 
 def _pack_notebook(turns: Sequence[Turn]) -> tuple[str, bytes]:
