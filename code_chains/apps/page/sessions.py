@@ -7,7 +7,7 @@ import io
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -107,11 +107,6 @@ class PageSession:
     def is_blank(self) -> bool:
         """Whether closing it would lose nothing."""
         return not (self.entries or self.files or self.is_busy)
-
-    @property
-    def artifact_bytes(self) -> int:
-        """Size of the artifacts of all its programs."""
-        return sum(len(artifact.data) for entry in self.entries for artifact in entry.outcome.artifacts)
 
     def ask(self, query: str) -> None:
         """Start to answer a question.
@@ -323,7 +318,7 @@ class PageSession:
         """
         return await asyncio.to_thread(lambda: _pack_notebook(self._chain.turns(self.session_id)))
 
-    async def _exclusively(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _exclusively(self, work: Coroutine[object, object, None]) -> None:
         """Change the conversation while no question can begin."""
         self._task = asyncio.create_task(work)
         await self._task
@@ -338,10 +333,14 @@ class PageSession:
 
 def _limit_artifacts(session: PageSession, all_sessions: Collection[PageSession]) -> None:
     """Drop artifacts of the oldest programs while a session, or all of them together, have too many."""
-    while session.artifact_bytes > _MAX_ARTIFACT_BYTES:
+    while _artifact_bytes(session) > _MAX_ARTIFACT_BYTES:
         _drop_oldest_artifacts(session)
-    while sum(each.artifact_bytes for each in all_sessions) > _MAX_TOTAL_ARTIFACT_BYTES:
-        _drop_oldest_artifacts(max(all_sessions, key=lambda each: each.artifact_bytes))
+    while sum(map(_artifact_bytes, all_sessions)) > _MAX_TOTAL_ARTIFACT_BYTES:
+        _drop_oldest_artifacts(max(all_sessions, key=_artifact_bytes))
+
+
+def _artifact_bytes(session: PageSession) -> int:
+    return sum(len(artifact.data) for entry in session.entries for artifact in entry.outcome.artifacts)
 
 
 def _drop_oldest_artifacts(session: PageSession) -> None:
