@@ -80,7 +80,7 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
             return PlainTextResponse(report_error(error), 400)
         return PlainTextResponse(stored_name)
 
-    @ui.page("/", title="code_chains", language="en-US")
+    @ui.page("/", title="code_chains", language="en-US", response_timeout=_CONNECT_TIMEOUT_S * 6)
     async def page(request: Request) -> Response | None:
         if len(Client.instances) > _MAX_PAGES:
             Client.prune_instances(client_age_threshold=_CONNECT_TIMEOUT_S)

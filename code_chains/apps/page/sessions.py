@@ -228,6 +228,7 @@ class PageSession:
         self.entries = [ChatEntry.from_turn(turn) for turn in turns]
         self.uploads.restore(turns, keeps_files=self._keeps_files)
         self.uploaded_bytes = self.uploads.size
+        _limit_artifacts(self, self._all_sessions())
         self.notice = ""
         self._notify()
 

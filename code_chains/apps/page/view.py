@@ -132,6 +132,8 @@ class TurnView:
         self._is_stale = False
         approval = self.entry.progress.approval
         program, answer = await asyncio.to_thread(self._render)
+        if self.element.is_deleted:  # Meanwhile, with its turn.
+            return
         self._program.set_visibility(bool(program))
         self._code.set_content(program)
         self._answer.set_visibility(bool(answer))
