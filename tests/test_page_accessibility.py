@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from .page_browser import ask_and_wait, needs_browser, open_page, server_address
+from .page_browser import ask, ask_and_wait, needs_browser, open_page, server_address
 
 pytestmark = needs_browser
 AXE = Axe()
@@ -58,6 +58,15 @@ def test_a_failure_is_accessible(page: Page) -> None:
     ask_and_wait(page, "This fails")
     ask_and_wait(page, "This fails")
     assert not findings(page)
+
+
+def test_a_running_question_is_accessible(page: Page, sales: Path) -> None:
+    page.locator("input[type=file]").set_input_files(sales)
+    ask_and_wait(page, "and one more")
+    turn = ask(page, "Something chatty")
+    expect(turn.locator(".printed")).to_contain_text("Line 79")
+    assert not findings(page)
+    page.get_by_role("button", name="Stop").click()
 
 
 def test_dialogs_are_accessible(page: Page) -> None:

@@ -126,3 +126,38 @@ def test_a_reload_shows_the_latest_question(page: Page) -> None:
     ask_and_wait(page, "Make a plot")
     page.reload()
     expect_end_in_view(page, page.locator(".turn").last.locator(".verdict"))
+
+
+def test_a_reload_follows_the_running_question(page: Page, resume: Callable[[], None]) -> None:
+    expect(ask(page, "Something lengthy").locator(".code")).to_contain_text("total_57 =")
+    page.reload()
+    turn = page.locator(".turn").last
+    expect(turn.locator(".code")).to_contain_text("total_57 =")
+    expect_end_in_view(page, turn.locator(".program"))
+    resume()
+    expect(turn.locator(".answer")).to_contain_text("pause")
+    resume()
+    expect(turn.locator(".verdict")).to_be_visible()
+    expect_end_in_view(page, turn.locator(".verdict"))
+
+
+def test_opening_the_editor_of_an_earlier_program_does_not_move_to_the_latest(page: Page) -> None:
+    ask_and_wait(page, "Make a plot")
+    ask_and_wait(page, "and one more")
+    page.locator(".turn").first.get_by_role("button", name="Edit").click()
+    expect(page.locator(".cm-content")).to_be_focused()
+    expect_end_in_view(page, page.locator(".cm-content"))
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_buttons_of_an_approval_are_in_view(browser: Browser, width: int, height: int) -> None:
+    with server_address("--approve") as address:
+        page = open_page(browser, address, viewport={"width": width, "height": height})
+        for _ in range(2):
+            turn = ask(page, "Something lengthy")
+            group = turn.get_by_role("group", name="Approval")
+            expect_end_in_view(page, group)
+            group.get_by_role("button", name="Refuse").click()
+            expect(turn.locator(".verdict")).to_be_visible()
+            expect_end_in_view(page, turn.locator(".verdict"))
+        page.context.close()

@@ -157,7 +157,8 @@ class ChatEntry:
     def from_turn(cls, turn: Turn) -> ChatEntry:
         """Return the entry of a stored turn, which has no record of its run but its output and artifacts."""
         status: Status = "ok" if turn.status != "failed" else "error"
-        execution = Execution(status, stdout=turn.output, artifacts=turn.artifacts) if turn.code else None
+        has_run = turn.code and (status == "ok" or turn.output or turn.artifacts)
+        execution = Execution(status, stdout=turn.output, artifacts=turn.artifacts) if has_run else None
         verdict = Verdict.from_dict({"status": turn.status, "by": "none", "reason": ""})
         outcome = EntryOutcome(turn.code, execution, turn.output, verdict, (), turn.answer)
         outcome.language = detect_language(turn.query)
