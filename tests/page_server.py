@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
-from code_chains.apps.page import approve, serve
+from code_chains.apps.page import approve, serve, server
 from code_chains.apps.page.history import open_memory
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
@@ -123,6 +123,7 @@ def related(query: str) -> list[Document]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server._RECONNECT_TIMEOUT_S = float(option("reconnect") or server._RECONNECT_TIMEOUT_S)
     sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
     model = PausingModel(script=script, gate=Path(gate) if (gate := option("pauses")) else None)
     models = {"first": model, "second": ScriptedModel(second_script)}

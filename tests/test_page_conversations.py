@@ -94,18 +94,17 @@ def test_the_list_leaves_the_page_where_it_was(page: Page) -> None:
 
 
 def test_a_page_that_is_left_with_a_dialog_open_leaves_no_trace_in_the_log(browser: Browser) -> None:
-    with running_server() as (server, address):
+    with running_server("--reconnect=0.1") as (server, address):
         page = open_page(browser, address)
         ask_and_wait(page, "What is six times seven?")
         page.get_by_role("button", name="Conversations").click()
         page.get_by_role("button", name="Delete What is six").click()
         expect(page.get_by_role("dialog", name="Confirmation")).to_be_visible()
+        page.close()
+        other = page.context.new_page()
+        other.goto(address)
+        ask_and_wait(other, "slow")  # Meanwhile the server deletes the page that was left.
         page.context.close()
-        other = open_page(
-            browser, address
-        )  # Its page comes after the other was deleted, a few seconds later.
-        ask_and_wait(other, "slow")
-        other.context.close()
         server.terminate()
         assert server.communicate(timeout=30)[1] == ""
 

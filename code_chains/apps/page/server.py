@@ -36,6 +36,7 @@ __all__ = ["create_app", "serve"]
 
 _MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
 """Beyond this number of pages, those are deleted to which no browser has connected within the timeout."""
+_RECONNECT_TIMEOUT_S = 10.0
 _ARTIFACT_STYLE = b"""<!doctype html><meta charset="utf-8"><style>
 body { margin: 2px 0; font: 14px/18px system-ui, sans-serif; color: #1c1917 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
@@ -91,7 +92,7 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
             return PlainTextResponse(str(error), 503)
         return None
 
-    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
+    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=_RECONNECT_TIMEOUT_S)
     return app
 
 
