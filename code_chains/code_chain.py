@@ -36,7 +36,7 @@ from code_chains.inputs import check_history, check_session_id, files_on_disk, s
 from code_chains.state import Turn
 from code_chains.verification.expectations import Expectations
 
-__all__ = ["CodeChain"]
+__all__ = ["CodeChain", "share_conversations"]
 
 _log = logging.getLogger(__name__)
 _USER_CODE_QUERY = "Run this program of mine."
@@ -225,7 +225,7 @@ class CodeChain(StreamingSequentialChain, Closing):
             InputError: The program is empty, or another input is invalid.
             ConfigurationError: This chain was not made by `create_code_chain`.
         """
-        return self._user_code_chain().invoke(_user_code_inputs(code, session_id, query, files))
+        return self.user_code_chain().invoke(_user_code_inputs(code, session_id, query, files))
 
     async def aexecute(
         self,
@@ -236,9 +236,9 @@ class CodeChain(StreamingSequentialChain, Closing):
         files: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Like `execute`, without blocking the event loop."""
-        return await self._user_code_chain().ainvoke(_user_code_inputs(code, session_id, query, files))
+        return await self.user_code_chain().ainvoke(_user_code_inputs(code, session_id, query, files))
 
-    def _user_code_chain(self) -> CodeChain:
+    def user_code_chain(self) -> CodeChain:
         """Return the chain for programs that a person wrote, in the same conversations."""
         if not self.user_code_chains:
             raise ConfigurationError(
@@ -349,6 +349,16 @@ class CodeChain(StreamingSequentialChain, Closing):
             self.conversations.close()
         if self.owned_executor:
             self.owned_executor.close()
+
+
+def share_conversations(chain: CodeChain, other: CodeChain) -> None:
+    """Let another chain, with another model perhaps, continue the conversations of a chain.
+
+    Args:
+        chain: The chain whose conversations they are; its `drain` waits for questions of both.
+        other: The other chain, which uses the memory of the first from now on.
+    """
+    other.memory, other.conversations, other._limiter = chain.memory, chain.conversations, chain._limiter
 
 
 def _enforcing_handlers(chain: CodeChain, config: Config) -> list[BaseCallbackHandler]:

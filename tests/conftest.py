@@ -265,3 +265,12 @@ def redis_store(tmp_path: Path) -> Iterator[BaseStore[str, bytes]]:
 def _listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser, for the tests of the page."""
+    from .page_browser import running_browser  # Heavy, and other tests need none.
+
+    with running_browser() as browser:
+        yield browser

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 
 from code_chains import SandboxExecutor, create_code_chain
-from code_chains.apps.page import approve, serve
+from code_chains.apps.page import approve, serve, server
+from code_chains.apps.page.history import open_memory
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
 from code_chains.testing import ScriptedModel, asks_for_code
 
+PAUSE = "[pause]"
+"""In a reply: the model stops writing here until the file of `--pauses=FILE` counts this pause."""
 PROGRAMS = {
     "six times seven": ("x = 6 * 7\nprint('Product:', x)", "Six times seven is **42**."),
     "and one more": ("print(x + 1)", "That makes 43."),
@@ -34,6 +42,25 @@ PROGRAMS = {
         "<img src=x onerror=\"document.title = 'taken'\"> shown <script>document.title = 'taken'</script>",
     ),
     "sly": ("print('fetched')", "<img src=x onerror=\"document.title = 'taken'\"> **shown**"),
+    "lengthy": (
+        "".join(f"total_{n} = {n} * {n}  # The square of {n}\n" for n in range(60))
+        + f"# {PAUSE} \n"
+        + "".join(f"print('Square', {n}, total_{n})\n" for n in range(60)),
+        "| n | square |\n|---|---|\n"
+        + "".join(f"| {n} | {n * n} |\n" for n in range(12))
+        + f"\n{PAUSE} These are the squares, each {'of a number ' * 40}to the end.",
+    ),
+    "chatty": (
+        "import time\nfor n in range(80):\n    print('Line', n, flush=True)\nwhile True:\n    time.sleep(0.1)",
+        "Never.",
+    ),
+    "markup": (
+        "print('**not bold**')\nprint('# no heading')\nprint('| a | b |\\n|---|---|\\n| 7919 | 1 |')",
+        "Something else.",
+    ),
+    "matrix": ("import pandas as pd\npd.DataFrame({'name': ['ä, b', '=1+1'], 'n': [1, 2]})", "There it is."),
+    "große Summe": ("print('Summe:', 42)", "Die Summe ist 42."),
+    "listed": ("import os\nprint(sorted(os.listdir('.')))", "These are the files."),
     "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
 }
 
@@ -41,11 +68,48 @@ PROGRAMS = {
 def script(messages: list[BaseMessage]) -> str:
     """Reply with the program that the question names."""
     question = str(messages[-1].text)
+    if "refused by the provider" in question:
+        raise ConnectionError("401 from http://10.0.0.1: key sk-proj-1234567890abcdef")
     if "without weights" in question:
         raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
     name = max(PROGRAMS, key=question.rfind)  # The history names others.
     program, answer = PROGRAMS[name]
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer
+
+
+class PausingModel(ScriptedModel):
+    """A model that stops in the middle of its reply until a test lets it go on.
+
+    Attributes:
+        gate: The file in which the test counts the pauses that are over.
+        pauses: How many there were.
+    """
+
+    gate: Path | None = None
+    pauses: int = 0
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        text = ""
+        for chunk in super()._stream(*args, **kwargs):
+            yield chunk
+            text += str(chunk.text)
+            if self.gate is not None and text.count(PAUSE):
+                text = ""
+                self.pauses += 1
+                while int(self.gate.read_text() or 0) < self.pauses:
+                    time.sleep(0.02)
+
+
+def second_script(messages: list[BaseMessage]) -> str:
+    """Reply like the first model, and say so."""
+    reply = script(messages)
+    return reply if asks_for_code(messages) else f"The second model says: {reply}"
+
+
+def option(name: str) -> str:
+    """Return the value of `--name=value`; empty without one."""
+    values = [value.partition("=")[2] for value in sys.argv if value.startswith(f"--{name}=")]
+    return values[0] if values else ""
 
 
 def related(query: str) -> list[Document]:
@@ -59,13 +123,24 @@ def related(query: str) -> list[Document]:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server._RECONNECT_TIMEOUT_S = float(option("reconnect") or server._RECONNECT_TIMEOUT_S)
     sandbox = SandboxExecutor(limits=Limits(seconds=20, memory="1G"))
-    model, snippets = ScriptedModel(script), RunnableLambda(related)
+    model = PausingModel(script=script, gate=Path(gate) if (gate := option("pauses")) else None)
+    models = {"first": model, "second": ScriptedModel(second_script)}
     approver = approve if "--approve" in sys.argv else None
-    with (
-        sandbox,
-        create_code_chain(
-            model, executor=sandbox, max_attempts=1, snippets=snippets, approve=approver
-        ) as chain,
-    ):
-        serve(chain, port=0, token="--token" in sys.argv, open_browser=False)
+    folder = Path(store) if (store := option("store")) else None
+    with sandbox, open_memory(folder) as memory:
+        chains = {
+            name: create_code_chain(
+                model,
+                executor=sandbox,
+                max_attempts=1,
+                snippets=RunnableLambda(related),
+                approve=approver,
+                memory=memory,
+            )
+            for name, model in models.items()
+        }
+        served = chains if "--models" in sys.argv else chains["first"]
+        port = int(option("port") or 0)
+        serve(served, port=port, token="--token" in sys.argv, open_browser=False, folder=folder)

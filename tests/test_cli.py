@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -387,7 +388,8 @@ def test_a_closed_pipe_is_not_an_error(openai_server: OpenAI) -> None:
 
 def serve(server: OpenAI, *arguments: str) -> Result:
     return CliRunner().invoke(
-        cli, ["serve", "--model", "test", "--base-url", server.base_url, "--no-open", *arguments]
+        cli,
+        ["serve", "--model", "test", "--base-url", server.base_url, "--no-open", "--no-store", *arguments],
     )
 
 
@@ -402,11 +404,23 @@ def test_a_page_needs_its_extra(openai_server: OpenAI, monkeypatch: pytest.Monke
 def test_the_page_requests_approval_only_if_enabled(
     flags: list[str], status: str, openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ask(chain: CodeChain, **_: object) -> None:
-        click.echo(chain.invoke({"query": QUESTION})["execution"].status)
+    def ask(chains: Mapping[str, CodeChain], **_: object) -> None:
+        click.echo(chains["test"].invoke({"query": QUESTION})["execution"].status)
 
     monkeypatch.setattr("code_chains.apps.page.server.serve", ask)
     assert serve(openai_server, "--max-attempts", "1", *flags).stdout.strip() == status
+
+
+def test_the_models_of_a_page_share_executor_and_budget(
+    openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def show(chains: Mapping[str, CodeChain], **_: object) -> None:
+        first, second = chains.values()
+        click.echo(f"{list(chains)} {first.executor is second.executor} {first.budget is second.budget}")
+
+    monkeypatch.setattr("code_chains.apps.page.server.serve", show)
+    shown = serve(openai_server, "-m", "other", "-m", "test", "--budget", "tokens=900").stdout.strip()
+    assert shown == "['test', 'other'] True True"
 
 
 def test_a_port_in_use_is_reported_in_one_line(openai_server: OpenAI) -> None:

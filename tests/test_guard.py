@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from code_chains.apps.page.guard import Guard, redirect_file
+from code_chains.apps.page.guard import Guard, redirect_file, secret_path
 
 TOKEN = "correct-horse-battery-staple"
 ORIGIN = "http://127.0.0.1:8080"
@@ -25,11 +25,14 @@ async def echo(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"{request.state.client_id} {len(await request.body())}")
 
 
-def client(*, token: str | None = None, max_bytes: int = 1000, base_url: str = ORIGIN) -> httpx.AsyncClient:
+def client(
+    *, token: str | None = None, path: str | None = None, max_bytes: int = 1000, base_url: str = ORIGIN
+) -> httpx.AsyncClient:
     app = Guard(
         Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]),
         port=8080,
         token=token,
+        path=path,
         max_bytes=max_bytes,
     )
     return httpx.AsyncClient(
@@ -219,3 +222,20 @@ def test_a_browser_gets_the_token_in_a_file_that_only_its_user_may_read() -> Non
         assert address in path.read_text()
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert not path.exists()
+
+
+async def test_a_lasting_path_recognises_a_browser_and_grants_it_nothing(tmp_path: Path) -> None:
+    path = secret_path(tmp_path / "new")
+    assert (secret_path(tmp_path / "new"), stat.S_IMODE((tmp_path / "new" / "path").stat().st_mode)) == (
+        path,
+        0o600,
+    )
+    async with client(token=TOKEN, path=path) as browser:
+        first = await browser.get(f"/?token={TOKEN}", follow_redirects=True)
+        cookies = httpx.Cookies(browser.cookies)
+    assert "Max-Age" in first.headers["set-cookie"]
+    async with client(token="another token", path=path) as browser:
+        browser.cookies = cookies
+        assert (await browser.get(f"/{path}/")).status_code == 401
+        second = await browser.get("/?token=another token", follow_redirects=True)
+    assert second.text == first.text

@@ -8,7 +8,8 @@ import json
 import os
 import time
 import zipfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 from langchain_core.documents import Document
@@ -22,7 +23,7 @@ from code_chains.apps.page.queue import RequestQueue
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
 from code_chains.code_chain import CodeChain
-from code_chains.errors import InputError, IsolationError
+from code_chains.errors import InputError, IsolationError, OverloadedError
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 
@@ -101,6 +102,14 @@ async def test_a_user_program_continues_with_the_state_of_the_last_turn(sessions
     await finished(session)
     session.ask("print(x + 1)")
     assert await finished(session) == "42"
+
+
+async def test_output_of_a_user_program_arrives_while_it_runs(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    session.run("import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.1)", "Count")
+    while session.entries[-1].progress.printed != "begun\n":  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await session.stop()
 
 
 async def test_one_question_at_a_time(sessions: SessionRegistry) -> None:
@@ -192,7 +201,7 @@ async def test_artifacts_are_limited(sessions: SessionRegistry, monkeypatch: pyt
 async def test_the_files_of_all_sessions_are_limited(
     sessions: SessionRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.apps.page.sessions._MAX_TOTAL_UPLOAD_BYTES", 150)
+    monkeypatch.setattr("code_chains.apps.page.history.MAX_STORED_BYTES", 150)
     await sessions.open("ann").add_file("a.csv", b"x" * 100)
     with pytest.raises(InputError, match="no space for more files"):
         await sessions.open("bob").add_file("b.csv", b"x" * 100)
@@ -279,7 +288,7 @@ async def test_a_program_that_is_too_long_to_be_read_is_refused(approving_chain:
 async def test_an_absent_user_gets_one_request_and_the_question_as_draft(
     approving_chain: CodeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.apps.page.sessions.TIMEOUT_S", 0.1)
+    monkeypatch.setattr("code_chains.apps.page.runner.TIMEOUT_S", 0.1)
     async with SessionRegistry(approving_chain) as sessions:
         session = sessions.open("ann")
         session.ask("print(1)")
@@ -426,15 +435,198 @@ async def test_an_exhausted_budget_is_reported(shared_sandbox: SandboxExecutor) 
             )
 
 
-def no_sandbox(_: str) -> str:
-    raise IsolationError("The sandbox is not available on this machine.")
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (IsolationError("No sandbox; see doctor."), "Programs cannot be run at the moment. Try again later."),
+        (
+            OverloadedError("See SandboxExecutor(max_sessions=…)."),
+            "Too many programs run at the moment. Try again later.",
+        ),
+        (InputError("The question is empty."), "The question is empty."),
+        (
+            RuntimeError("sk-proj-1234567890abcdef at http://10.0.0.1"),
+            "The model did not answer. Try again later.",
+        ),
+    ],
+)
+async def test_a_visitor_is_told_neither_what_a_provider_said_nor_what_an_operator_can_do(
+    error: Exception, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> str:
+        raise error
 
-
-async def test_a_missing_sandbox_is_reported() -> None:
-    with create_code_chain(ScriptedModel(last_line), executor=ScriptedExecutor(no_sandbox)) as chain:
+    with create_code_chain(ScriptedModel(fail), executor=ScriptedExecutor(lambda _: "")) as chain:
         async with SessionRegistry(chain) as sessions:
             session = sessions.open("ann")
             session.ask("print(1)")
             await finished(session)
-            assert session.entries[0].outcome.error == "The sandbox is not available on this machine."
+            assert session.entries[0].outcome.error == message
             assert chain.turns(session.session_id) == []
+    assert "sk-proj" not in caplog.text
+    assert isinstance(error, InputError) or str(error).split()[-1] in caplog.text
+
+
+# -- stored conversations ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path: Path, shared_sandbox: SandboxExecutor) -> Callable[[], SessionRegistry]:
+    """Make registries of servers that run one after the other."""
+
+    def start() -> SessionRegistry:
+        chain = create_code_chain(
+            ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1, memory=tmp_path / "page.sqlite"
+        )
+        return SessionRegistry(chain, folder=tmp_path)
+
+    return start
+
+
+async def test_a_conversation_continues_after_a_restart(stored: Callable[[], SessionRegistry]) -> None:
+    async with stored() as sessions:
+        session = sessions.open("ann")
+        await session.add_file("sales.csv", b"42")
+        session.ask("x = open('sales.csv').read(); print(x)")
+        await finished(session)
+        await session.add_file("later.csv", b"7")
+    async with stored() as sessions:
+        session = await sessions.resume("ann")
+        assert [entry.outcome.answer[:5] for entry in session.entries] == ["Done."]
+        assert (list(session.uploads.received), list(session.uploads.pending)) == (
+            ["sales.csv"],
+            ["later.csv"],
+        )
+        session.ask("print(x, open('later.csv').read())")
+        assert await finished(session) == "42 7"
+
+
+async def test_earlier_conversations_can_be_opened_and_deleted(stored: Callable[[], SessionRegistry]) -> None:
+    async with stored() as sessions:
+        session = sessions.open("ann")
+        for program in ("print('first')", "print('second')"):
+            await session.switch()
+            session.ask(program)
+            await finished(session)
+        first, second = reversed(session.history.conversations("ann"))
+        assert [first.title, second.title] == ["print('first')", "print('second')"]
+        await session.switch(first.session_id)
+        assert session.entries[0].outcome.output == "first"
+        await session.delete(first.session_id)
+        await session.delete(second.session_id)
+        assert (session.entries, session.history.conversations("ann")) == ([], [])
+
+
+async def test_no_client_finds_opens_or_deletes_the_conversations_of_another(
+    stored: Callable[[], SessionRegistry],
+) -> None:
+    async with stored() as sessions:
+        ann = sessions.open("ann")
+        ann.ask("print('secret')")
+        await finished(ann)
+        bob = await sessions.resume("bob")
+        assert (bob.entries, bob.history.conversations("bob")) == ([], [])
+        for action in (bob.switch, bob.delete):
+            with pytest.raises(InputError, match="no such conversation"):
+                await action(ann.session_id)
+        assert len(ann.history.conversations("ann")) == 1
+
+
+async def test_a_conversation_without_questions_is_not_stored(
+    stored: Callable[[], SessionRegistry], tmp_path: Path
+) -> None:
+    async with stored() as sessions:
+        await sessions.open("ann").add_file("a.csv", b"x")
+        await sessions.open("ann").switch()
+        assert sessions.open("ann").history.conversations("ann") == []
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+async def test_two_pages_of_a_client_resume_one_session(stored: Callable[[], SessionRegistry]) -> None:
+    async with stored() as sessions:
+        sessions.open("ann").ask("print(1)")
+        await finished(sessions.open("ann"))
+    async with stored() as sessions:
+        one, other = await asyncio.gather(sessions.resume("ann"), sessions.resume("ann"))
+        assert (one is other, len(one.entries)) == (True, 1)
+
+
+async def test_files_of_the_oldest_conversations_make_room(
+    stored: Callable[[], SessionRegistry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.apps.page.history.MAX_STORED_BYTES", 150)
+    async with stored() as sessions:
+        session = sessions.open("ann")
+        await session.add_file("a.csv", b"x" * 100)
+        session.ask("print(1)")
+        await finished(session)
+        await session.switch()
+        assert await session.add_file("b.csv", b"x" * 100) == "b.csv"
+        assert len(session.history.conversations("ann")) == 1
+
+
+# -- files and models --------------------------------------------------------------------------------------------------
+
+
+async def test_a_removed_file_is_not_passed_to_programs(sessions: SessionRegistry) -> None:
+    session = sessions.open("ann")
+    await session.add_file("a.csv", b"x" * 100)
+    session.remove_file("a.csv")
+    assert (session.files, session.uploaded_bytes) == ({}, 0)
+    session.ask("import os; print(os.path.exists('a.csv'))")
+    assert await finished(session) == "False"
+
+
+async def test_a_file_that_a_program_received_is_removed_by_undoing_its_turn(
+    sessions: SessionRegistry,
+) -> None:
+    session = sessions.open("ann")
+    await session.add_file("a.csv", b"x")
+    session.ask("print(1)")
+    await finished(session)
+    with pytest.raises(InputError, match="Undo its turn"):
+        session.remove_file("a.csv")
+    await session.undo()
+    session.remove_file("a.csv")
+    assert session.files == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "stored_name"),
+    [
+        ("weird name é (1).csv", "weird name é (1).csv"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\data\\a.csv", "a.csv"),
+        (".hidden", ".hidden"),
+        ("..", "file"),
+        ("", "file"),
+        ("two\nlines.csv", "two-lines.csv"),
+        ("<img src=x onerror=alert(1)>.csv", "<img src=x onerror=alert(1)>.csv"),
+        ("x" * 300 + ".csv", "x" * 150 + ".csv"),
+    ],
+)
+async def test_a_file_keeps_its_name_if_a_file_can_have_it(
+    sessions: SessionRegistry, name: str, stored_name: str
+) -> None:
+    session = sessions.open("ann")
+    assert await session.add_file(name, b"42") == stored_name
+    session.ask(f"print(open({stored_name!r}).read())")
+    assert await finished(session) == "42"
+
+
+async def test_another_model_continues_in_the_same_state(shared_sandbox: SandboxExecutor) -> None:
+    def other(messages: list[BaseMessage]) -> str:
+        return "print(x + 1)" if asks_for_code(messages) else "By the other."
+
+    models = {"one": ScriptedModel(last_line), "other": ScriptedModel(other)}
+    chains = {name: create_code_chain(model, executor=shared_sandbox) for name, model in models.items()}
+    async with SessionRegistry(chains) as sessions:
+        session = sessions.open("ann")
+        session.ask("x = 41; print(x)")
+        await finished(session)
+        session.select_model("other")
+        session.ask("And one more?")
+        assert await finished(session) == "42"
+        assert session.entries[-1].outcome.answer.startswith("By the other.")
+        with pytest.raises(InputError, match="no such model"):
+            session.select_model("third")

@@ -45,7 +45,7 @@ def browser(client: TestClient, sessions: SessionRegistry) -> TestClient:
     sessions.open(ANN).entries = [
         ChatEntry("A question", progress=EntryProgress(is_running=False), outcome=outcome)
     ]
-    sessions.open(ANN).files = {"a.csv": Path("a.csv")}
+    sessions.open(ANN).uploads.pending = {"a.csv": Path("a.csv")}
     return client
 
 
@@ -84,6 +84,7 @@ def test_a_file_that_is_too_large_is_refused_with_a_reason(browser: TestClient) 
 
 def test_a_client_of_an_expired_session_sees_a_notice(browser: TestClient, sessions: SessionRegistry) -> None:
     assert "have expired" not in browser.get("/").text
+    sessions.open(ANN).entries = []
     sessions.open(ANN).last_active = float("-inf")
     assert browser.portal is not None
     browser.portal.call(sessions.close_idle)

@@ -9,8 +9,10 @@ import pytest
 from markdown_it.common.utils import unescapeAll
 
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome, EntryProgress
-from code_chains.apps.page.html import listing, plain, render_markdown
-from code_chains.apps.page.view import announcement, frame_height, is_table, stages
+from code_chains.apps.page.html import listing
+from code_chains.apps.page.outcome_view import frame_height, is_recoloured
+from code_chains.apps.page.view import announcement, stages
+from code_chains.apps.safe_html import plain, render_markdown
 
 
 def labels(html: str) -> list[str]:
@@ -49,11 +51,11 @@ def test_a_large_table_scrolls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("html", "is_recoloured"),
+    ("html", "expected"),
     [(b"<table><tr><td>1", True), (b"<table><tr><td><img src=x>", False), (b"<b>1</b>", False)],
 )
-def test_only_a_table_without_images_is_displayed_dark(html: bytes, is_recoloured: bool) -> None:
-    assert is_table(html) is is_recoloured
+def test_only_a_table_without_images_is_displayed_dark(html: bytes, expected: bool) -> None:
+    assert is_recoloured(html) is expected
 
 
 def test_the_announcement_is_the_answer_or_the_error() -> None:

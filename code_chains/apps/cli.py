@@ -19,8 +19,10 @@ from code_chains.apps.cli_options import (
     approve_option,
     chain_arguments,
     chain_options,
+    chains_options,
     check_named_files_of,
     create_chain,
+    create_chains,
     echo,
     files_by_name,
     handle_errors,
@@ -261,26 +263,47 @@ def run(
 @click.option("--token", is_flag=True, help="Always require a token; locks out other users of this machine.")
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @click.option("--concurrency", default=2, show_default=True, help="How many questions run at once.")
+@click.option("--no-store", is_flag=True, help="Do not store conversations; they end with the server.")
 @approve_option
-@chain_options
+@chains_options
 @handle_errors
 def serve(
-    host: str, port: int, token: bool, no_open: bool, concurrency: int, approve: bool, **options: Any
+    host: str,
+    port: int,
+    token: bool,
+    no_open: bool,
+    concurrency: int,
+    no_store: bool,
+    approve: bool,
+    **options: Any,
 ) -> None:
     """Open a page to ask, watch programs, edit and run them again.
 
-    A budget applies to all questions together.
+    A budget applies to all questions together. Conversations are stored on this machine; each browser finds its own.
 
-    Example: code-chains serve --model openai:gpt-5-mini
+    Example: code-chains serve --model openai:gpt-5-mini --model local
     """
     if concurrency < 1:
         raise click.BadParameter("must be at least 1", param_hint="--concurrency")
     from code_chains.apps.page import approve as approve_on_page
     from code_chains.apps.page import serve as serve_page
+    from code_chains.apps.page.history import open_memory
+    from code_chains.apps.question_log import data_folder
 
-    with create_chain(approve=approve_on_page if approve else None, **options) as chain:
+    folder = None if no_store else data_folder() / "page"
+    approver = approve_on_page if approve else None
+    with (
+        open_memory(folder) as memory,
+        create_chains(approve=approver, conversation_memory=memory, **options) as chains,
+    ):
         serve_page(
-            chain, host=host, port=port, token=token, concurrency=concurrency, open_browser=not no_open
+            chains,
+            host=host,
+            port=port,
+            token=token,
+            concurrency=concurrency,
+            open_browser=not no_open,
+            folder=folder,
         )
 
 

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,9 +31,11 @@ __all__ = [
     "approve_option",
     "chain_arguments",
     "chain_options",
+    "chains_options",
     "check_named_files",
     "check_named_files_of",
     "create_chain",
+    "create_chains",
     "echo",
     "files_by_name",
     "handle_errors",
@@ -52,12 +54,12 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 approve_option = click.option(
     "--approve", is_flag=True, help="Show each program and ask for approval before it runs."
 )
+_MODEL_HELP = "openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]"
+_MODEL_OPTION = click.option("-m", "--model", help=_MODEL_HELP)
+_MODELS_OPTION = click.option(
+    "-m", "--model", "models", multiple=True, help=f"{_MODEL_HELP} Repeatable: the page offers a choice."
+)
 _CHAIN_OPTIONS = (
-    click.option(
-        "-m",
-        "--model",
-        help="openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]",
-    ),
     click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
     click.option(
         "--fallback-model",
@@ -140,6 +142,15 @@ _TERMINAL_OPTIONS = (
 
 def chain_options(command: _Command) -> _Command:
     """Add the options of a chain, which `create_chain` takes."""
+    return _MODEL_OPTION(_add_options(command))
+
+
+def chains_options(command: _Command) -> _Command:
+    """Add the options of chains with one model each, which `create_chains` takes."""
+    return _MODELS_OPTION(_add_options(command))
+
+
+def _add_options(command: _Command) -> _Command:
     for option in reversed(_CHAIN_OPTIONS):
         command = option(command)
     return command
@@ -222,6 +233,40 @@ def create_chain(
     )
     gc.freeze()  # Exclude everything loaded so far from garbage collections, each of which would take 0.1 s.
     return chain
+
+
+@contextlib.contextmanager
+def create_chains(*, models: tuple[str, ...], **options: Any) -> Iterator[dict[str, CodeChain]]:
+    """Create a chain for each model, by its name. They share executor and budget; leaving closes them."""
+    from code_chains.models import default_model
+
+    first, *others = dict.fromkeys(models or (None,))
+    with create_chain(model=first, **options) as chain:
+        chains = {_label(first or default_model()): chain}
+        for name in others:
+            if name is not None:
+                chains[_label(name)] = _create_sibling(chain, model=name, **options)
+        yield chains
+
+
+def _create_sibling(
+    chain: CodeChain,
+    *,
+    approve: Approve | None,
+    budget: tuple[str, ...],
+    conversation_memory: ConversationMemory | bool,
+    **options: Any,
+) -> CodeChain:
+    """Create a chain with the executor and the budget of another."""
+    from code_chains.factory import create_code_chain
+
+    arguments = chain_arguments(**options) | {"executor": chain.executor, "limits": None}
+    return create_code_chain(**arguments, approve=approve, budget=chain.budget)
+
+
+def _label(model: str) -> str:
+    """Return the name of a model for visitors, who need not know folders of this machine."""
+    return f"gguf:{Path(model).name}" if model.startswith("gguf:") else model
 
 
 def chain_arguments(

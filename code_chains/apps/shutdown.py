@@ -19,7 +19,7 @@ __all__ = ["GRACE_PERIOD_S", "TERMINATED_EXIT_CODE", "TurnGuard", "drain_then"]
 GRACE_PERIOD_S = 20.0
 """Seconds that running questions may still take; orchestrators usually kill after 30."""
 TERMINATED_EXIT_CODE = 128 + signal.SIGTERM
-_FLUSH_S = 0.3
+_FLUSH_S = 1.0
 """Seconds in which a server sends the last answers to its clients."""
 
 

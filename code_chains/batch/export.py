@@ -13,7 +13,7 @@ from typing import Any
 from code_chains.errors import InputError, needs
 from code_chains.storage.files import atomic_write
 
-__all__ = ["check_table", "export_table"]
+__all__ = ["check_table", "export_table", "without_formula"]
 
 COLUMNS = ("id", "query", "answer", "verdict", "reason", "output", "seconds", "error")
 _MAX_CELL_CHARS = 32_000
@@ -83,11 +83,12 @@ def _as_csv(rows: list[list[Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    writer.writerows(map(_without_formula, row) for row in rows)
+    writer.writerows(map(without_formula, row) for row in rows)
     return text.getvalue().encode("utf-8-sig")  # With the mark by which spreadsheets know UTF-8.
 
 
-def _without_formula(cell: Any) -> Any:
+def without_formula(cell: Any) -> Any:
+    """Return the content of a cell of a CSV file: what a spreadsheet would take for a formula begins with an apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 

@@ -21,7 +21,7 @@ from code_chains.language import LANGUAGES
 from code_chains.state import Execution, Verdict
 from code_chains.verification.grounding import omits_result, unsupported_numbers
 
-__all__ = ["INTERPRET_PROMPT", "InterpretChain"]
+__all__ = ["INTERPRET_PROMPT", "MAX_QUOTE_CHARS", "InterpretChain", "format_outcome"]
 
 INTERPRET_PROMPT = """\
 A program was run to answer a question. Tell its result as the answer, in one or two sentences, never as code.
@@ -35,7 +35,7 @@ _EXAMPLE = (
     f"Question: What is 6 times 7?\n\nOutput of the program:\n{fenced('Product: 42')}",
     "6 times 7 is 42.",
 )
-_MAX_OUTPUT_CHARS, _MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
+_MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
 
 
 class InterpretChain(StreamingChain):
@@ -100,7 +100,7 @@ class InterpretChain(StreamingChain):
         elif not is_complete:
             yield {"answer": f" … ({texts.truncated})"}
         elif not _is_faithful(stripper.answer, values):
-            quote = shortened(format_outcome(values), _MAX_QUOTE_CHARS)
+            quote = shortened(format_outcome(values), MAX_QUOTE_CHARS)
             yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
         yield {"answer_complete": is_complete}
 

@@ -95,7 +95,7 @@ def converse(page: Page, address: str, sales: Path) -> None:
     """Ask two questions about the sales."""
     page.goto(address)
     page.locator("input[type=file]").set_input_files(sales)
-    page.locator(".files li").wait_for()
+    page.locator(".files li").first.wait_for()
     for question in ("Which region sold the most in sales.csv?", "Show it month by month. Who has grown?"):
         page.get_by_label("Your question").fill(question)
         page.keyboard.press("Enter")
@@ -114,6 +114,9 @@ def main() -> None:
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
             converse(page, address, sales)
+            page.add_style_tag(
+                content=".turn { min-height: 0 !important }"
+            )  # The picture ends with the answer.
             height = int(page.evaluate("document.documentElement.scrollHeight"))
             page.set_viewport_size({"width": 1280, "height": height})
             page.wait_for_timeout(500)

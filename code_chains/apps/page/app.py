@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,17 @@ from typing import Any
 
 from nicegui import ui
 
-from code_chains.apps.page.html import plain
+from code_chains.apps.page.composer import Composer, ComposerActions
+from code_chains.apps.page.confirmation import Confirmation
+from code_chains.apps.page.conversation_list import ConversationList
+from code_chains.apps.page.elements import notify_error, quiet_button, text
+from code_chains.apps.page.failures import report_error
+from code_chains.apps.page.history import StoredConversation
 from code_chains.apps.page.registry import SessionRegistry
-from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
-from code_chains.apps.page.view import TurnView, announcement, text
-from code_chains.errors import CodeChainsError, InputError
+from code_chains.apps.page.sessions import PageSession
+from code_chains.apps.page.view import TurnView, announcement
+from code_chains.apps.safe_html import plain
+from code_chains.errors import CodeChainsError
 
 __all__ = ["Page"]
 
@@ -27,24 +34,7 @@ _THEMES = {
     False: ("light_mode", "Theme: light"),
     True: ("dark_mode", "Theme: dark"),
 }
-_KEYS = """(event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    emit(event.target.value);
-}"""
-_UPLOADS = f"""async (event) => {{
-    const upload = async (file) => {{
-        if (file.size > {MAX_UPLOAD_BYTES})
-            return {{ ok: false, message: "A file may have at most {MAX_UPLOAD_BYTES >> 20} MB." }};
-        const address = "upload?name=" + encodeURIComponent(file.name);
-        const response = await fetch(address, {{ method: "POST", body: file }});
-        return {{ ok: response.ok, message: await response.text() }};
-    }};
-    for (const file of [...event.target.files])
-        emit(await upload(file).catch(() => ({{ ok: false, message: "The file could not be uploaded." }})));
-    event.target.value = "";
-}}"""
-_STYLE = Path(__file__).with_name("page.css")
+_STYLE, _SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
 _REFRESH_INTERVAL_S = 0.1
 
 
@@ -63,8 +53,9 @@ class Page:
         self._sessions, self._client_id = sessions, client_id
         self._views: list[TurnView] = []
         self._version: tuple[int, int] | None = None
-        self._displayed = self.session
+        self._displayed = sessions.open(client_id)
         ui.add_css(_STYLE)
+        ui.add_body_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
         self._dark = ui.dark_mode(self._displayed.is_dark)
         self._status = text("", "div", "visually-hidden").props("role=status aria-live=polite")
         with ui.element("div").classes("page"):
@@ -73,14 +64,11 @@ class Page:
                 self._notice = text("", "p", "notice")
                 self._welcome()
                 self._turns = ui.element("div").classes("turns")
-            self._composer()
+            self._composer = Composer(sessions.models, self._composer_actions())
+        self._confirmation = Confirmation()
+        self._list = ConversationList(self._open_conversation, self._confirm_delete)
         self._refresh()
         ui.timer(_REFRESH_INTERVAL_S, self._update)
-
-    @property
-    def session(self) -> PageSession:
-        """The session for an action; a new one if it was closed since the page was opened."""
-        return self._sessions.open(self._client_id)
 
     # -- layout ----------------------------------------------------------------------------------------------
 
@@ -88,12 +76,13 @@ class Page:
         with ui.element("header"):
             text("code_chains", "h1")
             with ui.element("nav").props('aria-label="Conversation"'):
-                self._undo = _button("Undo", "undo", self._guarded(lambda: self.session.undo()))
-                self._export = _button("Notebook", "download", self._guarded(self._download))
-                self._reset = _button("New conversation", "restart_alt", self._confirm_reset)
-                self._theme = (
-                    ui.button(on_click=self._switch_theme, color=None).props("flat dense").classes("quiet")
-                )
+                self._undo = quiet_button("Undo", "undo", self._action(PageSession.undo))
+                self._export = quiet_button("Notebook", "download", self._action(self._download))
+                self._earlier = quiet_button("Conversations", "history", self._action(self._show_list))
+                self._earlier.set_visibility(self._displayed.history.is_listable)
+                self._new = quiet_button("New conversation", "add", self._action(self._begin_new))
+                self._theme = ui.button(on_click=self._switch_theme, color=None)
+                self._theme.props("flat dense").classes("quiet")
         self._show_theme()
 
     def _welcome(self) -> None:
@@ -107,96 +96,86 @@ class Page:
                         text(question, "span")
                     button.on("click", partial(self._ask, question), args=[])
 
-    def _composer(self) -> None:
-        with ui.element("footer"), ui.element("div").classes("composer"):
-            self._files = ui.element("ul").classes("files").props('aria-label="Files"')
-            with ui.element("div").classes("line"):
-                self._attachment()
-                self._question = ui.textarea(placeholder="Ask something …")
-                self._question.props('borderless autogrow aria-label="Your question" autofocus')
-                self._question.on("keydown", lambda event: self._ask(event.args), js_handler=_KEYS)
-                self._submit = ui.button("Ask", on_click=lambda: self._ask(self._question.value), color=None)
-                self._submit.props("unelevated no-caps").classes("main")
-                self._cancel = ui.button("Stop", on_click=self._guarded(self._stop), color=None)
-                self._cancel.props("outline no-caps").classes("main")
-
-    def _attachment(self) -> None:
-        """Add a button that opens the browser's file dialog; the input element itself is hidden."""
-        # `ui.upload` registers a route for each page, and FastAPI's caches hold thousands of routes with
-        # their pages.
-        upload = (
-            ui.element("input")
-            .props("type=file multiple aria-hidden=true tabindex=-1")
-            .classes("visually-hidden")
+    def _composer_actions(self) -> ComposerActions:
+        return ComposerActions(
+            ask=self._ask,
+            stop=self._action(self._stop),
+            handle_upload=self._handle_upload,
+            remove_file=lambda name: self._perform(partial(_remove_file, name=name)),
+            select_model=lambda name: self._perform(partial(_select_model, name=name)),
         )
-        upload.on("change", lambda event: self._handle_upload(event.args), js_handler=_UPLOADS)
-        choose = (
-            ui.button(icon="attach_file", color=None)
-            .props('flat dense aria-label="Add a file"')
-            .classes("quiet")
-        )
-        choose.on("click", js_handler=f"() => getHtmlElement({upload.id}).click()")
-        choose.tooltip("Add a CSV or another file")
 
     # -- actions ---------------------------------------------------------------------------------------------
 
-    def _guarded(self, action: Callable[[], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
-        async def act() -> None:
-            try:
-                await action()
-            except CodeChainsError as error:
-                _show_error(error)
+    def _action(self, action: Callable[[PageSession], Awaitable[None]]) -> Callable[[], Awaitable[bool]]:
+        return partial(self._perform, action)
 
-        return act
+    async def _perform(self, action: Callable[[PageSession], Awaitable[None]]) -> bool:
+        """Act on the client's session, and return whether it worked.
 
-    def _ask(self, question: str) -> None:
-        if not question.strip():
-            return
+        It is another session than the one on display if that was closed since.
+        """
         try:
-            self.session.ask(question)
+            await action(await self._sessions.resume(self._client_id))
         except CodeChainsError as error:
-            _show_error(error)
-            return
-        self._question.set_value("")
-        self._refresh()
-
-    def _run(self, code: str, query: str) -> bool:
-        """Run an edited program, and return whether it was started."""
-        try:
-            self.session.run(code, query)
-        except CodeChainsError as error:
-            _show_error(error)
+            notify_error(report_error(error))
             return False
         self._refresh()
         return True
 
-    async def _stop(self) -> None:
-        await self.session.stop()
+    async def _ask(self, question: str) -> None:
+        async def ask(session: PageSession) -> None:
+            session.ask(question)
+            self._composer.question.set_value("")
+
+        if question.strip():
+            await self._perform(ask)
+
+    async def _run(self, code: str, query: str) -> bool:
+        """Run an edited program, and return whether it was started."""
+
+        async def run(session: PageSession) -> None:
+            session.run(code, query)
+
+        return await self._perform(run)
+
+    async def _stop(self, session: PageSession) -> None:
+        await session.stop()
         self._announce("Stopped. The conversation is unchanged.")
 
-    async def _download(self) -> None:
-        name, data = await self.session.export_notebook()
+    async def _download(self, session: PageSession) -> None:
+        name, data = await session.export_notebook()
         ui.download.content(data, name)
 
-    async def _confirm_reset(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("confirmation"):
-            text("Delete this conversation and its files?", "p")
-            with ui.element("div").classes("choice"):
-                cancel = ui.button("Cancel", on_click=lambda: dialog.submit(False), color=None)
-                cancel.props("flat no-caps").classes("quiet")
-                confirm = ui.button("New conversation", on_click=lambda: dialog.submit(True), color=None)
-                confirm.props("unelevated no-caps").classes("main")
-        if await dialog:
-            await self._guarded(lambda: self.session.reset())()
-        dialog.delete()
+    async def _show_list(self, session: PageSession) -> None:
+        stored = await asyncio.to_thread(session.history.conversations, self._client_id)
+        self._list.show(stored, session.session_id)
+
+    async def _open_conversation(self, session_id: str) -> None:
+        await self._perform(lambda session: session.switch(session_id))
+
+    async def _begin_new(self, session: PageSession) -> None:
+        if session.is_stored or session.is_blank:
+            await session.switch()
+        else:
+            self._confirm("Delete this conversation and its files?", "Delete", PageSession.reset)
+
+    def _confirm_delete(self, conversation: StoredConversation) -> None:
+        message = f"Delete “{conversation.title[:100]}” and its files?"
+        self._confirm(message, "Delete", lambda session: session.delete(conversation.session_id))
+
+    def _confirm(self, message: str, label: str, action: Callable[[PageSession], Awaitable[None]]) -> None:
+        self._confirmation.ask(message, label, self._action(action))
 
     def _handle_upload(self, result: dict[str, Any]) -> None:
         """Report the server's response to the upload of a file."""
-        message = str(result.get("message"))
-        if result.get("ok"):
-            self._announce(f"{message} will be available to the next program.")
-        else:
-            _show_error(InputError(message))
+        name, message = str(result.get("name")), str(result.get("message"))
+        if not result.get("ok"):
+            notify_error(message)
+            return
+        self._announce(f"{message} will be available to the next program.")
+        if name != message:
+            notify_error(f"No file can be called “{name[:100]}”. Programs read it as “{message}”.")
 
     def _switch_theme(self) -> None:
         order = [None, False, True]
@@ -221,25 +200,21 @@ class Page:
 
     def _refresh(self) -> None:
         """Display what has changed since the last refresh."""
-        # A closed session is empty, so it can still be displayed.
+        # A closed session can still be displayed.
         session = self._displayed = self._sessions.get(self._client_id) or self._displayed
         if (id(session), session.version) == self._version:
             return
         version = (id(session), session.version)
         self._show_turns(session)
-        self._show_files(session)
+        self._composer.show(session)
         self._notice.set_content(plain(session.notice))
         self._notice.set_visibility(bool(session.notice))
         self._empty.set_visibility(not session.entries)
         for button in (self._undo, self._export):
             button.set_enabled(bool(session.entries) and not session.is_busy)
-        self._reset.set_enabled(not session.is_busy)
-        self._submit.set_visibility(not session.is_busy)
-        self._cancel.set_visibility(session.is_busy)
+        for button in (self._earlier, self._new):
+            button.set_enabled(not session.is_busy)
         self._announce(announcement(session.entries) or session.notice)
-        if session.draft and not self._question.value:
-            self._question.set_value(session.draft)
-        session.draft = ""
         self._version = version
 
     def _show_turns(self, session: PageSession) -> None:
@@ -249,27 +224,16 @@ class Page:
         displayed = [view.entry for view in self._views]
         for view in self._views:
             view.refresh()
-        for entry in session.entries:
+        for number, entry in enumerate(session.entries, 1):
             if entry not in displayed:
                 with self._turns:
-                    view = TurnView(entry, session.language, partial(self._run, query=entry.query))
+                    view = TurnView(entry, number, session.language, partial(self._run, query=entry.query))
                 self._views.append(view)
-                ui.run_javascript(f"getHtmlElement({view.element.id})?.scrollIntoView({{block: 'start'}})")
-
-    def _show_files(self, session: PageSession) -> None:
-        self._files.clear()
-        self._files.set_visibility(bool(session.files))
-        with self._files:
-            for name in session.files:
-                text(name, "li")
 
 
-def _button(label: str, icon: str, action: Callable[[], Any]) -> ui.button:
-    button = ui.button(label, icon=icon, on_click=action, color=None).props(
-        f'flat dense no-caps aria-label="{label}"'
-    )
-    return button.classes("quiet")
+async def _remove_file(session: PageSession, name: str) -> None:
+    session.remove_file(name)
 
 
-def _show_error(error: CodeChainsError) -> None:
-    ui.notify(str(error), type="negative", position="top", close_button="Close", multi_line=True)
+async def _select_model(session: PageSession, name: str) -> None:
+    session.select_model(name)

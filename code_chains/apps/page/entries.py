@@ -10,7 +10,8 @@ from typing import Any
 from code_chains.analysis.extraction import extract_code, extract_fenced
 from code_chains.apps.page.approval import Approval
 from code_chains.apps.progress import STAGE_LABELS, stage_note
-from code_chains.state import Artifact, Execution, Source, StopReason, Verdict
+from code_chains.language import detect_language
+from code_chains.state import Artifact, Execution, Source, Status, StopReason, Turn, Verdict
 
 __all__ = ["ChatEntry", "EntryOutcome", "EntryProgress"]
 
@@ -96,6 +97,7 @@ class EntryOutcome:
         verdict: Whether the output is an answer.
         sources: Examples that the model saw.
         answer: The answer so far.
+        language: Code of the language of the answer; empty if it is unknown.
         stop_reason: Why the work ended.
         error: Why there is no outcome at all; then the conversation is unchanged.
     """
@@ -106,6 +108,7 @@ class EntryOutcome:
     verdict: Verdict | None = None
     sources: tuple[Source, ...] = ()
     answer: str = ""
+    language: str = ""
     stop_reason: StopReason | None = None
     error: str = ""
 
@@ -125,7 +128,7 @@ class EntryOutcome:
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Add a chunk of the chain's result."""
-        for key in ("code", "execution", "output", "verdict", "sources", "stop_reason"):
+        for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason"):
             if key in chunk:
                 setattr(self, key, chunk[key])
         self.answer += chunk.get("answer") or ""
@@ -153,6 +156,17 @@ class ChatEntry:
     progress: EntryProgress = field(default_factory=EntryProgress)
     outcome: EntryOutcome = field(default_factory=EntryOutcome)
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @classmethod
+    def from_turn(cls, turn: Turn) -> ChatEntry:
+        """Return the entry of a stored turn, which has no record of its run but its output and artifacts."""
+        status: Status = "ok" if turn.status != "failed" else "error"
+        has_run = turn.code and (status == "ok" or turn.output or turn.artifacts)
+        execution = Execution(status, stdout=turn.output, artifacts=turn.artifacts) if has_run else None
+        verdict = Verdict.from_dict({"status": turn.status, "by": "none", "reason": ""})
+        outcome = EntryOutcome(turn.code, execution, turn.output, verdict, (), turn.answer)
+        outcome.language = detect_language(turn.query)
+        return cls(turn.query, progress=EntryProgress(is_running=False), outcome=outcome)
 
     @property
     def is_turn(self) -> bool:

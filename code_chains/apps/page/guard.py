@@ -7,7 +7,8 @@ anything from elsewhere.
 
 Browsers send cookies to every port of a host, so a cookie with the token would reach the servers of other
 users there. The token is therefore exchanged for a random path and a cookie restricted to that path; neither
-grants access without the other.
+grants access without the other. Where conversations are stored, the path stays the same, so that browsers are
+recognised after a restart; the cookie that grants access still ends with the process.
 
 Requests by `Sec-Fetch-Site`, in which browsers report the origin of a request (absent in other clients, and
 without TLS beyond loopback):
@@ -40,7 +41,9 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-__all__ = ["TOKEN", "Guard", "is_loopback", "redirect_file"]
+from code_chains.storage.files import atomic_write
+
+__all__ = ["TOKEN", "Guard", "is_loopback", "redirect_file", "secret_path"]
 
 TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
@@ -84,16 +87,25 @@ class Guard:
         app: The application. With a token it is served below a random path, which is its `root_path`.
         port: The port. It is part of the names of cookies, which browsers share between the ports of a host.
         token: The token that grants access; None on a loopback address.
+        path: The secret part of the path with a token, by which browsers are recognised after a restart; None for a new
+            one, with cookies that end with this process.
         max_bytes: Maximum size of a request body.
     """
 
     def __init__(
-        self, app: ASGIApp, *, port: int, token: str | None = None, max_bytes: int = 32 << 20
+        self,
+        app: ASGIApp,
+        *,
+        port: int,
+        token: str | None = None,
+        path: str | None = None,
+        max_bytes: int = 32 << 20,
     ) -> None:
         self.app, self._token, self._max_bytes = app, token, max_bytes
         self._client_cookie, self._access_cookie = f"code_chains_client_{port}", f"code_chains_access_{port}"
         self._access_key = secrets.token_urlsafe(24)
-        self._root_path = f"/{secrets.token_urlsafe(24)}" if token else ""
+        self._root_path = f"/{path or secrets.token_urlsafe(24)}" if token else ""
+        self._lasting_cookies = [] if token and path is None else [self._client_cookie]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, or refuse it."""
@@ -167,11 +179,20 @@ class Guard:
     def _cookie(self, name: str, value: str) -> str:
         cookie: SimpleCookie = SimpleCookie({name: value})
         attributes = {"httponly": True, "samesite": "Lax", "path": f"{self._root_path}/"}
-        if self._token is None:  # Otherwise it is restricted to a path that ends with this process.
+        if name in self._lasting_cookies:
             attributes["max-age"] = _COOKIE_MAX_AGE_S
         for attribute, setting in attributes.items():
             cookie[name][attribute] = setting
         return cookie[name].OutputString()
+
+
+def secret_path(folder: Path) -> str:
+    """Return the secret path that is stored in a folder, which only its owner may read; a new one if there is none."""
+    file = folder / "path"
+    if not file.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic_write(file, secrets.token_urlsafe(24).encode(), mode=0o600)
+    return file.read_text(encoding="ascii")
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from code_chains.apps.progress import strip_control_chars
-from code_chains.apps.safe_html import MAX_CHARS, plain, render_markdown
+from code_chains.apps.safe_html import MAX_CHARS, plain
 
-__all__ = ["MAX_CHARS", "listing", "plain", "render_markdown"]
+__all__ = ["listing"]
 
 
 def listing(code: str, language: str | None = "python", line: int | None = None) -> str:

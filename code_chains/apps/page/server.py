@@ -6,16 +6,19 @@ import secrets
 import signal
 import socket
 import webbrowser
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path, PurePosixPath
 from types import FrameType
 
 import click
 
+from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.registry import SessionRegistry
+from code_chains.apps.page.tables import table_as_csv
 from code_chains.apps.shutdown import drain_then
 from code_chains.code_chain import CodeChain
-from code_chains.errors import ConfigurationError, InputError, needs
+from code_chains.errors import CodeChainsError, ConfigurationError, InputError, needs
 from code_chains.filenames import safe_name
 from code_chains.state import Artifact
 
@@ -26,13 +29,14 @@ with needs("ui", "command", "serve"):
     from nicegui import Client, ui
 
     from code_chains.apps.page.app import Page
-    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file
-    from code_chains.apps.page.view import IMAGES
+    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file, secret_path
+    from code_chains.apps.page.outcome_view import IMAGES
 
 __all__ = ["create_app", "serve"]
 
 _MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
 """Beyond this number of pages, those are deleted to which no browser has connected within the timeout."""
+_RECONNECT_TIMEOUT_S = 10.0
 _ARTIFACT_STYLE = b"""<!doctype html><meta charset="utf-8"><style>
 body { margin: 2px 0; font: 14px/18px system-ui, sans-serif; color: #1c1917 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0 }
@@ -58,32 +62,48 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
 
     @app.get("/artifacts/{entry_id}/{index}")
     async def artifact(request: Request, entry_id: str, index: int) -> Response:
-        session = sessions.get(request.state.client_id)
-        content = session.artifact(entry_id, index) if session else None
+        content = _find_artifact(sessions, request, entry_id, index)
         return (
             _artifact_response(content) if content else PlainTextResponse("There is no such artifact.", 404)
         )
 
+    @app.get("/tables/{entry_id}/{index}")
+    def table(request: Request, entry_id: str, index: int) -> Response:
+        content = _find_artifact(sessions, request, entry_id, index)
+        return _table_response(content) if content else PlainTextResponse("There is no such table.", 404)
+
     @app.post("/upload")
     async def upload(request: Request, name: str) -> Response:
         try:
-            stored_name = await sessions.open(request.state.client_id).add_file(name, await request.body())
-        except InputError as error:
-            return PlainTextResponse(str(error), 400)
+            session = await sessions.resume(request.state.client_id)
+            stored_name = await session.add_file(name, await request.body())
+        except CodeChainsError as error:
+            return PlainTextResponse(report_error(error), 400)
         return PlainTextResponse(stored_name)
 
-    @ui.page("/", title="code_chains", language="en-US")
-    def page(request: Request) -> Response | None:
+    @ui.page("/", title="code_chains", language="en-US", response_timeout=_CONNECT_TIMEOUT_S * 6)
+    async def page(request: Request) -> Response | None:
         if len(Client.instances) > _MAX_PAGES:
             Client.prune_instances(client_age_threshold=_CONNECT_TIMEOUT_S)
         try:
+            await sessions.resume(request.state.client_id)
             Page(sessions, request.state.client_id)
         except InputError as error:
             return PlainTextResponse(str(error), 503)
         return None
 
-    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=10.0)
+    ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=_RECONNECT_TIMEOUT_S)
     return app
+
+
+def _find_artifact(sessions: SessionRegistry, request: Request, entry_id: str, index: int) -> Artifact | None:
+    session = sessions.get(request.state.client_id)
+    return session.artifact(entry_id, index) if session else None
+
+
+def _table_response(artifact: Artifact) -> Response:
+    name = f"{PurePosixPath(artifact.name).stem}.csv"
+    return _download(table_as_csv(artifact.data), name)
 
 
 def _artifact_response(artifact: Artifact) -> Response:
@@ -93,30 +113,41 @@ def _artifact_response(artifact: Artifact) -> Response:
         return HTMLResponse(_ARTIFACT_STYLE + artifact.data, headers=headers)
     if artifact.media_type in IMAGES:
         return Response(artifact.data, media_type=artifact.media_type, headers=headers)
-    name = safe_name(artifact.name).encode("ascii", "replace").decode()
-    headers["content-disposition"] = f'attachment; filename="{name}"'
-    return Response(artifact.data, media_type="application/octet-stream", headers=headers)
+    return _download(artifact.data, artifact.name)
+
+
+def _download(data: bytes, name: str) -> Response:
+    ascii_name = safe_name(name).encode("ascii", "replace").decode()
+    headers = {
+        "content-security-policy": _SANDBOXED,
+        "cache-control": "private, max-age=3600",
+        "content-disposition": f'attachment; filename="{ascii_name}"',
+    }
+    return Response(data, media_type="application/octet-stream", headers=headers)
 
 
 def serve(
-    chain: CodeChain,
+    chain: CodeChain | Mapping[str, CodeChain],
     *,
     host: str = "127.0.0.1",
     port: int = 8080,
     token: bool = False,
     concurrency: int = 2,
     open_browser: bool = True,
+    folder: Path | None = None,
 ) -> None:
     """Serve the page until interrupted.
 
     Args:
-        chain: What answers.
+        chain: What answers, or several chains by the names of their models, of which each visitor selects one. These use
+            the memory and the conversations of the first. With a memory in a file conversations survive a restart.
         host: The address to listen on.
         port: The port; 0 selects a free one.
         token: Whether to require a token, which is part of the printed address. It locks out other users of
             this machine; beyond loopback addresses it is always required.
         concurrency: How many questions run at once.
         open_browser: Whether to open the page in a browser.
+        folder: Where uploaded files are stored with a memory in a file; None for a temporary folder.
 
     Raises:
         ConfigurationError: The address is not available.
@@ -125,9 +156,9 @@ def serve(
     port = listening.getsockname()[1]
     secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
     address = f"http://{_public_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
-    app = create_app(SessionRegistry(chain, concurrency=concurrency))
+    app = create_app(SessionRegistry(chain, concurrency=concurrency, folder=folder))
     config = uvicorn.Config(
-        Guard(app, port=port, token=secret),
+        Guard(app, port=port, token=secret, path=secret_path(folder) if folder and secret else None),
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=2,
@@ -136,7 +167,8 @@ def serve(
     with listening, redirect_file(address) if secret else nullcontext(address) as url:
         if open_browser:
             webbrowser.open(url)
-        _Server(config, chain).run(sockets=[listening])
+        first = chain if isinstance(chain, CodeChain) else next(iter(chain.values()))
+        _Server(config, first).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):

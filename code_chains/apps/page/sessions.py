@@ -4,53 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import io
-import shutil
 import tempfile
 import time
-import uuid
 import zipfile
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
-from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
-from code_chains.apps.page.html import MAX_CHARS
+from code_chains.apps.page.failures import report_error
+from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.queue import RequestQueue
-from code_chains.callbacks.redaction import describe_error
-from code_chains.chains.validate import ApprovalRequest
+from code_chains.apps.page.runner import EntryRunner
+from code_chains.apps.page.uploads import Uploads, upload_name
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import export
 from code_chains.errors import InputError
-from code_chains.filenames import safe_name
 from code_chains.inputs import check_query
 from code_chains.state import Artifact, Turn
-from code_chains.storage.files import atomic_write
 
 __all__ = ["MAX_UPLOAD_BYTES", "PageSession"]
 
 _MAX_ARTIFACT_BYTES, _MAX_TOTAL_ARTIFACT_BYTES = 64 << 20, 512 << 20
 """Maximum size of the artifacts of one session, and of all."""
-MAX_UPLOAD_BYTES, _MAX_TOTAL_UPLOAD_BYTES = 20 << 20, 1 << 30
-"""Maximum size of the uploaded files of one session, and of all."""
-
-_Work = Callable[[ChatEntry, Mapping[str, Path]], Coroutine[Any, Any, None]]
+MAX_UPLOAD_BYTES = 20 << 20
+"""Maximum size of the uploaded files of one conversation."""
 
 
 class PageSession:
     """The session of one client.
 
     Args:
-        chain: What answers.
+        client_id: The client.
+        chains: What answers, by the name of the model. They share their conversations.
         queue: Where questions wait for a slot.
-        folder: Where uploaded files are stored.
+        history: The stored conversations.
         all_sessions: Returns all open sessions, whose files are limited together.
 
     Attributes:
+        session_id: The name of its conversation.
+        model: The name of the model that answers the next question.
         entries: The turns, the first one first.
-        files: Uploaded files, by name.
+        uploads: The files.
         uploaded_bytes: Size of all files that were uploaded.
         draft: A question that was stopped or not answered, to be submitted again or edited.
         notice: A message above the first turn.
@@ -61,23 +56,42 @@ class PageSession:
 
     def __init__(
         self,
-        chain: CodeChain,
+        client_id: str,
+        chains: Mapping[str, CodeChain],
         queue: RequestQueue,
-        folder: Path,
+        history: ConversationHistory,
         all_sessions: Callable[[], Collection[PageSession]],
     ) -> None:
-        self._chain, self._queue, self._folder, self._all_sessions = chain, queue, folder, all_sessions
-        self.session_id = f"page-{uuid.uuid4().hex}"
-        self.entries: list[ChatEntry] = []
-        self.files: dict[str, Path] = {}
-        self.draft = self.notice = ""
+        self._client_id, self._chains, self._queue = client_id, chains, queue
+        self.history, self._all_sessions = history, all_sessions
+        self.model = next(iter(chains))
+        self._begin(history.new_id(client_id))
+        self.notice = ""
         self.is_dark: bool | None = None
         self.version = 0
         self.last_active = time.monotonic()
-        self.uploaded_bytes = 0
-        self._pending_files: dict[str, Path] = {}
         self._task: asyncio.Task[None] | None = None
-        self._approval_lock = asyncio.Lock()
+
+    def _begin(self, session_id: str) -> None:
+        """Turn to a conversation, without its turns and files."""
+        self.session_id, self.draft = session_id, ""
+        self.entries: list[ChatEntry] = []
+        self.uploads = Uploads(self.history.folder(session_id))
+        self.uploaded_bytes = 0
+
+    @property
+    def _chain(self) -> CodeChain:
+        return self._chains[self.model]
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files, by name."""
+        return self.uploads.paths
+
+    @property
+    def _keeps_files(self) -> bool:
+        conversations = self._chain.conversations
+        return conversations is not None and conversations.keep_state
 
     @property
     def language(self) -> str:
@@ -94,18 +108,13 @@ class PageSession:
         """Whether closing it would lose nothing."""
         return not (self.entries or self.files or self.is_busy)
 
-    @property
-    def artifact_bytes(self) -> int:
-        """Size of the artifacts of all its programs."""
-        return sum(len(artifact.data) for entry in self.entries for artifact in entry.outcome.artifacts)
-
     def ask(self, query: str) -> None:
         """Start to answer a question.
 
         Raises:
             InputError: The question is invalid, or another one is being answered.
         """
-        self._start(ChatEntry(check_query(query).strip()), self._answer)
+        self._start(ChatEntry(check_query(query).strip()))
 
     def run(self, code: str, query: str) -> None:
         """Start to run a program of the user.
@@ -115,82 +124,34 @@ class PageSession:
         """
         if not code.strip():
             raise InputError("There is no program to run.")
-        self._start(ChatEntry(query, is_user_code=True, outcome=EntryOutcome(code=code)), self._execute)
+        self._start(ChatEntry(query, is_user_code=True, outcome=EntryOutcome(code=code)))
 
-    def _start(self, entry: ChatEntry, work: _Work) -> None:
+    def _start(self, entry: ChatEntry) -> None:
         self._check_idle()
         self.entries = [turn for turn in self.entries if turn.is_turn]
         self.entries.append(entry)
         self.draft = ""
-        self._task = asyncio.create_task(self._work(entry, work))
+        self._task = asyncio.create_task(self._work(entry))
         self._notify()
 
-    async def _work(self, entry: ChatEntry, work: _Work) -> None:
+    async def _work(self, entry: ChatEntry) -> None:
         try:
             async with self._queue.slot(partial(self._set_queue_position, entry)):
-                files = dict(self._pending_files)
-                await work(entry, files)
-            self._settle_files(entry, files)
+                files = dict(self.uploads.pending)
+                await EntryRunner(entry, self._chain, self.session_id, self._notify).run(files)
+            # The state of the conversation holds what a successful program has received.
+            if self._keeps_files and entry.outcome.verdict is not None and entry.outcome.verdict.ok:
+                self.uploads.settle(files)
         except asyncio.CancelledError:
             self._handle_stop(entry)
             raise
         except Exception as error:
-            entry.outcome.error = describe_error(error)
+            entry.outcome.error = report_error(error)
             self.draft = "" if entry.is_user_code else entry.query
         finally:
             entry.progress.is_running, entry.progress.stage, self.last_active = False, "", time.monotonic()
-            self._limit_artifacts()
+            _limit_artifacts(self, self._all_sessions())
             self._notify()
-
-    def _settle_files(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        """Stop passing files that a successful program has received, if the conversation keeps them."""
-        conversations, verdict = self._chain.conversations, entry.outcome.verdict
-        keeps_files = conversations is not None and conversations.keep_state
-        if keeps_files and verdict is not None and verdict.ok:
-            pending = self._pending_files.items()
-            self._pending_files = {name: path for name, path in pending if files.get(name) != path}
-
-    def _limit_artifacts(self) -> None:
-        """Drop artifacts of the oldest programs while there are too many, here or in all sessions together."""
-        while self.artifact_bytes > _MAX_ARTIFACT_BYTES:
-            self._drop_oldest_artifacts()
-        while sum(session.artifact_bytes for session in self._all_sessions()) > _MAX_TOTAL_ARTIFACT_BYTES:
-            largest = max(self._all_sessions(), key=lambda session: session.artifact_bytes)
-            largest._drop_oldest_artifacts()
-
-    def _drop_oldest_artifacts(self) -> None:
-        next(entry for entry in self.entries if entry.outcome.artifacts).outcome.drop_artifacts()
-
-    async def _answer(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        APPROVER.set(partial(self._request_approval, entry))
-        state = {"query": entry.query, "session_id": self.session_id, "files": files}
-        events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
-        async with aclosing(cast("Any", events)):
-            async for event in events:
-                entry.handle_event(event)
-                self._notify()
-
-    async def _request_approval(self, entry: ChatEntry, request: ApprovalRequest) -> bool | str:
-        if len(request.code) > MAX_CHARS:
-            return "It is too long to be read before it runs. Write a shorter program."
-        async with self._approval_lock:  # Samples may request approval concurrently.
-            approval = entry.progress.approval = Approval(request, asyncio.Future())
-            self._notify()
-            try:
-                return await asyncio.wait_for(approval.decision, TIMEOUT_S)
-            except TimeoutError:  # An absent user gets no further requests, and frees the slot.
-                entry.outcome.error = "The program was not approved in time and did not run. Ask again."
-                if self._task is not None:
-                    self._task.cancel()
-                return entry.outcome.error
-            finally:
-                entry.progress.approval = None
-                self._notify()
-
-    async def _execute(self, entry: ChatEntry, files: Mapping[str, Path]) -> None:
-        entry.progress.stage = "execute"
-        outcome = entry.outcome
-        outcome.add(await self._chain.aexecute(outcome.code, self.session_id, query=entry.query, files=files))
 
     def _set_queue_position(self, entry: ChatEntry, position: int) -> None:
         entry.progress.queue_position = position
@@ -218,60 +179,131 @@ class PageSession:
             InputError: There is none, or a question is being answered.
         """
         self._check_idle()
-        self._task = asyncio.create_task(self._undo())
-        await self._task
+        await self._exclusively(self._undo())
 
     async def _undo(self) -> None:
         if not self.entries:
             raise InputError("There is nothing to undo.")
         entry = self.entries[-1]
         if entry.is_turn and (turn := await asyncio.to_thread(self._chain.undo, self.session_id)) is not None:
-            self._pending_files = {
-                name: Path(path) for name, path in turn.files.items()
-            } | self._pending_files
+            self.uploads.take_back(turn)
         self.entries.remove(entry)
         self.draft = "" if entry.is_user_code else entry.query
         self._notify()
 
     async def reset(self, notice: str = "") -> None:
-        """Stop, and delete the conversation and its files.
+        """Stop, delete the conversation and its files, and begin a new one.
 
         Args:
-            notice: A message above the first turn of the next conversation.
+            notice: A message above the first turn of the new conversation.
         """
         await self.stop()
-        self._task = asyncio.create_task(self._reset(notice))
-        await self._task
+        await self._exclusively(self._reset(notice))
 
     async def _reset(self, notice: str) -> None:
-        await asyncio.to_thread(self._chain.forget, self.session_id)
-        await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-        self.entries, self.files, self._pending_files, self.draft, self.uploaded_bytes = [], {}, {}, "", 0
+        await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
+        self._begin(self.history.new_id(self._client_id))
         self.notice = notice
         self._notify()
+
+    async def switch(self, session_id: str | None = None) -> None:
+        """Turn to a stored conversation of the client, or to a new one; the current one stays in store.
+
+        Args:
+            session_id: The conversation; None for a new one.
+
+        Raises:
+            InputError: A question is being answered, or there is no such conversation.
+        """
+        self._check_idle()
+        await self._exclusively(self._switch(session_id))
+
+    async def _switch(self, session_id: str | None) -> None:
+        turns = []
+        if session_id is not None:
+            turns = await asyncio.to_thread(self.history.turns, self._client_id, session_id)
+        if not self.is_stored:
+            await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
+        self._begin(session_id or self.history.new_id(self._client_id))
+        self.entries = [ChatEntry.from_turn(turn) for turn in turns]
+        self.uploads.restore(turns, keeps_files=self._keeps_files)
+        self.uploaded_bytes = self.uploads.size
+        _limit_artifacts(self, self._all_sessions())
+        self.notice = ""
+        self._notify()
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a stored conversation of the client.
+
+        Raises:
+            InputError: A question is being answered, or there is no such conversation.
+        """
+        self._check_idle()
+        if session_id == self.session_id:
+            await self.reset()
+        else:
+            await asyncio.to_thread(self.history.delete, self._client_id, session_id)
+
+    async def close(self, notice: str) -> None:
+        """Stop, and free what the conversation holds besides its turns and files.
+
+        Args:
+            notice: A message above the first turn, if the conversation and its files cannot be found again.
+        """
+        await self.stop()
+        if self._chain.conversations is not None:
+            await asyncio.to_thread(self._chain.conversations.forget, self.session_id)
+        if not self.is_stored:
+            await self.reset("" if self.is_blank and not self.notice else notice)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the conversation can be found again."""
+        return self.history.is_listable and any(entry.is_turn for entry in self.entries)
 
     async def add_file(self, name: str, data: bytes) -> str:
         """Store a file for the programs from the next question on, and return its name.
 
         Raises:
-            InputError: The name is invalid, or the file exceeds a limit.
+            InputError: The file exceeds a limit.
         """
-        name = safe_name(Path(name).name)
+        name = upload_name(name)
         if self.uploaded_bytes + len(data) > MAX_UPLOAD_BYTES:
             limit = f"at most {MAX_UPLOAD_BYTES >> 20} MB together"
             raise InputError(f"{name!r} is too large: the files of a conversation may have {limit}.")
-        if (
-            sum(session.uploaded_bytes for session in self._all_sessions()) + len(data)
-            > _MAX_TOTAL_UPLOAD_BYTES
-        ):
-            raise InputError("There is no space for more files at the moment. Try again later.")
-        self.uploaded_bytes += len(data)
-        # Each version gets a folder of its own: a turn that runs again needs the file as it was then.
-        path = self._folder / uuid.uuid4().hex / name
-        await asyncio.to_thread(_write, path, data)
-        self.files[name] = self._pending_files[name] = path
+        self.uploaded_bytes += len(data)  # Before anything else runs, so that concurrent uploads are counted.
+        is_open = [session.session_id for session in self._all_sessions()]
+        try:
+            if not await asyncio.to_thread(self.history.make_space, len(data), is_open):
+                raise InputError("There is no space for more files at the moment. Try again later.")
+            await asyncio.to_thread(self.uploads.add, name, data)
+        finally:
+            self.uploaded_bytes = self.uploads.size
         self._notify()
         return name
+
+    def remove_file(self, name: str) -> None:
+        """Remove a file that no program has received yet.
+
+        Raises:
+            InputError: There is no such file, or a question is being answered.
+        """
+        self._check_idle()
+        self.uploads.remove(name)
+        self.uploaded_bytes = self.uploads.size
+        self._notify()
+
+    def select_model(self, name: str) -> None:
+        """Have another model answer from the next question on.
+
+        Raises:
+            InputError: There is no such model, or a question is being answered.
+        """
+        self._check_idle()
+        if name not in self._chains:
+            raise InputError("There is no such model.")
+        self.model = name
+        self._notify()
 
     def artifact(self, entry_id: str, index: int) -> Artifact | None:
         """Return an artifact of an entry's program; None if there is no such artifact."""
@@ -287,6 +319,11 @@ class PageSession:
         """
         return await asyncio.to_thread(lambda: _pack_notebook(self._chain.turns(self.session_id)))
 
+    async def _exclusively(self, work: Coroutine[object, object, None]) -> None:
+        """Change the conversation while no question can begin."""
+        self._task = asyncio.create_task(work)
+        await self._task
+
     def _check_idle(self) -> None:
         if self.is_busy:
             raise InputError("The conversation is busy with a question. Wait for its answer, or stop it.")
@@ -295,9 +332,20 @@ class PageSession:
         self.version += 1
 
 
-def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True)
-    atomic_write(path, data)
+def _limit_artifacts(session: PageSession, all_sessions: Collection[PageSession]) -> None:
+    """Drop artifacts of the oldest programs while a session, or all of them together, have too many."""
+    while _artifact_bytes(session) > _MAX_ARTIFACT_BYTES:
+        _drop_oldest_artifacts(session)
+    while sum(map(_artifact_bytes, all_sessions)) > _MAX_TOTAL_ARTIFACT_BYTES:
+        _drop_oldest_artifacts(max(all_sessions, key=_artifact_bytes))
+
+
+def _artifact_bytes(session: PageSession) -> int:
+    return sum(len(artifact.data) for entry in session.entries for artifact in entry.outcome.artifacts)
+
+
+def _drop_oldest_artifacts(session: PageSession) -> None:
+    next(entry for entry in session.entries if entry.outcome.artifacts).outcome.drop_artifacts()
 
 
 def _pack_notebook(turns: Sequence[Turn]) -> tuple[str, bytes]:

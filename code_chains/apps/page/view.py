@@ -1,40 +1,35 @@
-"""The view of a turn.
-
-Output of models and programs is plain text, or isolated in a frame in which no script runs.
-"""
+"""The view of a turn: its question, its stages, its program and its answer."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from html import escape
 
 from nicegui import ui
 
+from code_chains.apps.page.answers import render_answer
 from code_chains.apps.page.approval import TIMEOUT_S, Approval
+from code_chains.apps.page.elements import copy_button, quiet_button, text
 from code_chains.apps.page.entries import ChatEntry
-from code_chains.apps.page.html import listing, plain, render_markdown
-from code_chains.apps.progress import STAGE_LABELS, strip_control_chars
-from code_chains.state import Artifact, ErrorReport
+from code_chains.apps.page.html import listing
+from code_chains.apps.page.outcome_view import OutcomeView
+from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.safe_html import MAX_CHARS
+from code_chains.language import detect_language
 
-__all__ = ["IMAGES", "TurnView", "announcement", "frame_height", "is_table", "stages", "text"]
+__all__ = ["TurnView", "announcement", "stages"]
 
-IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
-"""Media types displayed as images, in which no script runs."""
 _TITLES = {
     "verified": "Verified",
     "plausible": "Plausible",
     "unverified": "Not verified",
     "failed": "No answer",
 }
-_MAX_LOCALS = 6
-
-
-def text(content: str, tag: str = "div", classes: str = "") -> ui.html:
-    """Add an element with plain text."""
-    return ui.html(plain(content), sanitize=False, tag=tag).classes(classes)
+_PARTS = {"execute": "outcome", "evaluate": "outcome", "interpret": "answer"}
+"""The part of a turn on which work goes on in a stage; in the others it is the program."""
+_EDITOR_KEYS = "Ctrl+Enter runs the program. Tab indents; to leave the editor, press Esc and then Tab."
 
 
 def stages(entry: ChatEntry) -> str:
@@ -65,16 +60,6 @@ def _queue_text(position: int) -> str:
     return f"{position} question{'' if position == 1 else 's'} ahead"
 
 
-def is_table(html: bytes) -> bool:
-    """Return whether a view is a table without images, which may be displayed in dark colours."""
-    return b"<tr" in html and not re.search(rb"<(img|svg)\b", html)
-
-
-def frame_height(html: bytes) -> int:
-    """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
-    return min(420, 20 + 31 * html.count(b"<tr")) if b"<tr" in html else 240
-
-
 class TurnView:
     """The view of an entry, which follows its progress.
 
@@ -84,32 +69,33 @@ class TurnView:
         on_run: Called with an edited program; returns whether it was started.
     """
 
-    def __init__(self, entry: ChatEntry, language: str, on_run: Callable[[str], bool]) -> None:
-        self.entry, self._language, self._on_run = entry, language, on_run
-        self._is_final, self._is_stale, self._is_new = False, True, entry.progress.is_running
-        self._has_outcome, self._printed = False, ""
+    def __init__(
+        self, entry: ChatEntry, number: int, language: str, on_run: Callable[[str], Awaitable[bool]]
+    ) -> None:
+        self.entry, self._number, self._language, self._on_run = entry, number, language, on_run
+        self._is_final, self._is_stale = False, True
         self._approval: Approval | None = None
-        with ui.element("article").classes("turn") as self.element:
+        with ui.element("article").classes("turn").props(f'aria-label="Question {number}"') as self.element:
             if entry.is_user_code:
                 text("Edited by you", "p", "kicker")
-            text(entry.query, "h2", "question")
+            text(entry.query, "h2", "question").props(f"lang={detect_language(entry.query)} dir=auto")
             self._stages = ui.html(sanitize=False)
-            self._above = ui.element("div")
+            self._above = ui.element("div").classes("above")
             with ui.element("div").classes("work"):
                 with (
                     ui.element("section")
                     .classes("panel program")
-                    .props('aria-label="Program"') as self._program
+                    .props(f'aria-label="Program {number}"') as self._program
                 ):
                     self._bar = ui.element("div").classes("bar")
                     self._code = ui.html(sanitize=False).classes("code")
                     self._approval_bar = ui.element("div").classes("approval below")
                     self._approval_bar.props('role=group aria-label="Approval"')
                     self._editing = ui.element("div").classes("editing")
-                self._outcome = ui.element("section").classes("panel outcome").props('aria-label="Outcome"')
-            self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown")
+                self._outcome = OutcomeView(entry, number)
+            self._answer = ui.html(sanitize=False).classes("answer nicegui-markdown").props("dir=auto")
             self._below = ui.element("div").classes("below")
-        for part in (self._program, self._outcome, self._approval_bar, self._editing, self._answer):
+        for part in (self._program, self._approval_bar, self._editing, self._answer):
             part.set_visibility(False)
         with self._bar:
             text("Program", "p", "kicker")
@@ -123,12 +109,19 @@ class TurnView:
         is_running = entry.progress.is_running
         self._stages.set_content(stages(entry) if is_running else "")
         self._stages.set_visibility(is_running)
-        if entry.outcome.execution is not None and not self._has_outcome:
-            self._show_outcome()
-        elif entry.progress.printed and not self._has_outcome:
-            self._show_printed(entry.progress.printed)
+        self._outcome.refresh()
         if not is_running:
             self._finish()
+        self.element.props(f"data-part={self._active_part()}")
+
+    def _active_part(self) -> str:
+        """Return the part on which work goes on, which the browser keeps in view."""
+        progress = self.entry.progress
+        if not progress.is_running:
+            return "end"
+        if progress.approval:
+            return "approval"
+        return _PARTS.get(progress.stage, "program" if progress.stage else "question")
 
     async def draw(self) -> None:
         """Display the program and the answer.
@@ -140,10 +133,14 @@ class TurnView:
         self._is_stale = False
         approval = self.entry.progress.approval
         program, answer = await asyncio.to_thread(self._render)
+        if self.element.is_deleted:  # Meanwhile, with its turn.
+            return
         self._program.set_visibility(bool(program))
         self._code.set_content(program)
         self._answer.set_visibility(bool(answer))
         self._answer.set_content(answer)
+        if language := self.entry.outcome.language:
+            self._answer.props(f'lang="{escape(language)}"')
         # Approval is requested only for the program on display.
         if approval is self.entry.progress.approval is not self._approval:
             self._approval = approval
@@ -156,7 +153,7 @@ class TurnView:
         error = outcome.execution.error if outcome.execution else None
         is_complete = progress.approval or not progress.is_running
         program = listing(code, self._language if is_complete else None, error.line if error else None)
-        answer = render_markdown(outcome.answer) if outcome.answer else ""
+        answer = render_answer(outcome)
         return program if code.strip() else "", answer
 
     def _finish(self) -> None:
@@ -168,12 +165,13 @@ class TurnView:
                 text(message, "p", "error-message").props("role=alert")
         if outcome.code.strip() and (entry.is_turn or entry.is_user_code):
             with self._bar:
-                edit = ui.button("Edit", icon="edit", on_click=self._edit, color=None)
-                edit.props("flat dense no-caps").classes("quiet")
+                if len(outcome.code) <= MAX_CHARS:
+                    copy_button(self._code, "program")
+                quiet_button("Edit", "edit", self._edit)
         with self._below:
             self._show_verdict()
-        if self._is_new:
-            ui.run_javascript(f"getHtmlElement({self._below.id})?.scrollIntoView({{block: 'nearest'}})")
+            if outcome.answer and len(outcome.answer) <= MAX_CHARS:
+                copy_button(self._answer, "answer")
 
     def _show_approval(self, approval: Approval | None) -> None:
         """Display a request for approval, or hide it if there is none."""
@@ -191,7 +189,6 @@ class TurnView:
                 for label, is_approved, style in (("Refuse", False, "outline"), ("Run", True, "unelevated")):
                     button = ui.button(label, on_click=partial(approval.decide, is_approved), color=None)
                     button.props(f"{style} no-caps").classes("main")
-        ui.run_javascript(f"getHtmlElement({self._approval_bar.id})?.scrollIntoView({{block: 'nearest'}})")
 
     # -- editing the program ---------------------------------------------------------------------------------
 
@@ -207,7 +204,8 @@ class TurnView:
                 language="Python" if self._language == "python" else "SQL",
                 theme="githubDark" if dark else "githubLight",
                 line_wrapping=True,
-            ).props('aria-label="Program to edit"')
+            )
+            keys = text(_EDITOR_KEYS, "p", "hint")
         editor.map_key("Mod-Enter", lambda: self._run(editor.value))
         with bar:
             text("Edit and run", "p", "kicker")
@@ -216,8 +214,9 @@ class TurnView:
             )
             run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value), color=None)
             run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
+        label = f"Edit program {self._number}"
         ui.run_javascript(
-            f"setTimeout(() => getHtmlElement({editor.id})?.querySelector('.cm-content')?.focus(), 150)"
+            f"focusEditor(getHtmlElement({editor.id}), '{label}', getHtmlElement({keys.id}).id)"
         )
 
     def _close_editor(self) -> None:
@@ -226,59 +225,11 @@ class TurnView:
         self._code.set_visibility(True)
         self._bar.set_visibility(True)
 
-    def _run(self, code: str) -> None:
-        if self._on_run(code):
+    async def _run(self, code: str) -> None:
+        if await self._on_run(code):
             self._close_editor()
 
-    # -- outcome ---------------------------------------------------------------------------------------------
-
-    def _show_printed(self, printed: str) -> None:
-        """Show what a program prints while it runs."""
-        if printed == self._printed:
-            return
-        self._printed = printed
-        self._outcome.clear()
-        with self._outcome:
-            text("Output so far", "p", "kicker")
-            text(printed.rstrip(), "pre", "printed").props("tabindex=0")
-        self._outcome.set_visibility(True)
-
-    def _show_outcome(self) -> None:
-        self._outcome.clear()
-        entry, execution = self.entry, self.entry.outcome.execution
-        assert execution is not None
-        artifacts = list(_visible_artifacts(entry))
-        has_table = any(artifact.media_type == "text/html" for _, artifact in artifacts)
-        output = execution.stdout.rstrip() if has_table else execution.output
-        with self._outcome:
-            text("Outcome", "p", "kicker")
-            if output.strip():
-                text(output, "pre", "printed").props("tabindex=0")
-            for index, artifact in artifacts:
-                self._show_artifact(f"artifacts/{entry.id}/{index}", artifact)
-            if execution.error is not None:
-                _show_error(execution.error)
-            if not output.strip() and not artifacts and execution.ok:
-                text("The program ran without output.", "p", "hint")
-        self._outcome.set_visibility(True)
-        self._has_outcome = True
-
-    def _show_artifact(self, url: str, artifact: Artifact) -> None:
-        name = strip_control_chars(artifact.name)
-        if artifact.media_type in IMAGES:
-            alt = f"Figure {name} for: {self.entry.query[:150]}"
-            ui.html(f'<img src="{url}" alt="{escape(alt)}">', sanitize=False, tag="figure").classes("paper")
-        elif artifact.media_type == "text/html":
-            height = frame_height(artifact.data)
-            ui.html(
-                f'<iframe sandbox src="{url}" title="{escape(name)}" style="height: {height}px"></iframe>',
-                sanitize=False,
-                tag="figure",
-            ).classes("table" if is_table(artifact.data) else "paper")
-        else:
-            ui.html(f'<a href="{url}" download>{escape(name)}</a>', sanitize=False, tag="p").classes(
-                "download"
-            )
+    # -- verdict ---------------------------------------------------------------------------------------------
 
     def _show_verdict(self) -> None:
         outcome = self.entry.outcome
@@ -297,27 +248,6 @@ class TurnView:
                 with ui.element("ul"):
                     for source in outcome.sources:
                         text(f"{source.name}: {source.about}" if source.about else source.name, "li")
-
-
-def _show_error(error: ErrorReport) -> None:
-    with ui.element("div").classes("failure"):
-        text(f"Line {error.line}" if error.line else "Error", "strong")
-        text(str(error), "span")
-        if error.hint:
-            text(error.hint, "p", "hint")
-        if error.locals:
-            variables = ", ".join(
-                f"{name} = {value}" for name, value in list(error.locals.items())[:_MAX_LOCALS]
-            )
-            text(f"Variables: {variables}", "p", "hint")
-
-
-def _visible_artifacts(entry: ChatEntry) -> Iterator[tuple[int, Artifact]]:
-    """Yield the artifacts of a program with their indices, except representations of its result as text."""
-    for index, artifact in enumerate(entry.outcome.artifacts):
-        is_result = re.fullmatch(r"result\.(txt|json)", artifact.name)
-        if not is_result or artifact.name in entry.outcome.code:
-            yield index, artifact
 
 
 def announcement(entries: Sequence[ChatEntry]) -> str:

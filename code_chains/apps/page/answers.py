@@ -1,0 +1,39 @@
+"""Answers as HTML: what a model phrased is Markdown, what a program printed is preformatted text."""
+
+from __future__ import annotations
+
+from code_chains.apps.page.entries import EntryOutcome
+from code_chains.apps.safe_html import plain, render_markdown
+from code_chains.chains.interpret import MAX_QUOTE_CHARS, format_outcome
+from code_chains.inputs import shortened
+
+__all__ = ["render_answer"]
+
+
+def render_answer(outcome: EntryOutcome) -> str:
+    """Return an answer as HTML.
+
+    `InterpretChain` quotes the program where the model's words may not be faithful to it, and returns its output if no
+    model phrased it. Both stand on lines of their own; output within a sentence of the model is part of its Markdown.
+    """
+    answer = outcome.answer
+    if outcome.verdict is not None and not outcome.verdict.ok:  # The reason quotes an error of the program.
+        return f"<p>{plain(answer)}</p>" if answer else ""
+    printed = format_outcome({"output": outcome.output, "execution": outcome.execution})
+    for quote in (printed, shortened(printed, MAX_QUOTE_CHARS), outcome.output):
+        before, middle, after = answer.rpartition(quote) if quote.strip() else ("", "", "")
+        phrased, _, last_line = before.rpartition("\n")
+        if middle and after == ")" and last_line.startswith("("):
+            label = f'<p class="hint">{plain(last_line[1:])}</p>'
+            return f"{_markdown(phrased)}{label}{_preformatted(quote)}"
+        if middle and not last_line.strip() and (not after or after.startswith("\n(")):
+            return f"{_markdown(before)}{_preformatted(quote)}{_markdown(after)}"
+    return _markdown(answer)
+
+
+def _preformatted(quote: str) -> str:
+    return f'<pre class="printed">{plain(quote)}</pre>'
+
+
+def _markdown(content: str) -> str:
+    return render_markdown(content) if content.strip() else ""

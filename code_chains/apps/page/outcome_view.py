@@ -1,0 +1,137 @@
+"""The view of what a program printed, displayed and wrote: plain text, or isolated in a frame in which no script runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+
+from nicegui import ui
+
+from code_chains.apps.page.elements import text
+from code_chains.apps.page.entries import ChatEntry
+from code_chains.apps.page.tables import is_shortened, is_table
+from code_chains.apps.progress import strip_control_chars
+from code_chains.apps.safe_html import plain
+from code_chains.state import Artifact, ErrorReport
+
+__all__ = ["IMAGES", "OutcomeView", "frame_height", "is_recoloured"]
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
+"""Media types displayed as images, in which no script runs."""
+_MAX_LOCALS = 6
+
+
+def is_recoloured(html: bytes) -> bool:
+    """Return whether a view is a table without images, which may be displayed in dark colours."""
+    return is_table(html) and not re.search(rb"<(img|svg)\b", html)
+
+
+def frame_height(html: bytes) -> int:
+    """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
+    return min(420, 20 + 31 * html.count(b"<tr")) if is_table(html) else 240
+
+
+class OutcomeView:
+    """The panel with the outcome of an entry's program; hidden until there is one.
+
+    Args:
+        entry: The entry.
+        number: The number of its question.
+    """
+
+    def __init__(self, entry: ChatEntry, number: int) -> None:
+        self._entry, self._number = entry, number
+        self._is_complete = False
+        self._printed: ui.html | None = None
+        self.element = ui.element("section").classes("panel outcome")
+        self.element.props(f'aria-label="Outcome {number}"').set_visibility(False)
+
+    def refresh(self) -> None:
+        """Display what has changed."""
+        printed = self._entry.progress.printed
+        if self._is_complete:
+            return
+        if self._entry.outcome.execution is not None:
+            self._show_outcome()
+        elif printed:
+            self._show_printed(printed)
+
+    def _show_printed(self, printed: str) -> None:
+        """Show what a program prints while it runs."""
+        if self._printed is None:
+            with self.element:
+                text("Output so far", "p", "kicker")
+                self._printed = _printed_text("", f"Output {self._number} so far")
+            self.element.set_visibility(True)
+        self._printed.set_content(plain(printed.rstrip()))
+
+    def _show_outcome(self) -> None:
+        self.element.clear()
+        execution = self._entry.outcome.execution
+        assert execution is not None
+        artifacts = list(_visible_artifacts(self._entry))
+        has_view = any(artifact.media_type == "text/html" for _, artifact in artifacts)
+        output = execution.stdout.rstrip() if has_view else execution.output
+        with self.element:
+            text("Outcome", "p", "kicker")
+            if output.strip():
+                _printed_text(output, f"Output {self._number}")
+            for index, artifact in artifacts:
+                self._show_artifact(index, artifact)
+            if execution.error is not None:
+                _show_error(execution.error)
+            if not output.strip() and not artifacts and execution.ok:
+                text("The program ran without output.", "p", "hint")
+        self.element.set_visibility(True)
+        self._is_complete = True
+
+    def _show_artifact(self, index: int, artifact: Artifact) -> None:
+        url = f"artifacts/{self._entry.id}/{index}"
+        name = strip_control_chars(artifact.name)
+        if artifact.media_type in IMAGES:
+            alt = f"Figure {name} for: {self._entry.query[:150]}"
+            _figure(f'<img src="{url}" alt="{escape(alt)}">').classes("paper")
+        elif artifact.media_type == "text/html":
+            height, title = frame_height(artifact.data), f"{name} of question {self._number}"
+            frame = (
+                f'<iframe sandbox src="{url}" title="{escape(title)}" style="height: {height}px"></iframe>'
+            )
+            _figure(frame).classes("table" if is_recoloured(artifact.data) else "paper")
+            if is_table(artifact.data):
+                label = "Download the rows shown as CSV" if is_shortened(artifact.data) else "Download as CSV"
+                _link(f"tables/{self._entry.id}/{index}", label)
+        else:
+            _link(url, name)
+
+
+def _figure(content: str) -> ui.html:
+    return ui.html(content, sanitize=False, tag="figure")
+
+
+def _link(url: str, label: str) -> None:
+    ui.html(f'<a href="{url}" download>{escape(label)}</a>', sanitize=False, tag="p").classes("download")
+
+
+def _printed_text(content: str, label: str) -> ui.html:
+    """Add output, which may scroll, so that it takes the focus and has a name."""
+    return text(content, "pre", "printed").props(f'tabindex=0 role=group aria-label="{label}"')
+
+
+def _show_error(error: ErrorReport) -> None:
+    with ui.element("div").classes("failure"):
+        text(f"Line {error.line}" if error.line else "Error", "strong")
+        text(str(error), "span")
+        if error.hint:
+            text(error.hint, "p", "hint")
+        if error.locals:
+            variables = [f"{name} = {value}" for name, value in list(error.locals.items())[:_MAX_LOCALS]]
+            text("Variables:\n" + "\n".join(variables), "pre", "hint")
+
+
+def _visible_artifacts(entry: ChatEntry) -> Iterator[tuple[int, Artifact]]:
+    """Yield the artifacts of a program with their indices, except representations of its result as text."""
+    for index, artifact in enumerate(entry.outcome.artifacts):
+        is_result = re.fullmatch(r"result\.(txt|json)", artifact.name)
+        if not is_result or artifact.name in entry.outcome.code:
+            yield index, artifact

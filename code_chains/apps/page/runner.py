@@ -1,0 +1,79 @@
+"""The work on an entry: a question that the chain answers, or a program of the user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from code_chains.apps.page.approval import APPROVER, TIMEOUT_S, Approval
+from code_chains.apps.page.entries import ChatEntry
+from code_chains.apps.safe_html import MAX_CHARS
+from code_chains.chains.validate import ApprovalRequest
+from code_chains.code_chain import CodeChain
+
+__all__ = ["EntryRunner"]
+
+
+class EntryRunner:
+    """Works on an entry.
+
+    Args:
+        entry: The entry, which follows the work.
+        chain: What answers.
+        session_id: The conversation.
+        on_change: Called whenever the entry has changed.
+    """
+
+    def __init__(
+        self, entry: ChatEntry, chain: CodeChain, session_id: str, on_change: Callable[[], None]
+    ) -> None:
+        self._entry, self._chain, self._session_id, self._on_change = entry, chain, session_id, on_change
+        self._task: asyncio.Task[Any] | None = None
+        self._approval_lock = asyncio.Lock()
+
+    async def run(self, files: Mapping[str, Path]) -> None:
+        """Answer the question, or run the program of the user."""
+        self._task = asyncio.current_task()
+        await (self._execute(files) if self._entry.is_user_code else self._answer(files))
+
+    async def _answer(self, files: Mapping[str, Path]) -> None:
+        APPROVER.set(partial(self._request_approval))
+        state = {"query": self._entry.query, "session_id": self._session_id, "files": files}
+        events = cast("AsyncIterator[Any]", self._chain.astream_events(state, version="v2"))
+        async with aclosing(cast("Any", events)):
+            async for event in events:
+                self._entry.handle_event(event)
+                self._on_change()
+
+    async def _execute(self, files: Mapping[str, Path]) -> None:
+        entry = self._entry
+        entry.progress.stage = "execute"
+        state = {"code": entry.outcome.code, "query": entry.query, "files": files}
+        chunks = self._chain.user_code_chain().astream(state | {"session_id": self._session_id})
+        async with aclosing(cast("Any", chunks)):
+            async for chunk in chunks:
+                entry.progress.add(chunk)
+                entry.outcome.add(chunk)
+                self._on_change()
+
+    async def _request_approval(self, request: ApprovalRequest) -> bool | str:
+        if len(request.code) > MAX_CHARS:
+            return "It is too long to be read before it runs. Write a shorter program."
+        entry = self._entry
+        async with self._approval_lock:  # Samples may request approval concurrently.
+            approval = entry.progress.approval = Approval(request, asyncio.Future())
+            self._on_change()
+            try:
+                return await asyncio.wait_for(approval.decision, TIMEOUT_S)
+            except TimeoutError:  # An absent user gets no further requests, and frees the slot.
+                entry.outcome.error = "The program was not approved in time and did not run. Ask again."
+                if self._task is not None:
+                    self._task.cancel()
+                return entry.outcome.error
+            finally:
+                entry.progress.approval = None
+                self._on_change()

@@ -1,0 +1,111 @@
+"""The files of a conversation, which its programs read by their names."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from code_chains.errors import InputError
+from code_chains.filenames import file_stem
+from code_chains.inputs import check_name
+from code_chains.state import Turn
+from code_chains.storage.files import atomic_write
+
+__all__ = ["Uploads", "upload_name"]
+
+
+def upload_name(name: str) -> str:
+    r"""Return the name by which programs read a file: its own, unless no file can have that.
+
+    Example:
+        >>> upload_name("weird name é (1).csv"), upload_name("two\nlines.csv")
+        ('weird name é (1).csv', 'two-lines.csv')
+    """
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    with suppress(InputError):
+        return check_name(last)
+    return file_stem(last)
+
+
+class Uploads:
+    """The files of a conversation. They are pending until a program that worked has received them.
+
+    Args:
+        folder: Where they are stored. Each version has a folder of its own: a turn that runs again needs the file as it
+            was then.
+
+    Attributes:
+        received: Files that the state of the conversation holds, by name.
+        pending: Files for the next program, by name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.received: dict[str, Path] = {}
+        self.pending: dict[str, Path] = {}
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """All files by name; a pending one replaces one of its name."""
+        return {**self.received, **self.pending}
+
+    @property
+    def size(self) -> int:
+        """Size of all versions together, in bytes."""
+        return sum(path.stat().st_size for path in self._stored())
+
+    def _stored(self) -> list[Path]:
+        return [path for path in self._folder.glob("*/*") if path.is_file()]
+
+    def add(self, name: str, data: bytes) -> None:
+        """Store a file for the next program. This blocks."""
+        path = self._folder / uuid.uuid4().hex / name
+        path.parent.mkdir(mode=0o700, parents=True)
+        atomic_write(path, data)
+        self._discard(name)
+        self.pending[name] = path
+
+    def remove(self, name: str) -> None:
+        """Remove a pending file.
+
+        Raises:
+            InputError: There is none of this name, or a program has received it already.
+        """
+        if name not in self.pending:
+            raise InputError(f"{name!r} was used by a program. Undo its turn to remove the file.")
+        self._discard(name)
+
+    def _discard(self, name: str) -> None:
+        if path := self.pending.pop(name, None):
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+    def settle(self, files: Mapping[str, Path]) -> None:
+        """Mark the files that a program has received."""
+        self.received.update(files)
+        self.pending = {name: path for name, path in self.pending.items() if files.get(name) != path}
+
+    def take_back(self, turn: Turn) -> None:
+        """Make the files of a turn that was undone pending again."""
+        files = {name: Path(path) for name, path in turn.files.items()}
+        self.received = {name: path for name, path in self.received.items() if files.get(name) != path}
+        self.pending = files | self.pending
+
+    def restore(self, turns: Iterable[Turn], *, keeps_files: bool) -> None:
+        """Find the files of a stored conversation, of which those that no turn has received are pending.
+
+        Args:
+            turns: The turns.
+            keeps_files: Whether the state of the conversation holds the files of its turns.
+        """
+        used = [turn.files for turn in turns if turn.runs and keeps_files]
+        self.received = {name: Path(path) for files in used for name, path in files.items()}
+        paths = {path for files in used for path in files.values()}
+        rest = [path for path in self._stored() if str(path) not in paths]
+        self.pending = {path.name: path for path in sorted(rest, key=lambda path: path.stat().st_mtime_ns)}
+
+    def delete(self) -> None:
+        """Delete all files. This blocks."""
+        shutil.rmtree(self._folder, ignore_errors=True)

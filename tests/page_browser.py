@@ -1,0 +1,80 @@
+"""What the tests of the page in a real browser share: servers (see `page_server.py`), pages and questions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from .conftest import ROOT
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+TIMEOUT_MS = 20_000
+expect.set_options(timeout=TIMEOUT_MS)
+needs_browser = pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed")
+
+
+@contextmanager
+def running_server(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run a server as a process, and yield it with the address that it prints."""
+    command = [sys.executable, "-m", "tests.page_server", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            yield server, re.findall(r"http\S+", server.stderr.readline())[0]
+        finally:
+            server.terminate()
+            server.communicate(timeout=30)
+
+
+@contextmanager
+def server_address(*arguments: str) -> Iterator[str]:
+    """Run a server and yield its address."""
+    with running_server(*arguments) as (_, address):
+        yield address
+
+
+@contextmanager
+def running_browser() -> Iterator[Browser]:
+    """Run a browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def open_page(browser: Browser, address: str, **options: Any) -> Page:
+    page = browser.new_context(**options).new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.goto(address)
+    return page
+
+
+def ask(page: Page, question: str) -> Locator:
+    """Ask and return the turn, without waiting for its end."""
+    page.get_by_label("Your question").fill(question)
+    page.keyboard.press("Enter")
+    return page.locator(".turn").last
+
+
+def ask_and_wait(page: Page, question: str) -> Locator:
+    """Ask and wait for the verdict."""
+    before = page.locator(".verdict").count()
+    turn = ask(page, question)
+    expect(page.locator(".verdict")).to_have_count(before + 1)
+    return turn
