@@ -169,7 +169,7 @@ def create_code_chain(
     )
     models = {_model_name(model, {}): chat_model}
     for fallback in _check_models(fallback_models):
-        models[_model_name(fallback, models)] = resolve_model(fallback, start=False)
+        models[_model_name(fallback, models)] = _resolve_fallback(fallback)
     solve = create_solver(
         {name: _generate(each, run_executor, texts["generate"]) for name, each in models.items()},
         chat_model,
@@ -192,7 +192,7 @@ def create_code_chain(
         (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
         (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
-        (interpret, lambda: InterpretChain(model=chat_model, **texts["interpret"])),
+        (interpret, lambda: InterpretChain(model=chat_model, models=models, **texts["interpret"])),
     ]
     stages = _with_cache(
         [make() for is_enabled, make in optional if is_enabled], _resolve_cache(cache), run_executor
@@ -218,6 +218,16 @@ def _check_models(models: object) -> Sequence[str | Runnable[LanguageModelInput,
     ):
         raise ConfigurationError("fallback_models", models, 'a list of models, e.g. ["openai:gpt-5-mini"]')
     return cast("Sequence[str | Runnable[LanguageModelInput, Any]]", models)
+
+
+def _resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
+    try:
+        return resolve_model(model, start=False)
+    except ConfigurationError as error:
+        remedy = (
+            f"{error.remedy}; base_url is for the first model alone, so pass a chat model for another server"
+        )
+        raise ConfigurationError("fallback_models", model, remedy) from error
 
 
 def _model_name(model: str | Runnable[LanguageModelInput, Any], others: Collection[str]) -> str:

@@ -21,6 +21,7 @@ from code_chains import CodeChain
 from code_chains.apps import doctor as doctor_module
 from code_chains.apps.cli import cli
 from code_chains.apps.doctor import _check_call
+from code_chains.callbacks.redaction import describe_error
 
 from .conftest import HOSTILE, QUESTION, ROOT, SUM_ANSWER, SUM_CODE, OpenAI
 
@@ -97,6 +98,14 @@ def test_a_folder_that_cannot_be_made_is_an_error_before_a_model_is_asked(
     (workdir / "file").touch()
     result = ask(openai_server, "Draw it", "--out", "file/plots")
     assert (result.exit_code, openai_server.requests) == (2, [])
+
+
+def test_a_file_that_is_too_large_is_missed_aloud(openai_server: OpenAI, workdir: Path) -> None:
+    openai_server.script = lambda messages: (
+        "```python\nopen('a', 'wb').write(bytes(17 << 20))\nprint('written')\n```"
+    )
+    result = ask(openai_server, "Write it")
+    assert "larger than the limits" in result.stderr
 
 
 def test_a_table_is_shown_and_no_file(openai_server: OpenAI, workdir: Path) -> None:
@@ -489,6 +498,31 @@ def test_a_server_that_is_too_slow_is_named(openai_server: OpenAI, monkeypatch: 
     monkeypatch.setattr(doctor_module, "_TIMEOUT_S", 0.2)
     openai_server.faults = ["hang"]
     assert "did not answer in time" in _check_call("test", openai_server.base_url)[1]
+
+
+def test_a_page_instead_of_an_api_is_explained(openai_server: OpenAI) -> None:
+    assert "usually ends with /v1" in describe_error(ValueError("Unexpected response type from … <html>"))
+
+
+@pytest.mark.parametrize("option", ["-f", "--file"])
+def test_a_shell_completes_the_files_of_an_option(option: str) -> None:
+    words = {"COMP_WORDS": f"code-chains ask {option} ", "COMP_CWORD": "3"}
+    environment = {**os.environ, **words, "_CODE_CHAINS_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        [sys.executable, "-m", "code_chains"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("file,")
+
+
+def test_a_fallback_that_does_not_exist_is_named(openai_server: OpenAI) -> None:
+    result = ask(openai_server, QUESTION, "--fallback-model", "nobody")
+    assert (result.exit_code, "fallback_models='nobody'" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("memory", ["5", "1M"])
+def test_too_little_memory_is_refused(openai_server: OpenAI, memory: str) -> None:
+    result = ask(openai_server, QUESTION, "--memory", memory)
+    assert (result.exit_code, "a number alone is in bytes" in result.stderr) == (2, True)
 
 
 def test_a_server_needs_the_name_of_a_model(openai_server: OpenAI) -> None:

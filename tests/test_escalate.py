@@ -58,6 +58,14 @@ def test_a_stronger_model_answers_what_the_first_one_fails_at(sandbox: SandboxEx
     ]
 
 
+def test_the_model_whose_program_counts_phrases_the_answer(sandbox: SandboxExecutor) -> None:
+    weak = ScriptedModel(lambda messages: FAILS if asks_for_code(messages) else "I am weak.")
+    strong = ScriptedModel(lambda messages: ANSWERS if asks_for_code(messages) else "It is 42.")
+    for models, answer in (([weak, strong], "It is 42."), ([strong, weak], "It is 42.")):
+        made = create_code_chain(models[0], fallback_models=models[1:], executor=sandbox, max_attempts=1)
+        assert made.invoke(QUESTION)["answer"] == answer
+
+
 def test_it_is_not_asked_if_the_first_one_answers(sandbox: SandboxExecutor) -> None:
     made, (_, stronger) = chain(sandbox, ANSWERS, ANSWERS)
     assert [attempt.number for attempt in made.invoke(QUESTION)["attempts"]] == [1]

@@ -412,7 +412,7 @@ def test_a_limit_that_is_none_is_refused(limits: dict[str, Any], named: str) -> 
     ("size", "count"), [("512M", 512 << 20), ("1g", 1 << 30), ("2 KiB", 2048), (77, 77), ("1.5K", 1536)]
 )
 def test_sizes_are_understood(size: int | str, count: int) -> None:
-    assert Limits(memory=size).memory_bytes == count
+    assert Limits(disk=size).disk_bytes == count
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,27 @@ def test_options_of_the_chain_make_another_one(shell: InteractiveShell, openai_s
     assert len(openai_server.requests) == 3
 
 
+def test_a_failure_tells_the_line_and_what_exists(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
+    script = ScriptedModel(lambda messages: "d = {'there': 1}\nd['missing']")
+    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox, max_attempts=1)
+    with capture_output() as captured:
+        shell.run_line_magic("code_chain", "one?")
+    displayed = str([output.data for output in captured.outputs])
+    assert (">   2 |" in displayed, "The keys are" in displayed) == (True, True)
+
+
+def test_a_figure_that_a_program_saves_is_a_file(
+    shell: InteractiveShell, sandbox: SandboxExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    drawn = "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.savefig('chart.png')"
+    script = ScriptedModel(lambda messages: drawn if asks_for_code(messages) else "Drawn.")
+    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox)
+    with capture_output():
+        shell.run_line_magic("code_chain", "draw")
+    assert (tmp_path / "answer-files" / "chart.png").is_file()
+
+
 def test_an_error_of_the_server_names_it(shell: InteractiveShell) -> None:
     with capture_output(), pytest.raises(UsageError, match=r"127\.0\.0\.1:9/v1 cannot be reached"):
         shell.run_line_magic("code_chain", f"-m test --base-url http://127.0.0.1:9/v1 {QUESTION}")

@@ -184,6 +184,19 @@ def test_answers_are_exported_as_a_spreadsheet_without_formulas(results: Path, t
     assert (one[2].value, one[2].data_type) == ("=1+1", "s")
 
 
+def test_rows_are_in_the_order_of_the_questions(results: Path, tmp_path: Path) -> None:
+    export_table(results, tmp_path / "a.csv", order=["3", "2", "1"])
+    with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == ["3", "2", "1"]
+
+
+def test_an_existing_table_is_not_replaced_unless_that_is_meant(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("mine")
+    with pytest.raises(InputError, match="exists"):
+        check_table(tmp_path / "mine.csv")
+    check_table(tmp_path / "mine.csv", may_exist=True)
+
+
 @pytest.mark.parametrize("name", ["a.ods", "a", "nowhere/a.csv"])
 def test_a_table_that_cannot_be_written_is_refused_early(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):

@@ -110,6 +110,13 @@ def test_a_figure_that_was_saved_comes_out_once(executor: SandboxExecutor) -> No
     assert names(done) == [("mine.png", "image/png")]
 
 
+def test_files_of_equal_content_both_come_out(executor: SandboxExecutor) -> None:
+    done = executor.run(
+        "for name in ('north.csv', 'south.csv', 'empty'): open(name, 'w').write('a'[: len(name) - 5])"
+    )
+    assert sorted(artifact.name for artifact in done.artifacts) == ["empty", "north.csv", "south.csv"]
+
+
 def test_a_frame_shows_itself_as_html(executor: SandboxExecutor) -> None:
     done = executor.run("import pandas as pd; pd.DataFrame({'a': [1]})")
     assert done.display_data[0].media_type == "text/html"

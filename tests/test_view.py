@@ -13,6 +13,7 @@ from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import frame_height, is_recoloured
 from code_chains.apps.page.view import announcement, stages
 from code_chains.apps.safe_html import plain, render_markdown
+from code_chains.state import DisplayData, Turn
 
 
 def labels(html: str) -> list[str]:
@@ -117,3 +118,11 @@ def test_very_long_output_is_shortened_with_a_note() -> None:
 def test_a_program_is_highlighted_only_with_a_language() -> None:
     assert "<span class=k" not in listing("import x", None)
     assert '<span class="kn">' in listing("import x", "python")
+
+
+def test_a_table_of_a_stored_turn_is_not_repeated_as_text() -> None:
+    displayed = (DisplayData("text/html", "<table>"), DisplayData("text/plain", "   x\n0  1"))
+    turn = Turn("1", "Show it", code="frame", output="Rows:\n   x\n0  1", display_data=displayed)
+    execution = ChatEntry.from_turn(turn).outcome.execution
+    assert execution is not None
+    assert (execution.stdout, execution.display_data) == ("Rows:\n", displayed[:1])

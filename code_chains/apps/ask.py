@@ -136,8 +136,11 @@ class Ask:
         Raises:
             InputError: One cannot be saved.
         """
-        if message := self.folder.save(result["execution"].artifacts):
+        execution = result["execution"]
+        if message := self.folder.save(execution.artifacts):
             echo(message, err=True)
+        if execution.truncated:
+            echo("Output or files were larger than the limits, and are not complete.", err=True)
 
 
 def read_tests(path: str | None) -> str | None:

@@ -190,7 +190,13 @@ def chat(
     "--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes on this machine."
 )
 @click.option(
-    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file for all questions; repeatable."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="A file for all questions; repeatable.",
 )
 @click.option(
     "--export", "table", metavar="FILE", help="Write the answers as a table, too: FILE.csv or FILE.xlsx."
@@ -224,7 +230,8 @@ def run(
     from code_chains.batch.runner import map_questions
 
     if table:
-        check_table(Path(table))
+        is_input = Path(table).resolve() in (Path(questions).resolve(), Path(out).resolve())
+        check_table(Path(table), may_exist=resume and not is_input)
     common = {name: str(path) for name, path in files_by_name(files).items()}
     all_questions = list(read_questions(questions, files=common))
     check_named_files_of(all_questions)
@@ -245,9 +252,12 @@ def run(
             budget=limits,
         )
         done = sum(question.id in results_file.done for question in all_questions)
-        counts = show_batch(answers, total=len(all_questions), done=done)
+        counts = show_batch(answers, total=len(all_questions), done=done, unanswered=results_file.unanswered)
         if table:
-            echo(f"{table}: {export_table(Path(out), Path(table))} rows", err=True)
+            echo(
+                f"{table}: {export_table(Path(out), Path(table), order=[question.id for question in all_questions])} rows",
+                err=True,
+            )
     echo(f"{out}: {counts}", err=True)
     sys.exit(0 if counts.all_done else 1)
 
@@ -309,7 +319,13 @@ def serve(
 
 @cli.command()
 @click.option(
-    "-f", "--file", "files", multiple=True, metavar="PATH", help="A file that programs may read; repeatable."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="A file that programs may read; repeatable.",
 )
 @click.option(
     "--folder",

@@ -51,7 +51,7 @@ def show(number: int, as_json: bool) -> None:
     with QuestionLog() as questions:
         conversations = questions.conversations()
     if number > len(conversations):
-        raise click.BadParameter(f"there are {len(conversations)} questions", param_hint="NUMBER")
+        raise click.BadParameter(f"the log has only {len(conversations)}", param_hint="NUMBER")
     turns = conversations[-number].turns
     if as_json:
         click.echo(

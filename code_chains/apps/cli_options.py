@@ -66,7 +66,7 @@ _CHAIN_OPTIONS = (
         "fallback_models",
         multiple=True,
         metavar="MODEL",
-        help="Model for questions at which the first one fails; repeatable.",
+        help="Model that tries while the verdict is failed, not of --base-url; repeatable.",
     ),
     click.option(
         "--executor",
@@ -124,6 +124,7 @@ _TERMINAL_OPTIONS = (
         "--file",
         "files",
         multiple=True,
+        type=click.Path(),
         metavar="PATH",
         help="A file, folder or pattern such as 'data/*.csv' that programs may read; repeatable.",
     ),

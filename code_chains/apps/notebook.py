@@ -20,6 +20,7 @@ from code_chains.apps.cli_options import parse_budget
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.safe_html import framed, render_markdown
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
+from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
@@ -29,6 +30,8 @@ __all__ = ["CodeChainMagics", "StageDisplay"]
 
 _IMAGES = ("image/png", "image/jpeg")
 """Media types of figures that are displayed; SVG could run scripts."""
+_SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
+"""The names of figures that a program showed and did not save itself."""
 
 
 @click.command("%%code_chain", add_help_option=False)
@@ -251,6 +254,9 @@ class _RunDisplay:
         """Display what is new in a chunk of the chain's result."""
         if chunk.get("execution"):  # Cached outcomes come all at once.
             self._show_outcome(chunk["code"], chunk["execution"])
+            if not chunk["execution"].ok:
+                failure = describe_failure(chunk["execution"], chunk["code"], chunk.get("problems") or ())
+                display(Pretty(strip_control_chars(failure)))
             return
         for program in chunk.get("programs") or ():
             self._show_program(program)
@@ -279,10 +285,10 @@ class _RunDisplay:
             self._show_output(output)
         for table in tables:
             display(_Displayed(framed(table, "Table"), execution.result or ""))
-        figures = [artifact for artifact in execution.artifacts if artifact.media_type in _IMAGES]
-        for figure in figures:
-            display(Image(figure.data))
-        files = [artifact for artifact in execution.artifacts if artifact not in figures]
+        for artifact in execution.artifacts:
+            if artifact.media_type in _IMAGES:
+                display(Image(artifact.data))
+        files = [artifact for artifact in execution.artifacts if not _SHOWN_FIGURE.fullmatch(artifact.name)]
         for path in ArtifactFolder(Path(DEFAULT_FOLDER)).save_all(files):
             display(FileLink(str(path), result_html_prefix="Saved: "))
 

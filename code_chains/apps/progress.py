@@ -296,9 +296,9 @@ class Counts:
         return self.done == self.total
 
 
-def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0) -> Counts:
+def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0, unanswered: int = 0) -> Counts:
     """Consume all answers and count them; show a line per failure, and on a terminal a progress bar, else lines."""
-    counts, console = Counts(total, done), Console(stderr=True, highlight=False)
+    counts, console = Counts(total, done, unanswered), Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     reported = time.monotonic()
     with Bar(*columns, console=console, disable=not console.is_terminal) as bar:

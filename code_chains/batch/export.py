@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,19 @@ _FORMULA = re.compile(r"^(?:[=@\t\r]|[+-](?![\d.]))")
 """What spreadsheets take for a formula when they open a CSV file."""
 
 
-def check_table(path: Path) -> None:
+def check_table(path: Path, *, may_exist: bool = False) -> None:
     """Raise if no table could be written to a path.
 
+    Args:
+        path: The table.
+        may_exist: Whether an existing file may be replaced.
+
     Raises:
-        InputError: The suffix is neither `.csv` nor `.xlsx`, the folder is missing, or openpyxl is.
+        InputError: The suffix is neither `.csv` nor `.xlsx`, the file exists, or its folder does not.
+        ConfigurationError: openpyxl is missing.
     """
+    if os.path.lexists(path) and not may_exist:
+        raise InputError(f"{str(path)!r} exists. Remove it, or choose another name.")
     if path.suffix.lower() not in (".csv", ".xlsx"):
         raise InputError(f"{str(path)!r} must end with .csv or .xlsx.")
     if not path.parent.is_dir():
@@ -38,7 +46,7 @@ def check_table(path: Path) -> None:
             import openpyxl  # noqa: F401
 
 
-def export_table(results: Path, path: Path) -> int:
+def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int:
     """Write the answers of a results file, and the failures beside it, as a table; return the number of rows.
 
     Text is text: what a spreadsheet would take for a formula is not one.
@@ -46,11 +54,15 @@ def export_table(results: Path, path: Path) -> int:
     Args:
         results: The results file.
         path: The table, `.csv` or `.xlsx`; an existing one is replaced.
+        order: Ids of questions, in the order of the rows; others follow.
 
     Raises:
         InputError: The table cannot be written.
     """
-    rows = [_row(record) for file in (results, Path(f"{results}.failed")) for record in _records(file)]
+    records = [record for file in (results, Path(f"{results}.failed")) for record in _records(file)]
+    places = {question_id: place for place, question_id in enumerate(order)}
+    records.sort(key=lambda record: places.get(record["id"], len(places)))
+    rows = list(map(_row, records))
     content = _as_csv(rows) if path.suffix.lower() == ".csv" else _as_spreadsheet(rows)
     try:
         atomic_write(path, content)

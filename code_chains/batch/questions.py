@@ -45,6 +45,7 @@ class Question:
 
 _MAX_CHARS = 60
 _COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id")
+_FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line."
 _JSON_COLUMNS = ("variables", "examples")
 Item = tuple[str, Any]
 """Where a question of a file stands, and the question."""
@@ -148,7 +149,7 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}. It must be UTF-8 text.") from error
+        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
 def _read_lines(path: Path) -> Iterator[Item]:
@@ -158,7 +159,7 @@ def _read_lines(path: Path) -> Iterator[Item]:
                 if line.strip():
                     yield f"{path}, line {number}", line.strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
 def _read_json_lines(path: Path) -> Iterator[Item]:
@@ -198,7 +199,7 @@ def _read_table(path: Path) -> Iterator[Item]:
                 if any(row.get(key) for key in _COLUMNS):
                     yield place, _row_inputs(place, row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
 def _row_inputs(place: str, row: Mapping[str, Any]) -> dict[str, Any]:

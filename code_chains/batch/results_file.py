@@ -28,6 +28,10 @@ class ResultsFile:
         path: The file. `PATH.failed` beside it holds the failures, `PATH.lock` is the lock.
         resume: Whether to continue an existing file; otherwise the file must not exist.
 
+    Attributes:
+        done: Ids of the answers in the file.
+        unanswered: How many of those that were in the file when it was opened have a failed verdict.
+
     Raises:
         StoreError: The file exists, is not a results file, or is locked by another process.
     """
@@ -38,6 +42,7 @@ class ResultsFile:
         self._lock = FileLock(f"{self.path}.lock")
         self._failed: dict[str, dict[str, Any]] = {}
         self.done: set[str] = set()
+        self.unanswered = 0
 
     def __enter__(self) -> Self:
         try:
@@ -82,7 +87,9 @@ class ResultsFile:
                 break
             end += len(line)
             try:
-                done.add(str(json.loads(line)["id"]))
+                record = json.loads(line)
+                done.add(str(record["id"]))
+                self.unanswered += (record.get("verdict") or {}).get("status") == "failed"
             except (ValueError, KeyError, TypeError) as error:
                 self._file.close()
                 raise StoreError(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
+from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.extraction import as_program
@@ -50,6 +51,7 @@ class InterpretChain(StreamingChain):
 
     Args:
         model: Any chat model, or a Runnable around one.
+        models: Models by the names that `attempts` record: each phrases the outcomes of its own programs.
         prompt: The system message; replace it to change the tone.
         instructions: Further rules, such as those of a domain; added to the prompt.
 
@@ -73,6 +75,7 @@ class InterpretChain(StreamingChain):
 
     name: str | None = "interpret"
     model: Runnable[LanguageModelInput, Any]
+    models: Mapping[str, Runnable[LanguageModelInput, Any]] = Field(default_factory=dict)
     prompt: str = INTERPRET_PROMPT
     instructions: str = ""
 
@@ -87,14 +90,14 @@ class InterpretChain(StreamingChain):
         if values.get("schema_only"):  # The output holds values of the data.
             yield {"answer": format_outcome(values), "answer_complete": True}
             return
-        stripper, output = _ThoughtStripper(), str(values["output"])
+        stripper, output, model = _ThoughtStripper(), str(values["output"]), self._model_for(values)
         try:
-            reply = yield Invoke(self.model, self.messages(values), config, stripper)
+            reply = yield Invoke(model, self.messages(values), config, stripper)
         except BudgetError as error:
             separator = " …\n" if stripper.answer else ""
             yield {"answer": f"{separator}{output}\n({error} {texts.not_phrased})", "answer_complete": False}
             return
-        is_complete = finish_reason(reply, self.model) == "stop"
+        is_complete = finish_reason(reply, model) == "stop"
         if not stripper.answer.strip():
             yield {"answer": format_outcome(values)}  # An empty reply must not hide the result.
         elif not is_complete:
@@ -103,6 +106,12 @@ class InterpretChain(StreamingChain):
             quote = shortened(format_outcome(values), MAX_QUOTE_CHARS)
             yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
         yield {"answer_complete": is_complete}
+
+    def _model_for(self, values: State) -> Runnable[LanguageModelInput, Any]:
+        """Return the model whose program gave the outcome, or else the usual one."""
+        code = values.get("code")
+        writers = [attempt.model for attempt in values.get("attempts") or () if attempt.code == code]
+        return self.models.get(writers[-1], self.model) if writers else self.model
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, one example, the question and the fenced output."""

@@ -169,6 +169,8 @@ def format_execution(execution: Execution, code: str = "", problems: Sequence[Pr
         parts.append(describe_failure(execution, code, problems))
     if execution.artifacts:
         parts.append(f"Made: {', '.join(artifact.name for artifact in execution.artifacts)}")
+    if execution.truncated:
+        parts.append("(Output or files were larger than the limits, and are not complete.)")
     return "\n".join(part for part in parts if part.strip()) or "The program ran and printed nothing."
 
 

@@ -18,6 +18,8 @@ __all__ = ["Executor", "Limits", "Program", "Session"]
 
 MAX_SECONDS = 86_400
 MAX_COUNT = 1_000_000
+MIN_MEMORY_BYTES = 16 << 20
+"""Less does not even hold Python."""
 MAX_BYTES = 1 << 40
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?\s*")
@@ -82,6 +84,9 @@ class Limits:
             check_int(f"Limits.{name}", getattr(self, name), remedy, minimum=1, maximum=MAX_COUNT)
         for name in ("memory", "output", "disk", "artifacts"):
             _bytes(f"Limits.{name}", getattr(self, name))
+        if self.memory_bytes < MIN_MEMORY_BYTES:
+            remedy = f'at least {MIN_MEMORY_BYTES >> 20} MB, e.g. "512M"; a number alone is in bytes'
+            raise ConfigurationError("Limits.memory", self.memory, remedy)
 
     @property
     def memory_bytes(self) -> int:

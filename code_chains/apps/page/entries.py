@@ -162,7 +162,7 @@ class ChatEntry:
         """Return the entry of a stored turn, which has no record of its run but its output and artifacts."""
         status: Status = "ok" if turn.status != "failed" else "error"
         has_run = turn.code and (status == "ok" or turn.output or turn.artifacts)
-        execution = Execution(status, stdout=turn.output, artifacts=turn.artifacts) if has_run else None
+        execution = _stored_execution(turn, status) if has_run else None
         verdict = Verdict.from_dict({"status": turn.status, "by": "none", "reason": ""})
         outcome = EntryOutcome(turn.code, execution, turn.output, verdict, (), turn.answer)
         outcome.language = detect_language(turn.query)
@@ -188,3 +188,11 @@ class ChatEntry:
             self.progress.add(event["data"]["chunk"])
         else:
             self.progress.handle_event(event)
+
+
+def _stored_execution(turn: Turn, status: Status) -> Execution:
+    """Return what is known of the run of a stored turn: a table that it displayed is not repeated as text."""
+    texts = [data.data for data in turn.display_data if data.media_type == "text/plain"]
+    printed = turn.output.removesuffix(texts[0]) if texts else turn.output
+    shown = tuple(data for data in turn.display_data if data.media_type != "text/plain")
+    return Execution(status, stdout=printed, artifacts=turn.artifacts, display_data=shown)

@@ -42,10 +42,10 @@ class ArtifactCollector:
     truncated: bool = False
 
     def add(self, artifact: Artifact) -> None:
-        """Add an artifact, unless there is no room for it or the same bytes were collected already."""
+        """Add an artifact, unless there is no room for it."""
         if len(artifact.data) > self.room or len(self.artifacts) >= MAX_FILES:
             self.truncated = True
-        elif all(artifact.data != other.data or not artifact.data for other in self.artifacts):
+        else:
             self.artifacts.append(artifact)
             self.room -= len(artifact.data)
 
@@ -83,8 +83,13 @@ class ArtifactCollector:
                 if media_type in _DISPLAYS:
                     self._add_display(media_type, view["data"])
                 elif name.isprintable() and len(name) < 256 and "/" not in name:
-                    self.add(Artifact(name, media_type[:100], view["data"]))
+                    self._add_figure(Artifact(name, media_type[:100], view["data"]))
         self.truncated = self.truncated or result.get("truncated") is True
+
+    def _add_figure(self, figure: Artifact) -> None:
+        """Add a figure, unless the program saved the same one itself."""
+        if all(figure.data != other.data for other in self.artifacts):
+            self.add(figure)
 
     def _add_display(self, media_type: str, data: bytes) -> None:
         if len(data) > self.room or len(self.display_data) >= len(_DISPLAYS):
