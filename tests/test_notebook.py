@@ -84,6 +84,7 @@ def test_the_next_cell_continues_with_the_state(notebook: Any) -> None:
 def test_an_answer_is_markdown_without_html_of_the_model(notebook: Any) -> None:
     (answer,) = [data for data in outputs(notebook, 2) if "well" in str(data)]
     assert answer["text/html"].startswith("<p>It is <strong>well</strong> &lt;b&gt;done&lt;/b&gt;.</p>\n")
+    assert '<pre class="printed">42</pre>' in answer["text/html"]
     assert answer["text/plain"].startswith("It is **well** <b>done</b>.")
 
 

@@ -15,10 +15,11 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.display import DisplayHandle, FileLink, Image, Markdown, Pretty, display
 from langchain_core.callbacks import BaseCallbackHandler
 
+from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.cli_options import parse_budget
 from code_chains.apps.progress import STAGE_LABELS
-from code_chains.apps.safe_html import framed, render_markdown
+from code_chains.apps.safe_html import framed
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
@@ -235,12 +236,17 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                 run.show(chunk)
                 if chunk.get("answer"):
                     show = answer.update if is_displayed else answer.display
-                    show(_Displayed(render_markdown(result["answer"]), result["answer"]))
+                    show(_Displayed(_as_html(result), result["answer"]))
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
         stage.update(Pretty(printable(f"{verdict.status}: {verdict.reason}") if verdict else ""))
     return dict(result)
+
+
+def _as_html(result: Mapping[str, Any]) -> str:
+    known = {key: result[key] for key in ("output", "execution", "verdict") if key in result}
+    return render_answer(result["answer"], **known)
 
 
 class _RunDisplay:

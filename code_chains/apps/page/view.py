@@ -9,7 +9,7 @@ from html import escape
 
 from nicegui import ui
 
-from code_chains.apps.page.answers import render_answer
+from code_chains.apps.answers import render_answer
 from code_chains.apps.page.approval import TIMEOUT_S, Approval
 from code_chains.apps.page.elements import copy_button, quiet_button, text
 from code_chains.apps.page.entries import ChatEntry
@@ -153,7 +153,9 @@ class TurnView:
         error = outcome.execution.error if outcome.execution else None
         is_complete = progress.approval or not progress.is_running
         program = listing(code, self._language if is_complete else None, error.line if error else None)
-        answer = render_answer(outcome)
+        answer = render_answer(
+            outcome.answer, output=outcome.output, execution=outcome.execution, verdict=outcome.verdict
+        )
         return program if code.strip() else "", answer
 
     def _finish(self) -> None:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from code_chains.apps.page.entries import EntryOutcome
 from code_chains.apps.safe_html import plain, render_markdown
 from code_chains.chains.interpret import MAX_QUOTE_CHARS, format_outcome
 from code_chains.inputs import shortened
+from code_chains.state import Execution, Verdict
 
 __all__ = ["render_answer"]
 
 
-def render_answer(outcome: EntryOutcome) -> str:
+def render_answer(
+    answer: str, *, output: str = "", execution: Execution | None = None, verdict: Verdict | None = None
+) -> str:
     """Return an answer as HTML.
 
     `InterpretChain` quotes the program where the model's words may not be faithful to it, and returns its output if no
     model phrased it. Both stand on lines of their own; output within a sentence of the model is part of its Markdown.
     """
-    answer = outcome.answer
-    if outcome.verdict is not None and not outcome.verdict.ok:  # The reason quotes an error of the program.
+    if verdict is not None and not verdict.ok:  # The reason quotes an error of the program.
         return f"<p>{plain(answer)}</p>" if answer else ""
-    printed = format_outcome({"output": outcome.output, "execution": outcome.execution})
-    for quote in (printed, shortened(printed, MAX_QUOTE_CHARS), outcome.output):
+    printed = format_outcome({"output": output, "execution": execution})
+    for quote in (printed, shortened(printed, MAX_QUOTE_CHARS), output):
         before, middle, after = answer.rpartition(quote) if quote.strip() else ("", "", "")
         phrased, _, last_line = before.rpartition("\n")
         if middle and after == ")" and last_line.startswith("("):
