@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 
 from code_chains import CodeChain
 from code_chains.apps import doctor as doctor_module
+from code_chains.apps import progress
 from code_chains.apps.cli import cli
 from code_chains.apps.doctor import _check_call
 from code_chains.callbacks.redaction import describe_error
@@ -492,6 +493,14 @@ def test_a_server_that_cannot_be_reached_is_named_without_secrets(url: str) -> N
     assert result.exit_code == 1
     assert "server http://127.0.0.1:9/v1 cannot be reached (" in result.stderr
     assert ("secret" in result.stderr, ".." in result.stderr) == (False, False)
+
+
+def test_a_long_wait_is_reported_without_a_terminal(
+    openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "WAITING_INTERVAL_S", 0.3)
+    openai_server.faults = ["hang"]
+    assert "Writing a program … " in ask(openai_server, QUESTION).stderr
 
 
 def test_a_server_that_is_too_slow_is_named(openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,8 @@ STAGE_LABELS = {
 
 REPORT_INTERVAL_S = 10.0
 """How often the progress of many questions is reported where there is no terminal."""
+WAITING_INTERVAL_S = 30.0
+"""How often a long stage of one question is reported where there is no terminal."""
 
 
 class Progress(BaseCallbackHandler):
@@ -77,6 +79,7 @@ class Progress(BaseCallbackHandler):
         self._has_answer = False
         self._program = self._printed = self._shown = ""
         self._approval_lock = threading.Lock()
+        self._has_ended = threading.Event()
 
     def __enter__(self) -> Self:
         self._has_answer = False
@@ -84,11 +87,23 @@ class Progress(BaseCallbackHandler):
         self._stages.clear()
         if self.console.is_terminal:
             self._status.start()
+        else:
+            self._has_ended.clear()
+            threading.Thread(target=self._report_waiting, daemon=True).start()
         return self
+
+    def _report_waiting(self) -> None:
+        """Say at times what is waited for, where no spinner does."""
+        while not self._has_ended.wait(WAITING_INTERVAL_S):
+            for name, start in list(self._stages.values()):
+                seconds = time.monotonic() - start
+                if seconds >= WAITING_INTERVAL_S:
+                    self.console.print(f"{STAGE_LABELS[name]} … {seconds:.0f} s so far")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._has_ended.set()
         self._status.stop()
         if self._has_answer and kind is not BrokenPipeError:
             click.echo()

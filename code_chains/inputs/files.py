@@ -6,6 +6,7 @@ import glob
 import itertools
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -126,7 +127,10 @@ def check_files(files: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Pa
     named = _by_name(files)
     checked = {check_name(name): _check_file(path) for name, path in named}
     if len(checked) < len(named):
-        raise InputError("Two files have the same name.")
+        names = Counter(str(name) for name, _ in named)
+        raise InputError(
+            f"Two files have the same name, {names.most_common(1)[0][0]!r}. Name one of them otherwise."
+        )
     for name in checked:
         if inside := [other for other in checked if other.startswith(f"{name}/")]:
             raise InputError(f"{name!r} cannot be a file and the folder of {inside[0]!r} at once.")

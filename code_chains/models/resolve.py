@@ -13,6 +13,8 @@ from code_chains.errors import CodeChainsError, ConfigurationError
 
 __all__ = ["default_model", "for_code", "resolve_model"]
 
+_TIMEOUT_S = 300.0
+"""How long a server of one's own may be silent: it may have to load a model first."""
 _EXAMPLES = '"openai:gpt-5-mini", "local", "gguf:PATH", or a chat model object'
 
 
@@ -78,7 +80,12 @@ def _connect(base_url: str, model: str, options: dict[str, Any]) -> BaseChatMode
             'an address such as "http://localhost:11434/v1"',
         )
     # Local servers need no key, but the client requires one; usage is only reported on request.
-    defaults = {"api_key": os.environ.get("OPENAI_API_KEY") or "none", "stream_usage": True}
+    defaults = {
+        "api_key": os.environ.get("OPENAI_API_KEY") or "none",
+        "stream_usage": True,
+        "timeout": _TIMEOUT_S,
+        "max_retries": 1,
+    }
     name = model.removeprefix("openai:").removeprefix("ollama:")
     return ChatOpenAI(model=name, base_url=base_url, **{**defaults, **options})
 
