@@ -235,6 +235,8 @@ def _model_name(model: str | Runnable[LanguageModelInput, Any], others: Collecti
     name = (
         model if isinstance(model, str) else str(getattr(model, "model_name", None) or type(model).__name__)
     )
+    if name.startswith("gguf:"):  # Records must not learn the folders of this machine.
+        name = f"gguf:{Path(name).name}"
     return f"{name} ({len(others) + 1})" if name in others else name
 
 

@@ -214,7 +214,7 @@ class Artifact(Record):
         with path.open("xb") as file:
             try:
                 file.write(self.data)
-            except OSError:
+            except BaseException:
                 path.unlink(missing_ok=True)  # Nothing half-written stays.
                 raise
         return path

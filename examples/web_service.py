@@ -1,4 +1,4 @@
-"""A web service: events as they happen, answers at once, uploads; a client that disconnects ends the work.
+"""A web service: events as they happen, answers at once, uploads; a client that leaves a stream ends the work.
 
 Needs FastAPI: pip install "fastapi[standard]". Then:
 curl -N "http://127.0.0.1:8000/events?query=What+is+6+times+7"

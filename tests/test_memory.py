@@ -113,7 +113,7 @@ def test_a_store_lists_its_sessions(tmp_path: Path) -> None:
     memory = ConversationMemory(SqliteStore(tmp_path / "turns.sqlite"))
     save_turn(memory, "one", "zoë/../\N{SNOWMAN}")
     save_turn(memory, "one", "ann")
-    assert memory.sessions() == ["ann", "zoë/../\N{SNOWMAN}"]
+    assert memory.sessions() == ["zoë/../\N{SNOWMAN}", "ann"]
 
 
 def test_figures_and_variables_are_persisted(tmp_path: Path) -> None:

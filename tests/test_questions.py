@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-from code_chains.batch.export import check_table, export_table
+from code_chains.batch.export import check_table, export_table, without_formula
 from code_chains.batch.questions import Question, read_questions, with_ids
 from code_chains.errors import InputError
 
@@ -151,7 +151,7 @@ RECORDS = [
         "verdict": {"status": "verified", "reason": "ok"},
         "output": "a\n-3",
     },
-    {"id": "2", "query": "-3", "answer": "+49 30", "output": "\x00\ud800" + "x" * 40_000, "seconds": 1.5},
+    {"id": "2", "query": "-3", "answer": "+49.30", "output": "\x00\ud800" + "x" * 40_000, "seconds": 1.5},
 ]
 
 
@@ -173,8 +173,20 @@ def test_answers_are_exported_as_csv_without_formulas(results: Path, tmp_path: P
         "verified",
         "a\n-3",
     )
-    assert (two["query"], two["answer"], len(two["output"])) == ("-3", "+49 30", 32_000)
+    assert (two["query"], two["answer"], len(two["output"])) == ("-3", "+49.30", 32_000)
     assert failed["error"] == "'@broken"
+
+
+@pytest.mark.parametrize(
+    "text", ["=1", "@x", "-2+3+cmd|' /C calc'!A0", '+1+HYPERLINK("http://e")', "+x", "-", "\t=1"]
+)
+def test_what_could_be_a_formula_is_text(text: str) -> None:
+    assert without_formula(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["-3", "+1.5", "-.5", "1e9", "-1e-9", "+12%", "a=b", "", "text"])
+def test_numbers_and_words_stay_as_they_are(text: str) -> None:
+    assert without_formula(text) == text
 
 
 def test_answers_are_exported_as_a_spreadsheet_without_formulas(results: Path, tmp_path: Path) -> None:
@@ -194,7 +206,14 @@ def test_an_existing_table_is_not_replaced_unless_that_is_meant(tmp_path: Path) 
     (tmp_path / "mine.csv").write_text("mine")
     with pytest.raises(InputError, match="exists"):
         check_table(tmp_path / "mine.csv")
-    check_table(tmp_path / "mine.csv", may_exist=True)
+    with pytest.raises(InputError, match="exists"):
+        check_table(tmp_path / "mine.csv", may_exist=True)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+def test_a_table_of_the_run_is_replaced_when_it_is_resumed(results: Path, tmp_path: Path, name: str) -> None:
+    export_table(results, tmp_path / name)
+    check_table(tmp_path / name, may_exist=True)
 
 
 @pytest.mark.parametrize("name", ["a.ods", "a", "nowhere/a.csv"])

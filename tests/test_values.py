@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -54,14 +55,23 @@ FORGED = {
     "two kinds": '{"builtins.tuple": [], "builtins.set": []}',
     "a class of its own": '{"namedtuple": ["A", ["b"], [1]]}',
     "a fraction of a huge number": '{"fractions.Fraction": "1e999999999"}',
-    "texts of a huge size": '{"numpy.ndarray": [["a"], "<U999999"]}',
+    "texts of a huge size": '{"numpy.ndarray": [["a"], "<U99999999"]}',
     "objects": '{"numpy.ndarray": [["a"], "O"]}',
     "an array that is none": '{"numpy.ndarray": 3}',
+    "a range as an array": '{"numpy.ndarray": [[{"builtins.range": [0, 1000000000, 1]}], "int64"]}',
+    "a range of an array": '{"numpy.ndarray": [{"builtins.range": [0, 1000000000, 1]}, "int64"]}',
+    "a series of a range": '{"pandas.Series": [{"builtins.range": [0, 1000000000, 1]}, 5]}',
+    "a series of a number": '{"pandas.Series": [[1, 2], 5]}',
+    "a frame of numbers": '{"pandas.DataFrame": [[1, 2], ["a", "b"], [5, 5]]}',
+    "a name of a number": '{"uuid.UUID": 5}',
+    "much text": '{"numpy.ndarray": [[' + "1," * 20_000 + '1], "<U1000"]}',
+    "numbers of one hash": json.dumps({"builtins.set": [(2**61 - 1) * n for n in range(3000)]}),
     "no list": '{"builtins.tuple": 3}',
     "nested too deeply": "[" * 100_000 + "]" * 100_000,
 }
 
 
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
 def test_a_forged_value_is_none(forged: str) -> None:
     with pytest.raises(LookupError):

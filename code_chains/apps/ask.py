@@ -98,8 +98,16 @@ class Ask:
         name = name_of_data(data)
         if name in self.files:
             raise click.UsageError(f"Standard input is passed as {name}, but --file has this name, too.")
-        self.files[name] = data if self.log is None else self.log.keep_data(name, data)
+        self.files[name] = self._kept(name, data)
         echo(f"Programs can read standard input as {name} ({len(data):,} bytes).", err=True)
+
+    def _kept(self, name: str, data: bytes) -> Any:
+        """Return a path of the data in the log, so that the question can be continued; else the data itself."""
+        try:
+            return data if self.log is None else self.log.keep_data(name, data)
+        except OSError as error:
+            echo(f"Standard input is not logged: {error}", err=True)
+            return data
 
     @property
     def memory(self) -> ConversationMemory | bool:

@@ -114,6 +114,8 @@ def ask(
         )
     folder = ArtifactFolder(Path(out or DEFAULT_FOLDER))
     with open_log(is_on=log) as questions:
+        if questions is None and is_followup:
+            raise click.ClickException("--continue needs the log of questions, which cannot be opened.")
         session_id = questions.last() if questions is not None and is_followup else None
         asked = Ask(text, folder=folder, log=questions, session_id=session_id)
         asked.add_files(files)
@@ -230,8 +232,7 @@ def run(
     from code_chains.batch.runner import map_questions
 
     if table:
-        is_input = Path(table).resolve() in (Path(questions).resolve(), Path(out).resolve())
-        check_table(Path(table), may_exist=resume and not is_input)
+        check_table(Path(table), may_exist=resume)
     common = {name: str(path) for name, path in files_by_name(files).items()}
     all_questions = list(read_questions(questions, files=common))
     check_named_files_of(all_questions)

@@ -132,6 +132,10 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
     target.mkdir()
     for name, content in files.items():
         path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            shutil.rmtree(target, ignore_errors=True)
+            raise InputError(f"The file {name!r} cannot be stored beside the others.") from error
     return target

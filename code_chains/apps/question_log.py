@@ -6,6 +6,7 @@ import hashlib
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ __all__ = ["LoggedConversation", "QuestionLog", "data_folder"]
 
 _MAX_LOG_BYTES = 256 << 20
 """Beyond it the oldest questions are evicted."""
-_MAX_DATA_FILES = 100
+_MAX_DATA_BYTES = 1 << 30
 
 
 def data_folder() -> Path:
@@ -109,9 +110,21 @@ class QuestionLog:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}{Path(name).suffix}"
         atomic_write(path, data, mode=0o600)
-        for old in sorted(folder.iterdir(), key=lambda item: item.stat().st_mtime)[:-_MAX_DATA_FILES]:
-            old.unlink(missing_ok=True)
+        self._limit_data(folder)
         return path
+
+    @staticmethod
+    def _limit_data(folder: Path) -> None:
+        """Delete the oldest data beyond the limit."""
+        used = 0
+        kept = [
+            path for path in folder.iterdir() if not path.name.startswith(".")
+        ]  # Others are being written.
+        for path in sorted(kept, key=_modified, reverse=True):
+            with suppress(OSError):  # Another process deleted it meanwhile.
+                used += path.stat().st_size
+                if used > _MAX_DATA_BYTES:
+                    path.unlink()
 
     def clear(self) -> int:
         """Delete all questions and their data; return how many there were."""
@@ -121,3 +134,10 @@ class QuestionLog:
         for path in folder.iterdir() if folder.is_dir() else ():
             path.unlink(missing_ok=True)
         return count
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

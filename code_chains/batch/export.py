@@ -20,7 +20,7 @@ COLUMNS = ("id", "query", "answer", "verdict", "reason", "output", "seconds", "e
 _MAX_CELL_CHARS = 32_000
 """A cell of a spreadsheet holds 32,767 characters."""
 _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_FORMULA = re.compile(r"^(?:[=@\t\r]|[+-](?![\d.]))")
+_FORMULA = re.compile(r"^(?:[=@\t\r]|[+-](?!\d*\.?\d+(?:[eE][+-]?\d+)?%?$))")
 """What spreadsheets take for a formula when they open a CSV file."""
 
 
@@ -29,13 +29,13 @@ def check_table(path: Path, *, may_exist: bool = False) -> None:
 
     Args:
         path: The table.
-        may_exist: Whether an existing file may be replaced.
+        may_exist: Whether an existing file may be replaced, if it is such a table.
 
     Raises:
         InputError: The suffix is neither `.csv` nor `.xlsx`, the file exists, or its folder does not.
         ConfigurationError: openpyxl is missing.
     """
-    if os.path.lexists(path) and not may_exist:
+    if os.path.lexists(path) and not (may_exist and _is_export(path)):
         raise InputError(f"{str(path)!r} exists. Remove it, or choose another name.")
     if path.suffix.lower() not in (".csv", ".xlsx"):
         raise InputError(f"{str(path)!r} must end with .csv or .xlsx.")
@@ -44,6 +44,20 @@ def check_table(path: Path, *, may_exist: bool = False) -> None:
     if path.suffix.lower() == ".xlsx":
         with needs("data", "export", path.name):
             import openpyxl  # noqa: F401
+
+
+def _is_export(path: Path) -> bool:
+    """Return whether a file is a table that was exported before."""
+    try:
+        if path.suffix.lower() == ".csv":
+            with path.open(encoding="utf-8-sig") as file:
+                return file.readline().strip() == ",".join(COLUMNS)
+        from openpyxl import load_workbook
+
+        rows = load_workbook(path, read_only=True).active.iter_rows(max_row=1, values_only=True)
+        return next(rows, None) == COLUMNS
+    except Exception:  # Whatever it is, it is no table of ours.
+        return False
 
 
 def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int:

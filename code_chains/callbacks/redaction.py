@@ -99,7 +99,7 @@ def describe_error(error: Exception) -> str:
     if isinstance(error, CodeChainsError):
         return message
     if explained := explain_provider_error(error):
-        return printable(" ".join(explained[:_MAX_ERROR_CHARS].split())[:700])
+        return printable(" ".join(explained[:_MAX_ERROR_CHARS].split()))[:700]
     if "Unexpected response type" in message:  # The words of langchain-openai.
         return "The model's server answered with something else than its API. Check the base URL: it usually ends with /v1."
     kind = "The model" if isinstance(error, LangChainException) else type(error).__name__

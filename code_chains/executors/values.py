@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.serialization import REBUILDERS, unpack
 from code_chains.state import Execution
 
-__all__ = ["has_value", "value_of"]
+__all__ = ["value_of"]
 
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    ImportError,
+    RecursionError,
+    LookupError,
+    MemoryError,
+)
 _KINDS = set(REBUILDERS) - {"namedtuple"}
 _DTYPE = re.compile(
     r"bool|u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|(datetime|timedelta)64(\[\w{1,3}\])?|<U(\d{1,6})"
 )
 """Types of arrays; that of text says how much memory each item takes."""
-_MAX_TEXT_ITEM = 1000
-"""Longest text of an array of texts, whose items are all as long as the longest."""
+_MAX_TEXT_CHARS = 10_000_000
+"""Characters of an array of texts, whose items are all as long as the longest."""
+_MAX_COLLIDING = 1000
+"""Numbers in a set, or keys, that may have the same hash, so that looking them up takes quadratic time."""
 _TEXTS = {
     "fractions.Fraction": re.compile(r"-?\d{1,1000}(/\d{1,1000})?"),
     "decimal.Decimal": re.compile(r"[-+\w.]{1,1000}"),
@@ -26,11 +40,6 @@ _TEXTS = {
     "builtins.int": re.compile(r"-?[0-9a-f]+"),
 }
 """What a program may have written that is costly to read as anything else."""
-
-
-def has_value(execution: Execution) -> bool:
-    """Return whether the value of the last expression came with its type."""
-    return any(data.media_type == VALUE_TYPE for data in execution.display_data)
 
 
 def value_of(execution: Execution) -> Any:
@@ -46,32 +55,80 @@ def value_of(execution: Execution) -> Any:
                 packed = json.loads(data.data)
                 _check(packed)
                 return unpack(packed, _no_object)
-            except (ValueError, TypeError, ArithmeticError, ImportError, RecursionError, KeyError) as error:
+            except _UNREADABLE as error:
                 raise LookupError(f"The value of the program cannot be read: {error}") from error
     raise LookupError("The program ended with no value, or with one that is too large or of another type.")
 
 
-def _check(packed: Any) -> None:
+def _check(packed: Any, *, is_hashed: bool = False) -> None:
     """Raise unless reading this takes time and memory in proportion to its length: a program may have written anything."""
     if isinstance(packed, list):
+        if is_hashed and sum(map(_may_collide, packed)) > _MAX_COLLIDING:
+            raise ValueError("too many large numbers in a set or as keys")
         for part in packed:
-            _check(part)
+            _check(part, is_hashed=is_hashed)
     if not isinstance(packed, dict):
         return
     if len(packed) != 1 or not _KINDS.issuperset(packed):
         raise ValueError("it is no packed value")
     ((kind, content),) = packed.items()
-    if kind == "numpy.ndarray":
-        _check_array(*content)
     if kind in _TEXTS and not _TEXTS[kind].fullmatch(content):
         raise ValueError(f"it is no {kind}")
-    _check(content)
+    if check := _CHECKS.get(kind):
+        check(*content)
+    _check(content, is_hashed=is_hashed or kind in _HASHED)
+
+
+def _may_collide(value: Any) -> bool:
+    """Return whether a number may have the hash of others: that of small ones is their own."""
+    if isinstance(value, list):
+        return any(map(_may_collide, value[:1]))
+    return (isinstance(value, int | float) and abs(value) >= sys.hash_info.modulus) or isinstance(value, dict)
 
 
 def _check_array(items: Any, dtype: str) -> None:
     match = _DTYPE.fullmatch(dtype)
-    if match is None or int(match[3] or 0) > _MAX_TEXT_ITEM:
+    if match is None or not _is_plain(items):
         raise ValueError(f"an array of {dtype[:20]!r}")
+    if int(match[3] or 0) * _count(items) > _MAX_TEXT_CHARS:
+        raise ValueError("an array of too much text")
+
+
+def _check_series(index: Any, values: Any) -> None:
+    if not _is_plain(index) or not isinstance(values, list) or len(values) != len(index):
+        raise ValueError("a series of two lengths")
+
+
+def _check_frame(index: Any, names: Any, columns: Any) -> None:
+    if not isinstance(names, list) or not isinstance(columns, list):
+        raise ValueError("a frame without columns")
+    for column in columns:
+        _check_series(index, column)
+
+
+def _is_plain(items: Any) -> bool:
+    """Return whether this is a list, and in nested ones there are no values that stand for many others."""
+    return isinstance(items, list) and not any(
+        isinstance(item, dict) and "builtins.range" in item for item in items
+    )
+
+
+def _count(items: Any) -> int:
+    return sum(map(_count, items)) if isinstance(items, list) else 1
+
+
+_HASHED = {
+    "builtins.set",
+    "builtins.frozenset",
+    "builtins.dict",
+    "collections.Counter",
+    "collections.OrderedDict",
+} | {f"builtins.dict_{part}" for part in ("keys", "values", "items")}
+_CHECKS: dict[str, Callable[..., None]] = {
+    "numpy.ndarray": _check_array,
+    "pandas.Series": _check_series,
+    "pandas.DataFrame": _check_frame,
+}
 
 
 def _no_object(_: Any) -> Any:

@@ -74,6 +74,8 @@ def _expand_path(path: str | os.PathLike[str]) -> list[tuple[Any, Any]]:
 def _matches(pattern: str) -> list[tuple[Any, Any]]:
     """Return the files that match a pattern, named from its first folder with a wildcard on."""
     paths = [Path(match) for match in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(match)]
+    if len(paths) > MAX_FILES:
+        raise InputError(f"{len(paths)} files match {pattern!r}. Pass at most {MAX_FILES}.")
     if not paths:
         raise InputError(f"No file matches {pattern!r}. Patterns are relative to {os.getcwd()}.")
     fixed = itertools.takewhile(lambda part: not glob.has_magic(part), Path(pattern).parts)

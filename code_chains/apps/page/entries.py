@@ -131,6 +131,9 @@ class EntryOutcome:
         for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason"):
             if key in chunk:
                 setattr(self, key, chunk[key])
+        if self.execution is not None:  # Only tables are shown; the rest would count for no limit.
+            shown = tuple(data for data in self.execution.display_data if data.media_type == "text/html")
+            self.execution = replace(self.execution, display_data=shown)
         self.answer += chunk.get("answer") or ""
 
     def drop_artifacts(self) -> None:

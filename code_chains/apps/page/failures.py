@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from pathlib import PurePosixPath
 
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import (
@@ -39,7 +41,13 @@ def report_error(error: Exception) -> str:
     whoever runs the server.
     """
     if isinstance(error, InputError):
-        return describe_error(error)
+        return _without_folders(describe_error(error))
     _log.warning("An action on the page failed: %s", describe_error(error))
     _log.debug("Its traceback:", exc_info=error)
     return next((message for kind, message in _MESSAGES if isinstance(error, kind)), _OTHER)
+
+
+def _without_folders(message: str) -> str:
+    """Return a message with names of files alone: visitors need not know folders of this machine."""
+    named = re.sub(r"'(/[^']*)'", lambda match: repr(PurePosixPath(match[1]).name), message)
+    return named.partition(" Paths are relative to ")[0]

@@ -189,7 +189,7 @@ class Guard:
 def secret_path(folder: Path) -> str:
     """Return the secret path that is stored in a folder, which only its owner may read; a new one if there is none."""
     file = folder / "path"
-    if not file.exists():
+    if not file.exists() or not _CLIENT_ID.fullmatch(file.read_text(encoding="utf-8", errors="replace")):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         atomic_write(file, secrets.token_urlsafe(24).encode(), mode=0o600)
     return file.read_text(encoding="ascii")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -110,6 +111,11 @@ class ConversationHistory:
         self._chain.forget(session_id)
         shutil.rmtree(self.folder(session_id), ignore_errors=True)
 
+    def touch(self, session_id: str) -> None:
+        """Mark the files of a conversation as used."""
+        with suppress(OSError):  # It may have none.
+            os.utime(self.folder(session_id))
+
     def make_space(self, size: int, is_open: Collection[str]) -> bool:
         """Delete files of the conversations unused for longest, and return whether so many bytes fit then.
 
@@ -119,7 +125,7 @@ class ConversationHistory:
         """
         if not self._folder.is_dir():
             return size <= MAX_STORED_BYTES
-        folders = sorted(self._folder.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
+        folders = sorted(self._folder.iterdir(), key=_last_used)
         sizes = {folder: _size(folder) for folder in folders}
         total = sum(sizes.values())
         for folder in folders:
@@ -141,8 +147,19 @@ def _check_owner(client_id: str, session_id: str) -> None:
         raise InputError("There is no such conversation.")
 
 
+def _last_used(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:  # Another server deleted it meanwhile.
+        return 0
+
+
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # Another server deleted it meanwhile.
+            size += path.stat().st_size if path.is_file() else 0
+    return size
 
 
 def _summarize(session_id: str, turns: list[Turn]) -> StoredConversation:

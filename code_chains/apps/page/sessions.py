@@ -138,6 +138,7 @@ class PageSession:
         try:
             async with self._queue.slot(partial(self._set_queue_position, entry)):
                 files = dict(self.uploads.pending)
+                self.history.touch(self.session_id)
                 await EntryRunner(entry, self._chain, self.session_id, self._notify).run(files)
             # The state of the conversation holds what a successful program has received.
             if self._keeps_files and entry.outcome.verdict is not None and entry.outcome.verdict.ok:
@@ -276,7 +277,8 @@ class PageSession:
         try:
             if not await asyncio.to_thread(self.history.make_space, len(data), is_open):
                 raise InputError("There is no space for more files at the moment. Try again later.")
-            await asyncio.to_thread(self.uploads.add, name, data)
+            is_busy = self._task is not None and not self._task.done()
+            await asyncio.to_thread(partial(self.uploads.add, name, data, keeps_older=is_busy))
         finally:
             self.uploaded_bytes = self.uploads.size
         self._notify()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from html.parser import HTMLParser
 
 from code_chains.batch.export import without_formula
@@ -18,7 +19,7 @@ def is_table(html: bytes) -> bool:
 
 def is_shortened(html: bytes) -> bool:
     """Return whether a view leaves out rows or columns, as pandas does in large tables."""
-    return any("..." in row for row in _read(html))
+    return re.search(rb">\s*\.\.\.\s*<", html) is not None
 
 
 def table_as_csv(html: bytes) -> bytes:
@@ -47,7 +48,8 @@ class _TableReader(HTMLParser):
         rows: The cells by row.
     """
 
-    MAX_SPAN = 100
+    MAX_SPAN, MAX_CELLS, MAX_CHARS = 100, 200_000, 10_000_000
+    """Invariant: a few bytes of a program's HTML make no table that fills the memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,6 +58,7 @@ class _TableReader(HTMLParser):
         self._spans: dict[int, tuple[int, str]] = {}
         """By column: for how many further rows a cell stands there, and its text."""
         self._row_span = self._column_span = 1
+        self._cells = self._chars = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a row or a cell."""
@@ -86,11 +89,18 @@ class _TableReader(HTMLParser):
         self._is_in_cell = False
         row = self.rows[-1]
         row[-1] = " ".join(row[-1].split())
+        if not self._has_room(self._column_span * self._row_span, row[-1]):
+            return
         column = len(row) - 1
         row += [row[-1]] * (self._column_span - 1)
         if self._row_span > 1:
             self._spans |= dict.fromkeys(range(column, len(row)), (self._row_span - 1, row[-1]))
         self._fill_spans()
+
+    def _has_room(self, count: int, text: str) -> bool:
+        """Count cells with a text; return whether the table may still have them."""
+        self._cells, self._chars = self._cells + count, self._chars + count * len(text)
+        return self._cells <= self.MAX_CELLS and self._chars <= self.MAX_CHARS
 
     def _fill_spans(self) -> None:
         """Repeat cells of rows above at the end of the current row."""

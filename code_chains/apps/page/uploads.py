@@ -60,12 +60,19 @@ class Uploads:
     def _stored(self) -> list[Path]:
         return [path for path in self._folder.glob("*/*") if path.is_file()]
 
-    def add(self, name: str, data: bytes) -> None:
-        """Store a file for the next program. This blocks."""
+    def add(self, name: str, data: bytes, *, keeps_older: bool = False) -> None:
+        """Store a file for the next program. This blocks.
+
+        Args:
+            name: Its name.
+            data: Its content.
+            keeps_older: Whether an older version of this name stays, as a running question needs it.
+        """
         path = self._folder / uuid.uuid4().hex / name
         path.parent.mkdir(mode=0o700, parents=True)
         atomic_write(path, data)
-        self._discard(name)
+        if not keeps_older:
+            self._discard(name)
         self.pending[name] = path
 
     def remove(self, name: str) -> None:

@@ -188,7 +188,9 @@ def describe(error: BaseException) -> Json:
         )
         variables = frame.f_locals if frame else {}
         visible = {**frame.f_globals, **variables} if frame else {}
-        expression, source = failing_source(own[-1]) if own else ("", "")
+        expression = source = ""
+        with contextlib.suppress(Exception):
+            expression, source = failing_source(own[-1]) if own else ("", "")
         report = build_report(error, line, trace_text, mentioned_first(variables, source))
         return report | {"hint": suggestions.hint(error, visible, expression)[:MAX_HINT_CHARS]}
     name = type(error).__name__[:MAX_NAME_CHARS]

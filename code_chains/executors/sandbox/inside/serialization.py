@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import collections
-import datetime
-import decimal
 import enum
-import fractions
-import pathlib
-import uuid
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -112,6 +108,19 @@ def _from_text(kind: Convert) -> Callable[[Any, Convert], Any]:
     return lambda content, unpack: kind(content)
 
 
+def _by(name: str) -> Callable[[Any, Convert], Any]:
+    """Return what rebuilds a value by a function of a module, which is imported only then: memory counts in each fork."""
+
+    def rebuild(content: Any, unpack: Convert) -> Any:
+        module, _, path = name.partition(".")
+        function: Any = importlib.import_module(module)
+        for attribute in path.split("."):
+            function = getattr(function, attribute)
+        return function(*content) if isinstance(content, list) else function(content)
+
+    return rebuild
+
+
 REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "builtins.tuple": _collection(tuple),
     "builtins.set": _collection(set),
@@ -125,9 +134,9 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "collections.OrderedDict": lambda content, unpack: collections.OrderedDict(
         (unpack(key), unpack(value)) for key, value in content
     ),
-    "pathlib.PosixPath": lambda content, unpack: pathlib.Path(content),
-    "pathlib.PurePosixPath": lambda content, unpack: pathlib.PurePosixPath(content),
-    "uuid.UUID": lambda content, unpack: uuid.UUID(content),
+    "pathlib.PosixPath": _by("pathlib.Path"),
+    "pathlib.PurePosixPath": _by("pathlib.PurePosixPath"),
+    "uuid.UUID": _by("uuid.UUID"),
     "builtins.slice": lambda content, unpack: slice(*map(unpack, content)),
     "collections.Counter": lambda content, unpack: collections.Counter(
         {unpack(key): unpack(n) for key, n in content}
@@ -135,12 +144,12 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
     "builtins.bytes": _from_text(bytes.fromhex),
     "builtins.complex": _from_text(complex),
-    "decimal.Decimal": _from_text(decimal.Decimal),
-    "fractions.Fraction": _from_text(fractions.Fraction),
-    "datetime.date": _from_text(datetime.date.fromisoformat),
-    "datetime.time": _from_text(datetime.time.fromisoformat),
-    "datetime.datetime": _from_text(datetime.datetime.fromisoformat),
-    "datetime.timedelta": lambda content, unpack: datetime.timedelta(*content),
+    "decimal.Decimal": _by("decimal.Decimal"),
+    "fractions.Fraction": _by("fractions.Fraction"),
+    "datetime.date": _by("datetime.date.fromisoformat"),
+    "datetime.time": _by("datetime.time.fromisoformat"),
+    "datetime.datetime": _by("datetime.datetime.fromisoformat"),
+    "datetime.timedelta": _by("datetime.timedelta"),
     "namedtuple": _namedtuple,
     "pandas.NaTType": lambda content, unpack: _missing("NaT")(content),
     "pandas.NAType": lambda content, unpack: _missing("NA")(content),
