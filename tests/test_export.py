@@ -80,7 +80,16 @@ def test_a_notebook_keeps_tables_as_html_beside_what_was_printed() -> None:
     bundle = (DisplayData("text/html", "<table>"), DisplayData("text/plain", "a b"))
     outputs = to_notebook([turn(code="x", output="Rows:\na b", display_data=bundle)]).cells[2].outputs
     assert [output.output_type for output in outputs] == ["stream", "display_data"]
-    assert (outputs[0].text, outputs[1].data) == ("Rows:\n", {"text/html": "<table>", "text/plain": "a b"})
+    assert (outputs[0].text, outputs[1].data["text/plain"]) == ("Rows:\n", "a b")
+    assert "&lt;table&gt;" in outputs[1].data["text/html"]
+
+
+def test_no_script_of_a_program_is_in_an_exported_notebook() -> None:
+    script = "<script>alert(1)</script>"
+    bundle = tuple(DisplayData(f"text/{kind}", script) for kind in ("html", "markdown", "x-latex"))
+    data = to_notebook([turn(code="x", display_data=bundle)]).cells[2].outputs[0].data
+    assert data["text/html"].startswith("<iframe sandbox ")
+    assert not any("<script" in text for text in data.values())
 
 
 def test_a_turn_remembers_how_its_table_is_displayed(session: list[Turn]) -> None:

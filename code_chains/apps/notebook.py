@@ -19,10 +19,10 @@ from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.cli_options import parse_budget
 from code_chains.apps.progress import STAGE_LABELS
-from code_chains.apps.safe_html import framed
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
+from code_chains.conversations.frames import framed
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
 from code_chains.state import Execution

@@ -15,6 +15,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from itertools import accumulate
 from math import isfinite
 from pathlib import Path, PurePosixPath
@@ -27,10 +28,11 @@ from pydantic import JsonValue
 
 from code_chains.analysis.parsing import parse
 from code_chains.analysis.references import words
+from code_chains.conversations.frames import framed
 from code_chains.errors import InputError
 from code_chains.filenames import numbered_names, safe_name
 from code_chains.inputs import check_name, check_variables, fenced
-from code_chains.state import Artifact, Turn
+from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.storage.files import atomic_write
 
 __all__ = ["EXPORTS", "export", "to_markdown", "to_notebook", "to_script"]
@@ -154,7 +156,7 @@ def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[s
 
 def _text_and_value(turn: Turn) -> Iterator[dict[str, Any]]:
     """Yield what a program printed, and the value of its last expression if it displays itself as more than text."""
-    bundle = {data.media_type: _text(data.data) for data in turn.display_data}
+    bundle = {data.media_type: _safe_markup(data) for data in turn.display_data}
     printed = _text(turn.output)
     if bundle:
         printed = printed.removesuffix(bundle.get("text/plain", "")).rstrip("\n")
@@ -162,6 +164,13 @@ def _text_and_value(turn: Turn) -> Iterator[dict[str, Any]]:
         yield {"output_type": "stream", "name": "stdout", "text": f"{printed}\n"}
     if bundle:
         yield {"output_type": "display_data", "metadata": {}, "data": bundle}
+
+
+def _safe_markup(data: DisplayData) -> str:
+    """Return markup of a program so that no script of it runs where somebody trusts the notebook."""
+    if data.media_type == "text/html":
+        return framed(_text(data.data), "Table")
+    return _text(data.data) if data.media_type == "text/plain" else _text(escape(data.data, quote=False))
 
 
 def _cell(kind: str, name: str, source: str) -> dict[str, Any]:
