@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from code_chains.apps import question_log
 from code_chains.apps.cli import cli
+from code_chains.apps.question_log import QuestionLog
 from code_chains.apps.standard_input import name_of_data
 
 from .conftest import ROOT, OpenAI
@@ -263,3 +265,28 @@ def test_a_pipe_cannot_confirm_that_a_file_is_replaced(run: Run, tmp_path: Path)
     result = run("chat", stdin=b"print(1)\n/save mine.py\n/save new.py\n/save new.py\n")
     assert ("'mine.py' exists" in result.stderr, (tmp_path / "mine.py").read_text()) == (True, "mine")
     assert result.stderr.count("Saved: new.py") == 2
+
+
+def test_data_of_questions_at_once_is_kept(tmp_path: Path) -> None:
+    with QuestionLog(tmp_path) as log, ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda n: log.keep_data("stdin.txt", bytes([n]) * 1000), range(100)))
+    assert all(path.read_bytes()[0] == n for n, path in enumerate(paths))
+
+
+def test_the_oldest_data_is_deleted_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question_log, "_MAX_DATA_BYTES", 2500)
+    with QuestionLog(tmp_path) as log:
+        for number in range(5):
+            path = log.keep_data("stdin.txt", bytes([number]) * 1000)
+            os.utime(path, (number, number))
+        last = log.keep_data("stdin.txt", b"last" * 250)
+    assert last.exists()
+    assert len(list((tmp_path / "stdin").iterdir())) == 2
+
+
+def test_a_followup_without_its_conversation_is_not_asked(
+    run: Run, openai_server: OpenAI, tmp_path: Path
+) -> None:
+    (tmp_path / "data").write_text("no folder")
+    result = run("ask", "--continue", "print(1)")
+    assert (result.exit_code, openai_server.requests) == (1, [])

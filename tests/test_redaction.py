@@ -10,7 +10,13 @@ import unicodedata
 
 import pytest
 
-from code_chains.callbacks.redaction import PrintableFormatter, escape_invisible, printable, without_secrets
+from code_chains.callbacks.redaction import (
+    PrintableFormatter,
+    describe_error,
+    escape_invisible,
+    printable,
+    without_secrets,
+)
 
 from .conftest import HOSTILE
 
@@ -114,3 +120,15 @@ def test_an_escaped_document_is_the_same_and_shows_all_it_has() -> None:
 @pytest.mark.parametrize("text", ["año", "日本語", "🙂", "שלום", '{"a":\n 1}'])
 def test_letters_of_all_scripts_stay_legible_in_a_document(text: str) -> None:
     assert escape_invisible(text) == text
+
+
+def test_no_secret_is_cut_in_half_by_the_limit_of_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "abcdefgh" * 5
+    monkeypatch.setenv("SERVICE_API_KEY", secret)
+
+    class RefusedError(Exception):
+        status_code = 400
+        request = type("Request", (), {"url": "http://127.0.0.1:9/v1"})
+
+    for length in range(600, 660):
+        assert secret[:20] not in describe_error(RefusedError(f"{'x ' * (length // 2)}{secret}"))

@@ -1,0 +1,86 @@
+"""Parts of the page that need no browser: uploads, tables, messages for visitors, files of conversations."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from code_chains.apps.page import history as history_module
+from code_chains.apps.page.entries import EntryOutcome
+from code_chains.apps.page.failures import report_error
+from code_chains.apps.page.guard import secret_path
+from code_chains.apps.page.history import ConversationHistory
+from code_chains.apps.page.tables import is_shortened, table_as_csv
+from code_chains.apps.page.uploads import Uploads
+from code_chains.code_chain import CodeChain
+from code_chains.errors import InputError
+from code_chains.executors import SandboxExecutor
+from code_chains.factory import create_code_chain
+from code_chains.state import DisplayData, Execution
+from code_chains.testing import ScriptedModel
+
+
+@pytest.fixture
+def chain(sandbox: SandboxExecutor) -> CodeChain:
+    return create_code_chain(ScriptedModel(lambda messages: ""), executor=sandbox)
+
+
+@pytest.mark.timeout(20)
+def test_a_few_bytes_of_html_make_no_table_that_fills_the_memory() -> None:
+    html = b"<table>" + b"<tr>" + b"<td colspan=100 rowspan=100>x" * 1000 + b"<tr>" * 100
+    assert len(table_as_csv(html)) < 5_000_000
+
+
+@pytest.mark.parametrize(("cell", "expected"), [(b"...", True), (b" ... ", True), (b"wait ...", False)])
+def test_a_shortened_table_is_known(cell: bytes, expected: bool) -> None:
+    assert is_shortened(b"<tr><td>" + cell + b"</td></tr>") is expected
+
+
+def test_a_version_that_a_running_question_uses_stays(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path)
+    uploads.add("a.csv", b"1")
+    used = uploads.paths["a.csv"]
+    uploads.add("a.csv", b"2", keeps_older=True)
+    assert (used.read_bytes(), uploads.paths["a.csv"].read_bytes()) == (b"1", b"2")
+    uploads.add("a.csv", b"3")
+    assert (used.exists(), uploads.paths["a.csv"].read_bytes()) == (True, b"3")
+
+
+def test_only_tables_of_what_a_program_displays_are_kept() -> None:
+    displayed = (DisplayData("text/html", "<table>"), DisplayData("text/markdown", "x" * 1000))
+    outcome = EntryOutcome()
+    outcome.add({"execution": Execution("ok", display_data=displayed)})
+    assert outcome.execution is not None
+    assert outcome.execution.display_data == displayed[:1]
+
+
+def test_visitors_learn_no_folders() -> None:
+    error = InputError(
+        "The file '/home/owner/files/page-abc/a b.csv' does not exist. Paths are relative to /srv."
+    )
+    assert report_error(error) == "The file 'a b.csv' does not exist."
+
+
+def test_files_of_the_conversation_that_was_unused_for_longest_are_deleted_first(
+    chain: CodeChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_module, "MAX_STORED_BYTES", 25)
+    history = ConversationHistory(chain, tmp_path)
+    for number, name in enumerate(("used", "unused")):
+        folder = history.folder(name)
+        folder.mkdir()
+        (folder / "a").write_bytes(bytes(10))
+        os.utime(folder, (time.time() - 100 + number, time.time() - 100 + number))
+    history.touch("used")
+    assert history.make_space(10, [])
+    assert [folder.name for folder in tmp_path.iterdir()] == ["used"]
+
+
+@pytest.mark.parametrize("content", ["", "..", "x" * 200])
+def test_a_secret_path_that_is_damaged_is_made_anew(tmp_path: Path, content: str) -> None:
+    (tmp_path / "path").write_text(content)
+    path = secret_path(tmp_path)
+    assert (len(path) >= 20, secret_path(tmp_path)) == (True, path)
