@@ -12,6 +12,7 @@ from pydantic import Field
 from code_chains import Budget, CodeChain, EscalateChain, create_code_chain
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
+from code_chains.factory import _model_name
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -152,3 +153,7 @@ def test_what_are_no_models_is_refused(sandbox: SandboxExecutor, models: Any) ->
 def test_a_chain_without_solvers_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="solvers"):
         EscalateChain([])
+
+
+def test_records_of_attempts_name_no_folder() -> None:
+    assert _model_name("gguf:/home/ann/small.gguf", []) == "gguf:small.gguf"

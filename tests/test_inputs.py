@@ -31,6 +31,7 @@ from code_chains.inputs import (
     fenced,
     files_on_disk,
 )
+from code_chains.inputs import files as files_module
 from code_chains.testing import ScriptedModel, asks_for_code
 
 
@@ -390,3 +391,9 @@ def test_a_series_with_a_name_that_would_be_lost_is_refused(sandbox: SandboxExec
     with pytest.raises(InputError, match="A series is called"):
         sandbox.run("1", variables={"d": pd.Series([1], name=("a", "b"))})
     assert sandbox.run("d.name", variables={"d": pd.Series([1], name=np.int64(3))}).output == "3"
+
+
+def test_a_pattern_with_too_many_matches_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files_module, "MAX_FILES", 1)
+    with pytest.raises(InputError, match="3 files match"):
+        check_files(["data/*.csv"])

@@ -231,6 +231,13 @@ async def test_a_file_cannot_be_outside_the_folder(server: Server, name: str) ->
     assert result.is_error
 
 
+async def test_a_name_that_is_a_file_and_a_folder_leaves_nothing_behind(
+    server: Server, tmp_path: Path
+) -> None:
+    result = await call(server, "run_python", code="1", files={"a": "x", "a/b": "y"})
+    assert (result.is_error, os.listdir(tmp_path)) == (True, [])
+
+
 async def test_files_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_files, "MAX_INPUT_BYTES", 100)
     assert (await call(server, "run_python", code="1", files={"a": "x" * 101})).is_error
