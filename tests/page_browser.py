@@ -39,7 +39,10 @@ def running_server(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str
             yield server, re.findall(r"http\S+", server.stderr.readline())[0]
         finally:
             server.terminate()
-            server.communicate(timeout=30)
+            try:
+                server.communicate(timeout=30)
+            except subprocess.TimeoutExpired:  # It must not keep the other tests waiting.
+                server.kill()
 
 
 @contextmanager

@@ -96,7 +96,8 @@ class PausingModel(ScriptedModel):
             if self.gate is not None and text.count(PAUSE):
                 text = ""
                 self.pauses += 1
-                while int(self.gate.read_text() or 0) < self.pauses:
+                end = time.monotonic() + 60  # A test that failed lets nobody wait for ever.
+                while int(self.gate.read_text() or 0) < self.pauses and time.monotonic() < end:
                     time.sleep(0.02)
 
 

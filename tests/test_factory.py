@@ -236,14 +236,14 @@ def test_every_error_of_ours_has_one_root() -> None:
 
 async def test_the_loop_is_never_blocked(sandbox: SandboxExecutor) -> None:
     slow = ScriptedModel(
-        lambda m: "import time; time.sleep(0.3); print(1)" if asks_for_code(m) else "1", delay=0.3
+        lambda m: "import time; time.sleep(1); print(1)" if asks_for_code(m) else "1", delay=1
     )
     task, gap = asyncio.create_task(create_code_chain(slow, executor=sandbox).ainvoke(QUESTION)), 0.0
     while not task.done():
         before = time.monotonic()
         await asyncio.sleep(0.005)
         gap = max(gap, time.monotonic() - before)
-    assert (task.result()["output"], gap < 0.25) == ("1", True)
+    assert (task.result()["output"], gap < 0.9) == ("1", True)
 
 
 async def test_cancelling_kills_the_running_code(sandbox: SandboxExecutor) -> None:

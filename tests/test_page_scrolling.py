@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,15 +49,16 @@ def address(gate: Path) -> Iterator[str]:
 def expect_end_in_view(page: Page, element: Locator) -> None:
     """Wait until the end of an element is between head and composer, and all of it where there is room."""
     expect(element).to_be_visible()
-    handle = element.element_handle()
-    page.wait_for_function(
-        f"""element => {{
-            const {{ height, top, bottom, room }} = ({IN_VIEW})(element);
-            return height > 0 && bottom >= 0 && top + height > 0 && (top >= -1 || height > room - 30);
-        }}""",
-        arg=handle,
-        timeout=TIMEOUT_MS,
-    )
+    end = time.monotonic() + TIMEOUT_MS / 1000
+    while True:
+        # Asked of the locator each time, as the page may replace an element.
+        height, top, bottom, room = element.evaluate(
+            f"element => {{ const m = ({IN_VIEW})(element); return [m.height, m.top, m.bottom, m.room]; }}"
+        )
+        if height > 0 and bottom >= 0 and top + height > 0 and (top >= -1 or height > room - 30):
+            return
+        assert time.monotonic() < end, f"height {height}, top {top}, bottom {bottom}, room {room}"
+        page.wait_for_timeout(100)
 
 
 @pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
