@@ -24,6 +24,7 @@ from code_chains.apps.cli_options import (
     create_chain,
     create_chains,
     echo,
+    file_option,
     files_by_name,
     handle_errors,
     parse_budget,
@@ -191,15 +192,7 @@ def chat(
 @click.option(
     "--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes on this machine."
 )
-@click.option(
-    "-f",
-    "--file",
-    "files",
-    multiple=True,
-    type=click.Path(),
-    metavar="PATH",
-    help="A file for all questions; repeatable.",
-)
+@file_option("A file for all questions; repeatable.")
 @click.option(
     "--export", "table", metavar="FILE", help="Write the answers as a table, too: FILE.csv or FILE.xlsx."
 )
@@ -319,15 +312,7 @@ def serve(
 
 
 @cli.command()
-@click.option(
-    "-f",
-    "--file",
-    "files",
-    multiple=True,
-    type=click.Path(),
-    metavar="PATH",
-    help="A file that programs may read; repeatable.",
-)
+@file_option("A file that programs may read; repeatable.")
 @click.option(
     "--folder",
     "folders",

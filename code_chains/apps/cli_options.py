@@ -37,6 +37,7 @@ __all__ = [
     "create_chain",
     "create_chains",
     "echo",
+    "file_option",
     "files_by_name",
     "handle_errors",
     "parse_budget",
@@ -54,6 +55,15 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 approve_option = click.option(
     "--approve", is_flag=True, help="Show each program and ask for approval before it runs."
 )
+
+
+def file_option(description: str) -> Callable[[_Command], _Command]:
+    """Return the option `--file`, whose values shells complete."""
+    return click.option(
+        "-f", "--file", "files", multiple=True, type=click.Path(), metavar="PATH", help=description
+    )
+
+
 _MODEL_HELP = "openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]"
 _MODEL_OPTION = click.option("-m", "--model", help=_MODEL_HELP)
 _MODELS_OPTION = click.option(
@@ -119,15 +129,7 @@ _CHAIN_OPTIONS = (
     click.option("--memory", default="512M", show_default=True, help="Memory limit of one run."),
 )
 _TERMINAL_OPTIONS = (
-    click.option(
-        "-f",
-        "--file",
-        "files",
-        multiple=True,
-        type=click.Path(),
-        metavar="PATH",
-        help="A file, folder or pattern such as 'data/*.csv' that programs may read; repeatable.",
-    ),
+    file_option("A file, folder or pattern such as 'data/*.csv' that programs may read; repeatable."),
     click.option(
         "--show",
         default="code,output,sources,verdict",

@@ -112,7 +112,3 @@ class Uploads:
         paths = {path for files in used for path in files.values()}
         rest = [path for path in self._stored() if str(path) not in paths]
         self.pending = {path.name: path for path in sorted(rest, key=lambda path: path.stat().st_mtime_ns)}
-
-    def delete(self) -> None:
-        """Delete all files. This blocks."""
-        shutil.rmtree(self._folder, ignore_errors=True)
