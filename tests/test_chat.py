@@ -321,6 +321,9 @@ def test_an_interrupt_while_the_model_thinks(server: OpenAI, tmp_path: Path) -> 
 OWNS_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
+PROMPTS = ("> ", "... ", "[y/N]: ")
+
+
 class Terminal:
     """A chat at a pseudo-terminal, where Ctrl-C is a key."""
 
@@ -346,11 +349,26 @@ class Terminal:
         except OSError:  # The other side is closed.
             return
 
+    def at_prompt(self) -> None:
+        """Wait until the editor reads keys: an end of file that the terminal itself takes before would be lost."""
+        assert soon(lambda: self.screen.endswith(PROMPTS), 30), self.screen
+
     def type(self, text: str, *, then: str) -> None:
-        """Type a text, and wait for an output."""
+        """Type a text at a prompt, and wait for an output."""
+        self.at_prompt()
+        self.press(text, then=then)
+
+    def press(self, text: str, *, then: str) -> None:
+        """Type a text right now, and wait for an output."""
         start = len(self.screen)
         os.write(self._master, text.encode())
         assert soon(lambda: then in self.screen[start:], 30), self.screen[start:]
+
+    def leave(self, key: str = "\x04") -> int:
+        """End the chat by a key at its prompt."""
+        self.at_prompt()
+        os.write(self._master, key.encode())
+        return self.end()
 
     def end(self) -> int:
         code = self.running.wait(30)
@@ -380,14 +398,13 @@ def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal]
     chat.type(f"{TAKE}\n", then="Answer: x is 21")
     chat.type("Run forever\n", then="Checking the program")
     time.sleep(1)
-    chat.type("\x03", then="Stopped. The conversation")
+    chat.press("\x03", then="Stopped. The conversation")
     chat.type(f"{DOUBLE}\n", then="Answer: x is 42")
     chat.type("How many\\\n", then="... ")
     chat.type("\x03", then="to exit")
     chat.type("/cost\n", then="model calls")
     chat.type("\x03", then="to exit")
-    os.write(chat._master, b"\x03")
-    assert chat.end() == 0
+    assert chat.leave("\x03") == 0
     history = tmp_path / "data" / "code_chains" / "history"
     assert history.read_text().splitlines()[-5:] == [TAKE, "Run forever", DOUBLE, "How many\\", "/cost"]
     assert history.stat().st_mode & 0o777 == 0o600
@@ -398,10 +415,9 @@ def test_a_pasted_question_of_several_lines_is_one(
 ) -> None:
     chat = terminal()
     chat.type("\x1b[200~How many\nwords\n\x1b[201~", then="words")
-    chat.type("\n", then="Answer: two lines")
+    chat.press("\n", then="Answer: two lines")
     chat.type(f"{TAKE}\n", then="Answer: x is 21")
-    os.write(chat._master, b"\x04")
-    assert chat.end() == 0
+    assert chat.leave() == 0
     history = tmp_path / "data" / "code_chains" / "history"
     assert history.read_text().splitlines() == ["How many words", TAKE]
 
@@ -417,8 +433,7 @@ def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
     assert (tmp_path / "mine.py").read_text() == "mine"
     chat.type("/save mine.py\n", then="Replace it?")
     chat.type("y\n", then="Saved: mine.py")
-    os.write(chat._master, b"\x04")
-    assert chat.end() == 0
+    assert chat.leave() == 0
 
 
 def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
@@ -427,8 +442,6 @@ def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal]
     history.write_text("".join(f"/line {number}\n" for number in range(1200)))
     chat = terminal()
     chat.type("\x1b[A", then="/line 1199")
-    chat.type("\n", then="> ")  # Before that the terminal itself would take Ctrl-D.
-    assert "Unknown command /line" in chat.screen
-    os.write(chat._master, b"\x04")
-    assert chat.end() == 0
+    chat.press("\n", then="Unknown command /line")
+    assert chat.leave() == 0
     assert len(history.read_text().splitlines()) == 1000

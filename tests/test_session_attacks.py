@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,21 +105,26 @@ def attempt(session: Session, program: str, **variables: Any) -> Execution | Non
         return None
 
 
+def read_all(name: str) -> Iterator[str]:
+    """Read a file below `/proc` of all processes below this one, without those that end meanwhile."""
+    for pid in descendants():
+        with suppress(OSError):
+            yield Path(f"/proc/{pid}/{name}").read_text()
+
+
 def time_used() -> int:
     """Ticks of a hundredth of a second that all processes below this one have computed for."""
     ticks = 0
-    for pid in descendants():
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    for text in read_all("stat"):
+        fields = text.rpartition(")")[2].split()
         ticks += int(fields[11]) + int(fields[12])
     return ticks
 
 
 def memory_used() -> int:
     """Bytes that all processes below this one hold."""
-    text = "".join(Path(f"/proc/{pid}/status").read_text() for pid in descendants())
-    return sum(
-        int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith(("RssAnon", "RssShmem"))
-    )
+    lines = "".join(read_all("status")).splitlines()
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith(("RssAnon", "RssShmem")))
 
 
 def test_the_take_over_of_these_attacks_works(session: Session) -> None:
