@@ -44,6 +44,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         code_chains.no_such_name  # noqa: B018
 
 
+def test_every_package_is_part_of_what_is_installed() -> None:
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    listed = set(parser["options"]["packages"].split())
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "code_chains").rglob("__init__.py")}
+    assert {".".join(folder.parts) for folder in folders} <= listed
+
+
 @pytest.mark.parametrize("module", ["code_chains", "code_chains.apps.cli"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     heavy = {
