@@ -41,7 +41,7 @@ __all__ = [
 
 
 _MAX_VALUE_CHARS = 80
-BudgetLimit = Literal["usd", "tokens", "model_calls", "seconds", "attempts"]
+BudgetLimit = Literal["usd", "tokens", "model_calls", "tool_calls", "seconds", "attempts"]
 """What a `Budget` limits."""
 
 

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
+from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.analysis.checks import Check
@@ -31,6 +32,7 @@ from code_chains.chains import (
     WriteTestsChain,
 )
 from code_chains.chains.base import Chain
+from code_chains.chains.execute import check_takes_tools
 from code_chains.chains.generate import GENERATE_PROMPTS
 from code_chains.chains.solver import Plan, create_solver
 from code_chains.chains.validate import Approve
@@ -52,6 +54,7 @@ from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
 from code_chains.storage.sqlite import SqliteStore
+from code_chains.toolbox import ApproveTools, Toolbox
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
@@ -93,6 +96,9 @@ def create_code_chain(
     cache: ByteStore | str | Path | bool = False,
     base_url: str | None = None,
     fallback_models: Sequence[str | Runnable[LanguageModelInput, Any]] = (),
+    tools: Sequence[BaseTool | Callable[..., Any]] = (),
+    approve_tools: ApproveTools | None = None,
+    repeat_effects: bool = False,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
 
@@ -135,6 +141,12 @@ def create_code_chain(
         fallback_models: Models that write programs, one after the other, while the verdict is `failed`, each with
             `max_attempts` and within the same budget: from the cheapest to the strongest. Exceptions of a model
             are not among the reasons; for those LangChain has `with_fallbacks`.
+        tools: LangChain tools or typed functions that programs call like functions of their own. They run here, in
+            the application, with its rights; only their results enter the sandbox. See `Toolbox`.
+        approve_tools: A function, sync or async, that sees each call of a tool before it is made (a `ToolRequest`). It
+            returns True, or False or the reason as text, which the program receives.
+        repeat_effects: Whether a program may be repaired after it has called a tool that is not marked as read-only.
+            By default that ends the work (`stop_reason` is `effects`), unless `approve_tools` decides on each call.
 
     Returns:
         A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
@@ -158,6 +170,7 @@ def create_code_chain(
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = _resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
+    toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
     # A cached answer needs no weights.
     chat_model = resolve_model(model, base_url=base_url, start=not cache)
@@ -166,12 +179,13 @@ def create_code_chain(
         approve=approve,
         language=run_executor.language,
         has_module=None if checks == "none" else run_executor.has_module,
+        names=toolbox.program_names if toolbox else (),
     )
     models = {_model_name(model, {}): chat_model}
     for fallback in _check_models(fallback_models):
         models[_model_name(fallback, models)] = _resolve_fallback(fallback)
     solve = create_solver(
-        {name: _generate(each, run_executor, texts["generate"]) for name, each in models.items()},
+        {name: _generate(each, run_executor, texts["generate"], toolbox) for name, each in models.items()},
         chat_model,
         run_executor,
         validate,
@@ -179,6 +193,8 @@ def create_code_chain(
         samples=samples,
         judge=judge,
         plan=plan,
+        tools=toolbox,
+        repeat_effects=repeat_effects or approve_tools is not None,
     )
     store = _resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
@@ -207,7 +223,9 @@ def create_code_chain(
         budget=budget,
         schema_only=schema_only,
         conversations=open_conversations(run_executor),
-        user_code_chains=user_code_chains(validate.model_copy(update={"approve": None}), run_executor),
+        user_code_chains=user_code_chains(
+            validate.model_copy(update={"approve": None}), run_executor, toolbox
+        ),
     )
 
 
@@ -240,7 +258,9 @@ def _model_name(model: str | Runnable[LanguageModelInput, Any], others: Collecti
     return f"{name} ({len(others) + 1})" if name in others else name
 
 
-def user_code_chains(validate: ValidateChain, executor: Executor) -> list[Chain]:
+def user_code_chains(
+    validate: ValidateChain, executor: Executor, toolbox: Toolbox | None = None
+) -> list[Chain]:
     """Return the stages of a program that answers no question: one that ran is right, even if it shows nothing."""
     evaluate = StreamingTransformChain(
         name="evaluate",
@@ -248,7 +268,7 @@ def user_code_chains(validate: ValidateChain, executor: Executor) -> list[Chain]
         output_variables=["verdict"],
         transform=lambda state: {"verdict": _verdict_on_user_code(state["execution"])},
     )
-    return [validate, ExecuteChain(executor), evaluate]
+    return [validate, ExecuteChain(executor, tools=toolbox), evaluate]
 
 
 def _verdict_on_user_code(execution: Execution) -> Verdict:
@@ -397,14 +417,38 @@ def _resolve_prompts(prompts: object, instructions: object) -> dict[str, dict[st
 
 
 def _generate(
-    model: Runnable[LanguageModelInput, Any], executor: Executor, texts: Mapping[str, str]
+    model: Runnable[LanguageModelInput, Any],
+    executor: Executor,
+    texts: Mapping[str, str],
+    toolbox: Toolbox | None,
 ) -> GenerateChain:
     """Return the chain that writes programs in the executor's language."""
     guidance = [f"- {executor.guidance}"] if executor.guidance else []
     options: dict[str, Any] = {"prompt": "\n".join([GENERATE_PROMPTS[executor.language], *guidance]), **texts}
+    if toolbox is not None:
+        options["tools"] = toolbox.format_for_model()
     if executor.language == "python":
         return GenerateChain(model=for_code(model), **options)
     return GenerateChain(model=model, examples=(), language=executor.language, **options)
+
+
+def resolve_tools(
+    tools: Sequence[BaseTool | Callable[..., Any]],
+    approve_tools: ApproveTools | None,
+    executor: Executor,
+    samples: int = 1,
+) -> Toolbox | None:
+    """Return the tools that programs of an executor may call; None without any."""
+    toolbox = Toolbox(tools, approve=approve_tools)
+    if not toolbox:
+        if approve_tools is not None:
+            raise ConfigurationError("approve_tools", approve_tools, "it with tools=, which it decides on")
+        return None
+    check_takes_tools(executor)
+    if samples > 1 and not toolbox.is_read_only:
+        remedy = 'samples=1, or tools that have metadata={"read_only": True}: samples call them several times'
+        raise ConfigurationError("samples", samples, remedy)
+    return toolbox
 
 
 def resolve_executor(executor: object, limits: Limits | None = None) -> Executor:

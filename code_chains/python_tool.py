@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.runnables import ensure_config
@@ -18,8 +18,15 @@ from code_chains.chains.validate import Approve
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import Executor
-from code_chains.factory import has_sessions, open_conversations, resolve_executor, user_code_chains
+from code_chains.factory import (
+    has_sessions,
+    open_conversations,
+    resolve_executor,
+    resolve_tools,
+    user_code_chains,
+)
 from code_chains.inputs import check_session_id
+from code_chains.toolbox import ApproveTools
 
 __all__ = ["create_python_tool"]
 
@@ -57,6 +64,8 @@ def create_python_tool(
     *,
     checks: str | Check | list[Check] = "standard",
     approve: Approve | None = None,
+    tools: Sequence[BaseTool | Callable[..., Any]] = (),
+    approve_tools: ApproveTools | None = None,
     name: str = "run_python",
     description: str | None = None,
 ) -> BaseTool:
@@ -72,6 +81,9 @@ def create_python_tool(
             one that is named is closed when the tool is discarded.
         checks: See `ValidateChain`.
         approve: See `ValidateChain`.
+        tools: The agent's other tools, as functions that programs call: one program may call them in a loop, where the
+            agent would call its model for each. See `Toolbox`.
+        approve_tools: See `Toolbox`.
         name: The name that a model calls.
         description: When a model should call it; by default with what the executor offers.
 
@@ -88,9 +100,17 @@ def create_python_tool(
         '6'
     """
     run_executor = resolve_executor(executor)
+    toolbox = resolve_tools(tools, approve_tools, run_executor)
     conversations = open_conversations(run_executor)
     stages = user_code_chains(
-        ValidateChain(checks, approve=approve, language=run_executor.language), run_executor
+        ValidateChain(
+            checks,
+            approve=approve,
+            language=run_executor.language,
+            names=toolbox.program_names if toolbox else (),
+        ),
+        run_executor,
+        toolbox,
     )
     chain = _ProgramChain(
         name=name,
@@ -104,6 +124,8 @@ def create_python_tool(
     described = describe_program_tool(
         run_executor.language, run_executor.guidance, keeps_state=conversations.keep_state
     )
+    if toolbox is not None:
+        described = f"{described}\n{toolbox.format_for_model()}"
     tool = chain.as_tool(ProgramArguments, name=name, description=description or described)
     if run_executor is not executor:
         weakref.finalize(tool, run_executor.close)

@@ -17,6 +17,7 @@ from code_chains.errors import CodeChainsError, InputError
 from code_chains.filenames import numbered_names, safe_name
 
 __all__ = [
+    "BUDGET_STOPS",
     "PROBED",
     "Artifact",
     "Attempt",
@@ -31,6 +32,7 @@ __all__ = [
     "Source",
     "Status",
     "StopReason",
+    "ToolCall",
     "Turn",
     "Usage",
     "Verdict",
@@ -50,9 +52,13 @@ Status = Literal[
     "refused",
 ]
 Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
-StopReason = Literal["answered", "attempts", "same_failure", "usd", "tokens", "model_calls", "seconds"]
-"""Why work on a question ended: with an answer, after all attempts, after the same failure again and again, or at a limit of
-the budget."""
+StopReason = Literal[
+    "answered", "attempts", "same_failure", "effects", "usd", "tokens", "model_calls", "tool_calls", "seconds"
+]
+"""Why work on a question ended: with an answer, after all attempts, after the same failure again and again, because a
+program that failed had called a tool with effects, or at a limit of the budget."""
+BUDGET_STOPS: tuple[StopReason, ...] = ("usd", "tokens", "model_calls", "tool_calls", "seconds")
+"""Those of a budget that is spent."""
 
 
 PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace", "ipc")
@@ -235,6 +241,28 @@ class DisplayData(Record):
 
 
 @dataclass(frozen=True)
+class ToolCall(Record):
+    """A call that a program made to a tool of the application.
+
+    Attributes:
+        name: The name of the tool.
+        arguments: Its arguments; long ones are shortened.
+        status: How it ended: `ok`, `error` (the tool raised an exception), `refused` (nothing was called), `timeout`, or
+            `cancelled` with the run.
+        summary: What it returned, or why it failed, in one short line.
+        seconds: Its duration.
+        effect: What the tool's metadata says about its effects: `pure`, `read_only` or `other`.
+    """
+
+    name: str
+    arguments: dict[str, JsonValue]
+    status: Literal["ok", "error", "refused", "timeout", "cancelled"]
+    summary: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    effect: Literal["pure", "read_only", "other"] = "other"
+
+
+@dataclass(frozen=True)
 class Execution(Record):
     """The record of one run. What the program wrote into it is untrusted data.
 
@@ -252,6 +280,7 @@ class Execution(Record):
         peak_memory: Largest resident memory of one process, in bytes.
         truncated: Whether output or artifacts were truncated.
         isolation: What was enforced; None if nothing ran.
+        tool_calls: The calls of the application's tools, in order.
     """
 
     status: Status
@@ -265,11 +294,17 @@ class Execution(Record):
     peak_memory: int = field(default=0, compare=False)
     truncated: bool = False
     isolation: Isolation | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether the program ran to its end without an error."""
         return self.status == "ok"
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether the program called a tool that may have changed something, so that it must not be repeated silently."""
+        return any(call.effect == "other" and call.status != "refused" for call in self.tool_calls)
 
     @property
     def output(self) -> str:
@@ -354,6 +389,7 @@ class Attempt(Record):
         autofixes: What was fixed in it without a model.
         step: The step of a plan, from 1; None without a plan.
         model: The name of the model that wrote the program, if there are several.
+        tool_calls: The calls that it made to tools of the application.
     """
 
     number: int
@@ -366,6 +402,7 @@ class Attempt(Record):
     autofixes: tuple[str, ...] = ()
     step: int | None = None
     model: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True)

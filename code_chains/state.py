@@ -13,6 +13,7 @@ from typing import Any, TypedDict, get_type_hints
 from pydantic import JsonValue, TypeAdapter
 
 from code_chains.records import (
+    BUDGET_STOPS,
     PROBED,
     Artifact,
     Attempt,
@@ -27,12 +28,14 @@ from code_chains.records import (
     Source,
     Status,
     StopReason,
+    ToolCall,
     Turn,
     Usage,
     Verdict,
 )
 
 __all__ = [
+    "BUDGET_STOPS",
     "PROBED",
     "Artifact",
     "Attempt",
@@ -48,6 +51,7 @@ __all__ = [
     "Source",
     "Status",
     "StopReason",
+    "ToolCall",
     "Turn",
     "Usage",
     "Verdict",

@@ -16,15 +16,13 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.state import StopReason, Usage, as_json, from_json
+from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
 
 __all__ = ["Answer", "BudgetTracker", "ChainSpec", "answer_question", "build_chain", "serialize_spec"]
 
 ChainSpec = Mapping[str, Any] | str
 """A chain as JSON: arguments of `create_code_chain`, where `executor`, `limits` and `budget` may be arguments of
 `SandboxExecutor`, `Limits` and `Budget`; or the name of a function that creates a chain (`"app.chains:make"`)."""
-
-_BUDGET_LIMITS: tuple[StopReason, ...] = ("usd", "tokens", "model_calls", "seconds")
 
 
 @dataclass(frozen=True)
@@ -92,7 +90,7 @@ def answer_question(chain: CodeChain, question: Question, config: Any = None) ->
         limit = error.limit if isinstance(error, BudgetError) else None
         return Answer(question, error=describe_error(error), seconds=time.monotonic() - start, limit=limit)
     if (
-        result["stop_reason"] in _BUDGET_LIMITS and not result["verdict"].ok
+        result["stop_reason"] in BUDGET_STOPS and not result["verdict"].ok
     ):  # Retried once the budget allows it.
         limit = result["stop_reason"]
         return Answer(

@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-LIMITS = ("usd", "tokens", "model_calls", "seconds", "attempts", "code_lines")
-INTEGER_LIMITS = ("tokens", "model_calls", "attempts", "code_lines")
+LIMITS = ("usd", "tokens", "model_calls", "tool_calls", "seconds", "attempts", "code_lines")
+INTEGER_LIMITS = ("tokens", "model_calls", "tool_calls", "attempts", "code_lines")
 """Names of the limits, and of those that are integers."""
 _POLL_INTERVAL_S, _MAX_WAIT_S = 0.02, 300.0
 """How often and how long a call checks whether it fits into what is left."""
@@ -58,6 +58,7 @@ class Budget(UsageMeter):
             (the extra `prices`); the embedded ones are free.
         tokens: Input and output tokens.
         model_calls: Model calls, including failed ones.
+        tool_calls: Calls that programs make to tools of the application, including failed ones.
         seconds: Wall-clock seconds from the first call on. A call in flight is abandoned, and a program that runs in the
             sandbox is stopped; one in a container or Monty ends by the `Limits` of its executor.
         attempts: Attempts, over all questions that share the budget; with `samples` each asks for several
@@ -91,6 +92,7 @@ class Budget(UsageMeter):
         usd: float | None = None,
         tokens: int | None = None,
         model_calls: int | None = None,
+        tool_calls: int | None = None,
         seconds: float | None = None,
         attempts: int | None = None,
         code_lines: int | None = None,
@@ -99,7 +101,7 @@ class Budget(UsageMeter):
         reply_tokens: int = 2048,
     ) -> None:
         super().__init__(prices)
-        values = (usd, tokens, model_calls, seconds, attempts, code_lines)
+        values = (usd, tokens, model_calls, tool_calls, seconds, attempts, code_lines)
         self.limits: dict[str, float] = {
             name: _number(name, value)
             for name, value in zip(LIMITS, values, strict=True)
@@ -109,7 +111,7 @@ class Budget(UsageMeter):
             raise ConfigurationError("per", per, '"all" or "question"')
         self.per, self.reply_tokens = per, int(_number("reply_tokens", reply_tokens))
         self._began: float | None = None
-        self._begun_calls = self._begun_attempts = 0
+        self._begun_calls = self._begun_attempts = self._begun_tool_calls = 0
         self._estimated = 0.0
         self._reservations: dict[UUID, _Reservation] = {}
         self._settled = threading.Condition(self._lock)
@@ -153,12 +155,26 @@ class Budget(UsageMeter):
         """Count an attempt that is about to be made.
 
         Raises:
-            BudgetError: The limit of attempts is reached.
+            BudgetError: The limit of attempts, or that of tool calls, is reached.
         """
         with self._lock:
             self._begun_attempts += 1
             if self._begun_attempts > self.limits.get("attempts", float("inf")):
                 raise BudgetError("attempts", self.limits["attempts"])
+            if self._begun_tool_calls >= self.limits.get("tool_calls", float("inf")):
+                raise BudgetError("tool_calls", self.limits["tool_calls"])
+        self.check_time()
+
+    def begin_tool_call(self) -> None:
+        """Count a call to a tool that is about to be made.
+
+        Raises:
+            BudgetError: The limit of tool calls is reached, or no time is left.
+        """
+        with self._lock:
+            if self._begun_tool_calls >= self.limits.get("tool_calls", math.inf):
+                raise BudgetError("tool_calls", self.limits["tool_calls"])
+            self._begun_tool_calls += 1
         self.check_time()
 
     def check_time(self) -> None:

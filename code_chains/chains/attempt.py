@@ -41,6 +41,8 @@ class AttemptChain(StreamingSequentialChain):
         outcome: State = {"autofixes": ()} | (yield Invoke(self.chains[0], values, config))
         outcome = yield from self._check(values, outcome, config)
         while self.autofix and not outcome["verdict"].ok and len(outcome["autofixes"]) < _MAX_AUTOFIXES:
+            if outcome["execution"].has_effects:  # Fixing it would repeat them.
+                break
             fixed = autofix(outcome)
             if fixed is None:
                 break

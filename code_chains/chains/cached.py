@@ -48,6 +48,9 @@ def is_cacheable(outputs: Mapping[str, Any], *, repeatable: bool = False) -> boo
         repeatable: Whether runs have a frozen clock and seeded random numbers.
     """
     verdict = outputs.get("verdict")
+    execution = outputs.get("execution")
+    if execution is not None and any(call.effect != "pure" for call in execution.tool_calls):
+        return False
     answered = outputs.get("stop_reason", "answered") == "answered" and outputs.get("answer_complete", True)
     return bool(
         verdict and verdict.ok and answered and (repeatable or is_repeatable(outputs.get("code") or ""))
@@ -63,7 +66,8 @@ class CachedChain(StreamingChain):
     `session`, since its state matters, too.
 
     Only answers that are verified, plausible or unverified are cached: no failures, none that a budget cut
-    short, none of programs that read the clock, draw unseeded random numbers, or use the network. On a hit
+    short, none of programs that read the clock, draw unseeded random numbers, use the network, or call tools that are
+    not marked as pure. On a hit
     nothing runs, so nothing is checked or approved either. Concurrent equal questions (of threads, tasks or,
     with a `SqliteStore`, processes) are computed once; the others wait. A broken or locked store counts as a
     cache miss.

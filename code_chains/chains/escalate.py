@@ -10,10 +10,12 @@ from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS
 from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.repair import merit
 from code_chains.errors import ConfigurationError
+from code_chains.state import BUDGET_STOPS
 
 __all__ = ["EscalateChain"]
 
-_BUDGET_LIMITS = ("usd", "tokens", "model_calls", "seconds")
+_FINAL_STOPS = (*BUDGET_STOPS, "effects")
+"""Reasons to stop for good, also with another program or model."""
 
 
 class EscalateChain(StreamingChain):
@@ -61,7 +63,7 @@ class EscalateChain(StreamingChain):
             count += len(outcome["attempts"])
             if not best or merit(outcome) > merit(best):
                 best = outcome
-            if outcome["verdict"].ok or outcome["stop_reason"] in _BUDGET_LIMITS:
+            if outcome["verdict"].ok or outcome["stop_reason"] in _FINAL_STOPS:
                 break
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": outcome["stop_reason"]}
 

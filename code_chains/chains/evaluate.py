@@ -15,10 +15,14 @@ from code_chains.chains.judge import JudgeChain
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution, Verdict
+from code_chains.toolbox import Toolbox
 from code_chains.verification.expectations import Expectations, expect, expectations_of
 from code_chains.verification.harness import UntestableError
 
 __all__ = ["EvaluateChain", "check_expectations"]
+
+
+_UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
 
 
 class EvaluateChain(StreamingChain):
@@ -37,6 +41,7 @@ class EvaluateChain(StreamingChain):
     Args:
         executor: Runs the tests; required for tests and examples only.
         judge: A model, or a chain from `query`, `code` and `output` to `verdict`.
+        tools: What the program may call while it is tested.
 
     Example:
         >>> from code_chains.executors import SandboxExecutor
@@ -65,6 +70,7 @@ class EvaluateChain(StreamingChain):
     name: str | None = "evaluate"
     executor: Executor | None = None
     judge: StreamingChain | None = None
+    tools: Toolbox | None = None
 
     def __init__(
         self,
@@ -95,6 +101,8 @@ class EvaluateChain(StreamingChain):
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests and examples."""
+        if values["execution"].has_effects:  # Tests run the program once more.
+            return Verdict("unverified", "none", _UNTESTED)
         language = self.executor.language if self.executor else "python"
         output, code = values["execution"].output, as_program(values["code"], language)
         try:
@@ -132,10 +140,12 @@ class EvaluateChain(StreamingChain):
         return self.executor
 
     def _run_tests(self, state: State) -> tuple[Execution, Execution]:
-        return self._test_executor().run_tests(state["code"], state["tests"], **run_inputs(state))
+        inputs = run_inputs(state, self.tools)
+        return self._test_executor().run_tests(state["code"], state["tests"], **inputs)
 
     async def _arun_tests(self, state: State) -> tuple[Execution, Execution]:
-        return await self._test_executor().arun_tests(state["code"], state["tests"], **run_inputs(state))
+        inputs = run_inputs(state, self.tools)
+        return await self._test_executor().arun_tests(state["code"], state["tests"], **inputs)
 
 
 def check_expectations(values: State) -> Expectations:

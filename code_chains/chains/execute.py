@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any, ClassVar
@@ -16,8 +17,9 @@ from code_chains.chains.tools import ProgramArguments, describe_program_tool, fo
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
 from code_chains.state import ErrorReport, Execution
+from code_chains.toolbox import Toolbox
 
-__all__ = ["ExecuteChain", "run_inputs", "undo"]
+__all__ = ["ExecuteChain", "check_takes_tools", "run_inputs", "undo"]
 
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
@@ -39,6 +41,7 @@ class ExecuteChain(StreamingChain):
 
     Args:
         executor: Where the program runs.
+        tools: What the program may call; only with an executor whose `run` takes `tools`.
 
     Example:
         >>> from code_chains.executors import SandboxExecutor
@@ -52,10 +55,13 @@ class ExecuteChain(StreamingChain):
 
     name: str | None = "execute"
     executor: Executor
+    tools: Toolbox | None = None
 
     def __init__(self, executor: Executor, **kwargs: Any) -> None:
         if not isinstance(executor, Executor):
             raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
+        if kwargs.get("tools") is not None:
+            check_takes_tools(executor)
         super().__init__(**{"executor": executor, **kwargs})
 
     def as_tool(
@@ -130,13 +136,24 @@ class ExecuteChain(StreamingChain):
     def _prepare(self, state: State) -> tuple[Executor | Session, str, State]:
         """Return where to run, the program, and its inputs."""
         code = as_program(state["code"], self.executor.language)
-        return self._executor_of(state), code, run_inputs(state)
+        return self._executor_of(state), code, run_inputs(state, self.tools)
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")
         if session is not None and not isinstance(session, Session):
             raise InputError(f"session must be an open session of an executor, not {type(session).__name__}.")
         return session or self.executor
+
+
+def check_takes_tools(executor: Executor) -> None:
+    """Raise unless programs can call tools from an executor.
+
+    Raises:
+        ConfigurationError: They cannot.
+    """
+    if "tools" not in inspect.signature(executor.run).parameters:
+        remedy = "it with an executor whose programs can call them, such as SandboxExecutor"
+        raise ConfigurationError("tools", type(executor).__name__, remedy)
 
 
 def _mark(execution: Execution) -> None:
@@ -175,9 +192,10 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
         yield RunFunction(lambda session: session.rollback(), values["session"], config)
 
 
-def run_inputs(state: State) -> State:
-    """Return the keyword arguments of a run: `files` and `variables`."""
-    return {"files": state.get("files"), "variables": state.get("variables")}
+def run_inputs(state: State, tools: Toolbox | None = None) -> State:
+    """Return the keyword arguments of a run: `files`, `variables` and, if there are any, `tools`."""
+    inputs = {"files": state.get("files"), "variables": state.get("variables")}
+    return inputs if tools is None else {**inputs, "tools": tools}
 
 
 def _output(execution: Execution) -> str:

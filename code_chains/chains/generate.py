@@ -99,6 +99,7 @@ class GenerateChain(StreamingChain):
         instructions: Further rules, such as those of a domain; added to the prompt.
         examples: Pairs of a question and its program, shown before the question.
         language: The programming language; the word after the fence.
+        tools: Describes the functions that programs may call; see `Toolbox.format_for_model`.
 
     Example:
         >>> from code_chains.testing import ScriptedModel
@@ -131,6 +132,7 @@ class GenerateChain(StreamingChain):
     instructions: str = ""
     examples: tuple[tuple[str, str], ...] = EXAMPLES
     language: str = "python"
+    tools: str = ""
 
     def _flow(self, values: State, config: Config) -> Flow:
         inline = (
@@ -151,7 +153,8 @@ class GenerateChain(StreamingChain):
         return extract_fenced(reply, self.language)
 
     def _rules(self, values: Mapping[str, Any]) -> str:
-        return with_instructions(self.prompt + _language_rule(values.get("language")), self.instructions)
+        rules = self.prompt + _language_rule(values.get("language"))
+        return with_instructions(f"{rules}\n\n{self.tools}" if self.tools else rules, self.instructions)
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, examples, the question with its inputs, and feedback on a failed program."""

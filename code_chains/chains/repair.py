@@ -31,6 +31,7 @@ class RepairChain(StreamingChain):
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
             `AttemptChain`.
         max_attempts: Maximum number of attempts.
+        repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
     """
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
@@ -38,6 +39,7 @@ class RepairChain(StreamingChain):
     name: str | None = "repair"
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
+    repeat_effects: bool = False
 
     def __init__(self, *, attempt: Chain, **kwargs: object) -> None:
         if missing := [key for key in OUTCOME_KEYS if key not in attempt.output_keys]:
@@ -70,6 +72,8 @@ class RepairChain(StreamingChain):
                     yield from undo(values, outcome, config)
                 best = max((best, outcome), key=merit) if best else outcome
                 history.advance(outcome, self.max_attempts)
+                if not self.repeat_effects and outcome["execution"].has_effects:
+                    history.stop_reason = history.stop_reason or "effects"
         except BudgetError as error:
             history.stop_reason = error.limit
             if not best:
@@ -131,6 +135,7 @@ class RepairHistory:
             outcome["verdict"],
             self.strategy,
             tuple(outcome.get("autofixes") or ()),
+            tool_calls=execution.tool_calls,
         )
 
     def advance(self, outcome: State, max_attempts: int) -> None:

@@ -22,6 +22,7 @@ from code_chains.chains.steps import StepsChain
 from code_chains.chains.validate import ValidateChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
+from code_chains.toolbox import Toolbox
 
 __all__ = ["Plan", "create_solver"]
 
@@ -38,6 +39,8 @@ def create_solver(
     samples: int,
     judge: bool | Runnable[LanguageModelInput, Any],
     plan: Plan,
+    tools: Toolbox | None = None,
+    repeat_effects: bool = False,
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -50,6 +53,8 @@ def create_solver(
         samples: Number of programs per attempt.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         plan: Whether tasks are solved in steps.
+        tools: What programs may call.
+        repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -63,8 +68,8 @@ def create_solver(
             chains=[
                 write,
                 validate,
-                ExecuteChain(executor),
-                EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None),
+                ExecuteChain(executor, tools=tools),
+                EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None, tools=tools),
             ],
             input_variables=["query"],
             output_variables=list(OUTCOME_KEYS),
@@ -72,7 +77,9 @@ def create_solver(
         )
         if samples > 1:
             attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
-        solvers.append((name, RepairChain(attempt=attempt, max_attempts=max_attempts)))
+        solvers.append(
+            (name, RepairChain(attempt=attempt, max_attempts=max_attempts, repeat_effects=repeat_effects))
+        )
     solve: Chain = solvers[0][1] if len(solvers) == 1 else EscalateChain(solvers)
     if not plan:
         return solve
@@ -81,5 +88,5 @@ def create_solver(
         plan=PlanChain(model=model),
         open_session=executor.session,
         when="always" if plan is True else "auto",
-        evaluate=EvaluateChain(executor=executor),
+        evaluate=EvaluateChain(executor=executor, tools=tools),
     )

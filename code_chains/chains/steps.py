@@ -14,12 +14,13 @@ from code_chains.chains.plan import seems_to_need_steps
 from code_chains.errors import BudgetError
 from code_chains.executors.base import Session
 from code_chains.inputs import fenced, shortened
-from code_chains.state import Attempt, Execution, Verdict
+from code_chains.state import BUDGET_STOPS, Attempt, Execution, Verdict
 from code_chains.verification.expectations import expectations_of
 
 __all__ = ["StepsChain"]
 
-_BUDGET_LIMITS = ("usd", "tokens", "model_calls", "seconds")
+_FINAL_STOPS = (*BUDGET_STOPS, "effects")
+"""Reasons to stop for good, also with another program or model."""
 _MAX_PLANS = 2
 _MAX_TASK_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 2000, 2000, 1000
 
@@ -108,7 +109,7 @@ class StepsChain(StreamingChain):
                 progress.solved.append((step, outcome))
                 continue
             progress.failed = (step, outcome)
-            if plans == _MAX_PLANS or outcome["stop_reason"] in _BUDGET_LIMITS:
+            if plans == _MAX_PLANS or outcome["stop_reason"] in _FINAL_STOPS:
                 break
             plans += 1
             pending = yield from self._plan_remainder(pending, values, progress, config)
@@ -188,9 +189,10 @@ def _combined_code(steps: list[tuple[str, State]]) -> str:
 
 
 def _combined_execution(executions: list[Execution]) -> Execution:
-    """Return the last run with the artifacts of all runs."""
+    """Return the last run with the artifacts and tool calls of all runs."""
+    calls = tuple(call for execution in executions for call in execution.tool_calls)
     artifacts = {artifact.name: artifact for execution in executions for artifact in execution.artifacts}
-    return replace(executions[-1], artifacts=tuple(artifacts.values()))
+    return replace(executions[-1], artifacts=tuple(artifacts.values()), tool_calls=calls)
 
 
 def _weakest(verdicts: list[Verdict]) -> Verdict:

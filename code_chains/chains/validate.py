@@ -75,6 +75,7 @@ class ValidateChain(StreamingChain):
         language: The language of programs; the checks of this library read Python.
         has_module: Tells whether programs can import a module, or None if that is unknown; then a program that needs a
             missing one is refused with the name of its distribution, before it runs. See `Executor.has_module`.
+        names: Names that programs find besides variables, such as those of tools.
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
@@ -90,6 +91,7 @@ class ValidateChain(StreamingChain):
     approve: Approve | None = None
     language: str = "python"
     has_module: Callable[[str], bool | None] | None = None
+    names: tuple[str, ...] = ()
 
     def __init__(self, checks: str | Check | Sequence[Check] = STANDARD, **kwargs: Any) -> None:
         super().__init__(**{"checks": resolve_checks(checks), **kwargs})
@@ -153,7 +155,7 @@ class ValidateChain(StreamingChain):
                 PurePosixPath(str(name)).parts[0].removesuffix(".py") for name in state.get("files") or ()
             }
             checks.append(imports_available(modules, is_installed=self._may_have))
-        return find_problems(code, checks, defined=state.get("variables") or ())
+        return find_problems(code, checks, defined=(*self.names, *(state.get("variables") or ())))
 
 
 def _no_program(reply: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.state import Execution
+from code_chains.toolbox import ToolCalls
 
 __all__ = ["Executor", "Limits", "Program", "Session"]
 
@@ -37,12 +38,14 @@ class Program:
         code: The source.
         files: `{name in the working directory: path on this machine}`.
         variables: `{name: value}` that exist when the program starts.
+        tool_calls: The calls that it may make; None without tools.
         deadline: Monotonic time at which it is stopped, besides its own limit.
     """
 
     code: str
     files: Mapping[str, Any] | None = None
     variables: Mapping[str, Any] | None = None
+    tool_calls: ToolCalls[Any] | None = None
     deadline: float = field(default_factory=RUN_DEADLINE.get)
 
 
@@ -59,6 +62,10 @@ class Limits:
         disk: Bytes that the program may write to its working directory, `/tmp` and `/dev/shm` together.
         files: Files and directories that it may create.
         artifacts: Bytes of files and figures that are collected from a run.
+        tool_calls: Calls of the application's tools in one run.
+        tool_seconds: Seconds of one such call; the clock of the program stands still meanwhile.
+        tool_bytes: Bytes of one call's arguments, and as many of its result.
+        tool_concurrency: Calls that are made at one time; further ones wait.
 
     Raises:
         ConfigurationError: A limit is not a positive number or size.
@@ -72,17 +79,22 @@ class Limits:
     disk: int | str = "64M"
     files: int = 10_000
     artifacts: int | str = "16M"
+    tool_calls: int = 1000
+    tool_seconds: float = 30.0
+    tool_bytes: int | str = "4M"
+    tool_concurrency: int = 8
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
-        if not is_number or not 0 < self.seconds <= MAX_SECONDS:
-            raise ConfigurationError(
-                "Limits.seconds", self.seconds, "a number of seconds, greater than 0 and at most a day"
-            )
-        for name in ("processes", "files", "open_files"):
+        for name in ("seconds", "tool_seconds"):
+            seconds = getattr(self, name)
+            is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+            if not is_number or not 0 < seconds <= MAX_SECONDS:
+                remedy = "a number of seconds, greater than 0 and at most a day"
+                raise ConfigurationError(f"Limits.{name}", seconds, remedy)
+        for name in ("processes", "files", "open_files", "tool_calls", "tool_concurrency"):
             remedy = "a whole number from 1 to a million"
             check_int(f"Limits.{name}", getattr(self, name), remedy, minimum=1, maximum=MAX_COUNT)
-        for name in ("memory", "output", "disk", "artifacts"):
+        for name in ("memory", "output", "disk", "artifacts", "tool_bytes"):
             _bytes(f"Limits.{name}", getattr(self, name))
         if self.memory_bytes < MIN_MEMORY_BYTES:
             remedy = f'at least {MIN_MEMORY_BYTES >> 20} MB, e.g. "512M"; a number alone is in bytes'
@@ -102,6 +114,11 @@ class Limits:
     def artifacts_bytes(self) -> int:
         """The limit of artifacts in bytes."""
         return _bytes("Limits.artifacts", self.artifacts)
+
+    @property
+    def tool_message_bytes(self) -> int:
+        """The limit of arguments and results of a tool call in bytes."""
+        return _bytes("Limits.tool_bytes", self.tool_bytes)
 
     @property
     def disk_bytes(self) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from code_chains.inputs import fenced
-from code_chains.state import ErrorReport, Execution, Verdict
+from code_chains.state import ErrorReport, Execution, ToolCall, Verdict
 
 __all__ = ["failure_signature", "repair_feedback"]
 
@@ -20,6 +20,7 @@ _KINDS = {
 _KINDS |= {"Timeout", "MemoryLimit", "OutputLimit", "ProcessLimit", "DiskLimit"}
 """Kinds of errors that have a meaning without their message."""
 _MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
+_MAX_CALLS, _MAX_CALL_CHARS = 5, 200
 
 
 def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) -> str:
@@ -44,9 +45,16 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
     if schema_only:
         return "\n".join([*_describe_kind(error, code), *_advice(outcome, code)])
     parts = _describe_error(error, code) if error else _describe_verdict(outcome["verdict"], execution)
+    if execution.tool_calls:
+        parts.append(f"It had called:\n{fenced(_format_calls(execution.tool_calls))}")
     if execution.output.strip():
         parts.append(f"It had printed:\n{fenced(execution.output[-_MAX_OUTPUT_CHARS:])}")
     return "\n".join([*parts, *_advice(outcome, code)])
+
+
+def _format_calls(calls: Sequence[ToolCall]) -> str:
+    lines = [f"{call.name}({call.arguments}): {call.status}: {call.summary}" for call in calls[-_MAX_CALLS:]]
+    return "\n".join(line[:_MAX_CALL_CHARS] for line in lines)
 
 
 def failure_signature(outcome: Mapping[str, Any]) -> tuple[str, str]:

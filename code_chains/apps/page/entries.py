@@ -19,6 +19,8 @@ _LIMIT_MESSAGES: Mapping[str, str] = {
     "usd": "The budget is spent: its limit of dollars is reached.",
     "tokens": "The budget is spent: its limit of tokens is reached.",
     "model_calls": "The budget is spent: its limit of model calls is reached.",
+    "tool_calls": "The budget is spent: its limit of tool calls is reached.",
+    "effects": "The program called a tool that may have changed something, and failed; it was not repeated.",
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
 _MIN_GROWTH = 32

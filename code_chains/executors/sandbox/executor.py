@@ -28,9 +28,11 @@ from code_chains.executors.sandbox.network import destinations
 from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, SandboxProvider, SandboxSettings
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
-from code_chains.executors.sandbox.sessions import GRACE_S, SandboxSession
+from code_chains.executors.sandbox.sessions import GRACE_S, SandboxSession, Tools, await_program
+from code_chains.executors.sandbox.tool_server import Reply, open_tool_calls
 from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import Execution
+from code_chains.toolbox import ToolCalls
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
 
@@ -186,28 +188,57 @@ class SandboxExecutor(Executor):
         self._provider.warm_up()
 
     def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> Execution:
-        """Run a program to its end; see `Executor.run`."""
-        return drive(self.limiter.limit(self._run(Program(code, files, variables))))
+        """Run a program to its end; see `Executor.run`.
+
+        Args:
+            code: See `Executor.run`.
+            files: See `Executor.run`.
+            variables: See `Executor.run`.
+            tools: LangChain tools or typed functions that the program may call, or a `Toolbox`.
+        """
+        return drive(self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools)))))
 
     async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        return await adrive(self.limiter.limit(self._run(Program(code, files, variables))))
+        calls = self._calls(tools, asyncio.get_running_loop())
+        return await adrive(self.limiter.limit(self._run(Program(code, files, variables, calls))))
 
     def stream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> Generator[str | Execution, None, None]:
         """Run a program and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(self.limiter.limit(self._run(Program(code, files, variables))))
+        return stream(self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools)))))
 
     def astream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        return astream(self.limiter.limit(self._run(Program(code, files, variables))))
+        calls = self._calls(tools, asyncio.get_running_loop())
+        return astream(self.limiter.limit(self._run(Program(code, files, variables, calls))))
 
     def run_tests(
         self,
@@ -216,12 +247,15 @@ class SandboxExecutor(Executor):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that cannot reach them; see `Executor.run_tests`."""
         # Invariant: a pair takes one slot, as two pairs could deadlock waiting for their second slots.
         drive(self.limiter.acquire())
         try:
-            program, harness = self._connected_runs(Program(code, files, variables), tests)
+            program, harness = self._connected_runs(
+                Program(code, files, variables, self._calls(tools)), tests
+            )
             with ThreadPoolExecutor(1) as thread:
                 future = thread.submit(drive, program)
                 tested = drive(harness)
@@ -236,11 +270,13 @@ class SandboxExecutor(Executor):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> tuple[Execution, Execution]:
         """Like `run_tests`, without blocking the event loop."""
         await adrive(self.limiter.acquire())
         try:
-            program, harness = self._connected_runs(Program(code, files, variables), tests)
+            calls = self._calls(tools, asyncio.get_running_loop())
+            program, harness = self._connected_runs(Program(code, files, variables, calls), tests)
             async with asyncio.TaskGroup() as both:
                 ran, tested = both.create_task(adrive(program)), both.create_task(adrive(harness))
         except BaseExceptionGroup as errors:
@@ -288,6 +324,9 @@ class SandboxExecutor(Executor):
             session.close()
         self._provider.close()
 
+    def _calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Reply] | None:
+        return open_tool_calls(tools, self.limits, loop)
+
     # -- a run -----------------------------------------------------------------------------------------------
 
     def _connected_runs(
@@ -295,8 +334,9 @@ class SandboxExecutor(Executor):
     ) -> tuple[Operation[Execution], Operation[Execution]]:
         """Return two runs, of the program and of its tests, with a pipe each way between them."""
         with ExitStack() as undo:
-            tested = undo.enter_context(Request(program))
-            harness = undo.enter_context(Request(replace(program, code=tests), is_harness=True))
+            tested = undo.enter_context(Request(program, self.limits))
+            tests_alone = replace(program, code=tests, tool_calls=None)
+            harness = undo.enter_context(Request(tests_alone, self.limits, is_harness=True))
             undo.pop_all()
         (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()
         tested.connect(program_in, program_out)
@@ -304,7 +344,7 @@ class SandboxExecutor(Executor):
         return self._run_request(tested), self._run_request(harness)
 
     def _run(self, program: Program) -> Operation[Execution]:
-        return (yield from self._run_request(Request(program)))
+        return (yield from self._run_request(Request(program, self.limits)))
 
     def _run_request(self, request: Request) -> Operation[Execution]:
         with request:
@@ -317,11 +357,9 @@ class SandboxExecutor(Executor):
                 yield Wait(fork, fork.is_finished, request.seconds_left(HEAD_START_S))
                 with suppress(ExecutorError):
                     self._provider.pool.warm_up()
-                seconds = request.seconds_left(self.limits.seconds + GRACE_S)
-                yield Wait(fork, fork.is_finished, seconds, fork.take_stdout)
-                if request.is_expired:
-                    fork.expire()
-                return (yield from self._finish(fork, started, request.files))
+                yield from await_program(fork, request, self.limits.seconds)
+                execution = yield from self._finish(fork, started, request.files)
+                return request.finish(execution)
             finally:
                 fork.close()
 

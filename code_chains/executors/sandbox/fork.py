@@ -25,7 +25,7 @@ MAX_PIPE_READS = 32
 READ_BYTES = 1 << 16
 
 
-Violation = Literal["output", "protocol", "deadline"]
+Violation = Literal["output", "protocol", "deadline", "timeout"]
 
 
 class ForkState(Enum):
@@ -96,8 +96,8 @@ class Fork:
         state: See `ForkState`.
         failure: Why it is FAILED.
         lacks_descriptors: Whether that is because this process has too many files open.
-        violation: Why the program was cut off: too much `output`, a broken `protocol` on its result pipe, or a
-            `deadline` besides its own limit of time.
+        violation: Why the program was cut off: too much `output`, a broken `protocol` on its result pipe, a
+            `deadline` besides its own limit of time, or that limit (`timeout`), where the host measures it.
         messages: The frames of the program's process: the report of the probe, then the result of the run.
         last_reply: The supervisor's last message about a run or a command; None while it is awaited.
         isolation: The probe's report, once it was accepted.
@@ -331,10 +331,10 @@ class Fork:
         except OSError as error:
             raise ExecutorError("The sandbox ended before the program began.", is_retryable=True) from error
 
-    def expire(self) -> None:
-        """Cut a program off that still runs at its deadline."""
+    def expire(self, violation: Literal["deadline", "timeout"] = "deadline") -> None:
+        """Cut a program off that still runs at its deadline, or at its limit of time."""
         if not self.is_finished():
-            self._cut_off("deadline")
+            self._cut_off(violation)
 
     def stop_program(self) -> None:
         """Stop a program that was cut off and still runs.

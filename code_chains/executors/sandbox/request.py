@@ -7,18 +7,20 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
 
 from code_chains.errors import ExecutorError, InputError
-from code_chains.executors.base import Closing, Program
+from code_chains.executors.base import Closing, Limits, Program
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.tables import JSON_COLUMNS, SERIES_COLUMN
 from code_chains.executors.sandbox.inside.wire import MAX_DESCRIPTORS
+from code_chains.executors.sandbox.tables import label_of, write_table
+from code_chains.executors.sandbox.tool_server import ToolServer
 from code_chains.inputs import check_code, check_variables, encode_value, files_on_disk, table_kind
-from code_chains.inputs.variables import columns_for_json, encode_cells
+from code_chains.state import Execution
 
 with contextlib.suppress(ImportError):  # Windows has none.
     import fcntl
@@ -27,6 +29,7 @@ __all__ = ["Request"]
 
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 0x1, 0x2, 0x4, 0x8
 MAX_TABLES = MAX_FILES_PER_MESSAGE = MAX_DESCRIPTORS // 2
+MAX_EXTRA_SECONDS = 86_400
 
 
 class Request(Closing):
@@ -34,6 +37,7 @@ class Request(Closing):
 
     Args:
         program: The program with its inputs.
+        limits: The limits of the run.
         is_harness: Whether this is a test harness, which calls the program at the other end of its channel.
 
     Raises:
@@ -41,8 +45,10 @@ class Request(Closing):
         ExecutorError: This process has too many files open.
     """
 
-    def __init__(self, program: Program, *, is_harness: bool = False) -> None:
+    def __init__(self, program: Program, limits: Limits, *, is_harness: bool = False) -> None:
         self._stack, self._channel, self._deadline = ExitStack(), list[int](), program.deadline
+        self._limits, self._calls = limits, program.tool_calls
+        self._tool_server: ToolServer | None = None
         try:
             code, values = check_code(program.code), check_variables(program.variables)
             tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
@@ -52,21 +58,24 @@ class Request(Closing):
                     " Pass the others as files."
                 )
             self._tables = [
-                self._memory_file(partial(WRITERS[kind], values[name])) for name, kind in tables.items()
+                self._memory_file(partial(write_table, kind, values[name])) for name, kind in tables.items()
             ]
             body = {
                 "code": code,
                 "is_harness": is_harness,
+                "tools": self._describe_tools(values),
                 "variables": {
                     name: encode_value(value) for name, value in values.items() if name not in tables
                 },
                 "tables": {
-                    name: {"kind": kind, "label": _label(values[name])} for name, kind in tables.items()
+                    name: {"kind": kind, "label": label_of(values[name])} for name, kind in tables.items()
                 },
             }
             self._body = self._memory_file(partial(_write_json, body))
             with files_on_disk(program.files) as paths:
                 self.files = {name: self._open(name, path) for name, path in paths.items()}
+            if self._calls is not None:
+                self._tool_server = self._stack.enter_context(ToolServer(self._calls, limits))
         except OSError as error:
             self.close()
             raise ExecutorError(
@@ -75,6 +84,37 @@ class Request(Closing):
         except BaseException:
             self.close()
             raise
+
+    def _describe_tools(self, variables: Mapping[str, Any]) -> dict[str, Any] | None:
+        if self._calls is None:
+            return None
+        toolbox = self._calls.toolbox
+        if taken := sorted(set(toolbox.names).intersection(variables)):
+            raise InputError(f"The variable {taken[0]!r} has the name of a tool. Give it another name.")
+        signatures = [signature.to_dict() for signature in toolbox.signatures.values()]
+        return {"signatures": signatures, "max_bytes": self._limits.tool_message_bytes}
+
+    @property
+    def extra_seconds(self) -> float:
+        """How long the host may work on calls of the program, during which its clock stands still."""
+        return min(self._calls.max_busy_seconds, MAX_EXTRA_SECONDS) if self._calls else 0.0
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether the program may call tools."""
+        return self._calls is not None
+
+    @property
+    def busy_seconds(self) -> float:
+        """How long the host has worked on calls of the program."""
+        return self._calls.busy_seconds if self._calls else 0.0
+
+    def finish(self, execution: Execution) -> Execution:
+        """Return the record of the run with the calls that the program made."""
+        if self._calls is None:
+            return execution
+        self._calls.close()
+        return replace(execution, tool_calls=self._calls.records)
 
     def seconds_left(self, limit: float) -> float:
         """Return how long to wait for the program's end, at most `limit`."""
@@ -123,7 +163,11 @@ class Request(Closing):
             # The first message announces the size of all files.
             command = {"op": "files", "names": chunk, "size": 0 if start else size, "is_session": is_session}
             fork.send(command, [self.files[name] for name in chunk])
-        fork.send(message, [self._body, *self._tables, *self._channel])
+        tools = self._tool_server.theirs if self._tool_server else []
+        message = {**message, "extra_seconds": self.extra_seconds}
+        fork.send(message, [self._body, *self._tables, *tools, *self._channel])
+        if self._tool_server:
+            self._tool_server.start()
         self._close_channel()
 
     def _close_channel(self) -> None:
@@ -139,76 +183,3 @@ class Request(Closing):
 
 def _write_json(value: Any, target: BinaryIO) -> None:
     target.write(json.dumps(value).encode())
-
-
-def _write_array(value: Any, target: BinaryIO) -> None:
-    import numpy
-
-    try:
-        numpy.save(target, value, allow_pickle=False)
-    except ValueError as error:
-        raise InputError(
-            f"An array of Python objects cannot be passed as a variable: {error}. Convert it to numbers or text."
-        ) from error
-
-
-def _write_frame(value: Any, target: BinaryIO) -> None:
-    try:
-        import pyarrow
-    except ImportError:
-        raise InputError("Frames are passed as Arrow, which is not installed: pip install pyarrow.") from None
-    try:
-        table = _arrow_table(value)
-    except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"A frame cannot be converted to Arrow: {error}.") from error
-    with pyarrow.ipc.new_stream(target, table.schema) as stream:
-        stream.write_table(table)
-
-
-def _arrow_table(value: Any) -> Any:
-    import pyarrow
-
-    if isinstance(value, pyarrow.Table):
-        return value
-    return value.to_arrow() if hasattr(value, "to_arrow") else _pandas_table(value)
-
-
-def _pandas_table(frame: Any) -> Any:
-    """Return a frame as Arrow, with columns of several types as JSON text; the schema says which these are."""
-    import pyarrow
-
-    if positions := columns_for_json(frame):
-        frame = frame.copy(deep=False)
-    for position in positions:
-        frame.isetitem(position, encode_cells(frame.iloc[:, position]))
-    table = pyarrow.Table.from_pandas(frame)
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), JSON_COLUMNS: json.dumps(positions)}
-    )
-
-
-def _write_series(value: Any, target: BinaryIO) -> None:
-    """Write a series as a frame of one column, whose name a series need not have."""
-    column = value.rename(SERIES_COLUMN)
-    _write_frame(column.to_frame(), target)
-
-
-def _label(value: Any) -> str | int | None:
-    """Return the name of a series, which JSON must have."""
-    label: Any = getattr(value, "name", None)
-    label = label.item() if hasattr(label, "item") else label
-    if label is None or isinstance(label, str | int):
-        return label
-    raise InputError(
-        f"A series is called {label!r}; name it with text or a number, e.g. with .rename('values')."
-    )
-
-
-WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
-    "numpy": _write_array,
-    "pandas": _write_frame,
-    "pandas_series": _write_series,
-    "polars": _write_frame,
-    "polars_series": _write_series,
-    "pyarrow": _write_frame,
-}

@@ -51,6 +51,8 @@ def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     """Return status, error and result. The supervisor is trusted before the program's own process."""
     if fork.violation == "output":
         return limit_reached(limits, "output")
+    if fork.violation == "timeout":
+        return limit_reached(limits, "timeout")
     if fork.violation == "deadline":
         message = "The program was stopped, as the time of the budget was spent."
         return "timeout", ErrorReport("Timeout", message), None

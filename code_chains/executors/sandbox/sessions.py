@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,15 +18,21 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
+from code_chains.executors.sandbox.tool_server import open_tool_calls
 from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import ErrorReport, Execution
+from code_chains.toolbox import Toolbox
 
 __all__ = ["GRACE_S", "SandboxSession"]
 
 MAX_CHECKPOINTS = 8
 GRACE_S = 20.0
 """Seconds that a run may take besides its program."""
+CLOCK_INTERVAL_S = 0.05
+"""Pause between two looks at the clock of a program whose time is spent except for what tools took."""
 T = TypeVar("T")
+Tools = Toolbox | Sequence[Any] | None
+"""What programs may call: LangChain tools, or typed functions."""
 Check = Callable[[Execution], object]
 
 
@@ -76,9 +82,11 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
+        tools: Tools = None,
     ) -> Execution:
-        """Run a program in the state; see `Session.run`."""
-        return drive(self._limited(self._run(Program(code, files, variables), check)))
+        """Run a program in the state; see `Session.run` and, for its tools, `SandboxExecutor.run`."""
+        calls = open_tool_calls(tools, self._limits)
+        return drive(self._limited(self._run(Program(code, files, variables, calls), check)))
 
     async def arun(
         self,
@@ -87,21 +95,35 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
+        tools: Tools = None,
     ) -> Execution:
-        """Run a program in the state without blocking the event loop; see `Session.run`."""
-        return await adrive(self._limited(self._run(Program(code, files, variables), check)))
+        """Run a program in the state without blocking the event loop; see `run`."""
+        calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
+        return await adrive(self._limited(self._run(Program(code, files, variables, calls), check)))
 
     def stream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> Generator[str | Execution, None, None]:
         """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(self._limited(self._run(Program(code, files, variables), None)))
+        calls = open_tool_calls(tools, self._limits)
+        return stream(self._limited(self._run(Program(code, files, variables, calls), None)))
 
     def astream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Tools = None,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        return astream(self._limited(self._run(Program(code, files, variables), None)))
+        calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
+        return astream(self._limited(self._run(Program(code, files, variables, calls), None)))
 
     def rollback(self) -> None:
         """Return to the state before the last successful run.
@@ -168,23 +190,21 @@ class SandboxSession(Session):
             raise
 
     def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
-        with Request(program) as request:
+        with Request(program, self._limits) as request:
             fork = yield from self._acquire()
             started = time.monotonic()
             self._number += 1
             request.send(fork, {"op": "cell", "number": self._number})
-            yield Wait(fork, fork.is_finished, request.seconds_left(self._timeout_s), fork.take_stdout)
-            if request.is_expired:
-                fork.expire()
+            yield from await_program(fork, request, self._limits.seconds)
             fork.stop_program()
-            yield Wait(fork, fork.has_replied, max(0.0, started + self._timeout_s - time.monotonic()))
+            yield Wait(fork, fork.has_replied, GRACE_S)
             reply = self._reply(fork)
             if message := reply.get("input_error"):
                 raise InputError(str(message))
             is_committed = bool(reply.get("ended", {}).get("ok"))
-            execution = self._execution(
-                fork, time.monotonic() - started, set(request.files), is_committed=is_committed
-            )
+            seconds = time.monotonic() - started
+            execution = self._execution(fork, seconds, set(request.files), is_committed=is_committed)
+            execution = request.finish(execution)
         if (
             is_committed and not execution.ok
         ):  # It succeeded, but had printed too much before that was noticed.
@@ -257,6 +277,31 @@ class SandboxSession(Session):
             self._fork.close()
         self._fork = None
         self._on_end(self)
+
+
+def await_program(fork: Fork, request: Request, seconds: float) -> Operation[None]:
+    """Wait until a program has ended, and cut it off at its deadline.
+
+    The supervisor ends a program at its limit of time. Only the host knows how long it has worked on calls of the
+    program, which does not count, so it measures the time of those that call tools.
+
+    Args:
+        fork: Where the program runs.
+        request: What runs.
+        seconds: The limit of time.
+    """
+    started = time.monotonic()
+    if not request.has_tools:
+        yield Wait(fork, fork.is_finished, request.seconds_left(seconds + GRACE_S), fork.take_stdout)
+    while request.has_tools and not fork.is_finished() and not request.is_expired:
+        left = seconds + request.busy_seconds - (time.monotonic() - started)
+        if left <= 0:
+            fork.expire("timeout")
+        else:
+            wait = request.seconds_left(max(left, CLOCK_INTERVAL_S))
+            yield Wait(fork, fork.is_finished, wait, fork.take_stdout)
+    if request.is_expired:
+        fork.expire()
 
 
 def _rejected(execution: Execution) -> Execution:

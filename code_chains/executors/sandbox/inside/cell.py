@@ -21,7 +21,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from . import display, suggestions
+from . import display, suggestions, tools
 from .wire import Json
 
 MAX_REPR_CHARS = 100_000
@@ -126,7 +126,7 @@ def is_crowded() -> bool:
 
 def execute(code: str, names: Json, source: str) -> Any:
     """Run all statements; return the value of the last one if it is an expression."""
-    tree = ast.parse(code, source)
+    tree = tools.rewrite(ast.parse(code, source), names)
     last = tree.body[-1] if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if last:
         tree.body.pop()

@@ -33,6 +33,7 @@ from . import (
     rpc,
     seccomp,
     tables,
+    tools,
     values,
     warmup,
     wire,
@@ -216,11 +217,13 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
                 )  # It may have been replaced by another directory of this name after a failure.
         request = read_request(descriptors)
         names |= values.decode(request["variables"]) | tables.read(request["tables"])
+        names |= tools.connect(request["tools"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
         run = run_connected if request["channel"] else run_alone
         outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)
         if os.getpid() != pid:
             os._exit(0)  # A process that the program forked, and that returned from it.
+        tools.disconnect()
         write_outcome(result, outcome)
         if not is_session:
             os._exit(0)
@@ -255,14 +258,17 @@ def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_vi
 
 
 def read_request(descriptors: list[int]) -> Json:
-    """Return the request, which is in a file, with the descriptors of its tables and of its channel."""
+    """Return the request, which is in a file, with the descriptors of its tables, its tools and its channel."""
     with os.fdopen(descriptors[0], encoding="utf-8") as file:
         file.seek(0)
         request: Json = json.load(file)
     tables_end = 1 + len(request["tables"])
+    tools_end = tables_end + (2 if request["tools"] else 0)
     for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=False):
         table["descriptor"] = descriptor
-    return request | {"channel": descriptors[tables_end:]}
+    if request["tools"]:
+        request["tools"]["descriptors"] = descriptors[tables_end:tools_end]
+    return request | {"channel": descriptors[tools_end:]}
 
 
 def fork_state() -> int:

@@ -125,19 +125,23 @@ class Supervisor:
                 self._input_error = f"The file {name!r} cannot be put into the working directory: {reason}."
         self._monitor.count_inputs(self._monitor.entries() - existing)
 
-    def on_run(self, descriptors: list[int]) -> Json:
-        """Run one program until it and everything that it started has ended."""
+    def on_run(self, descriptors: list[int], extra_seconds: float) -> Json:
+        """Run one program until it and everything that it started has ended.
+
+        The host measures the time of a program that calls tools, as time in which it works on calls does not count;
+        `extra_seconds` is how long that may be.
+        """
         wire.send(self._states.current.channel, {"is_session": False}, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        ending = self._await_end(self._states.current)
+        ending = self._await_end(self._states.current, extra_seconds)
         processes.kill_all()
         return {"ended": ending}
 
     def on_stop(self, descriptors: list[int]) -> None:
         """Ignore a request to stop a program that has ended already."""
 
-    def on_cell(self, descriptors: list[int], number: int) -> Json:
+    def on_cell(self, descriptors: list[int], number: int, extra_seconds: float) -> Json:
         """Run one program of a session in a fork of its state, which becomes the state if it succeeds."""
         self._states.save_files()
         self._states.start_run()
@@ -148,7 +152,7 @@ class Supervisor:
         fork = self._states.fork(descriptors, number)
         if fork is None:
             return {"broken": STATE_LOST}
-        ending = self._await_end(fork)
+        ending = self._await_end(fork, extra_seconds)
         if ending["ok"]:
             self._states.commit(fork)
         self._states.kill_others()
@@ -177,14 +181,14 @@ class Supervisor:
 
     # -- while a program runs --------------------------------------------------------------------------------
 
-    def _await_end(self, running: StateProcess) -> Json:
+    def _await_end(self, running: StateProcess, extra_seconds: float) -> Json:
         """Wait until a program ends or exceeds a limit; return how it ended.
 
         The process of a session reports on its channel, as it lives on. That of a single run is trusted only
         to exit.
         """
         is_session = running is not self._states.current
-        run = _Run(running, time.monotonic() + self._config["limits"]["seconds"])
+        run = _Run(running, time.monotonic() + self._config["limits"]["seconds"] + extra_seconds)
         run.extra_processes = self._states.extra_processes if is_session else 0
         run.channel = running.channel.fileno() if is_session else -1
         self._monitor.set_base_memory()

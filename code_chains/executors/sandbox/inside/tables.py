@@ -4,44 +4,46 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import values
 from .wire import Json
 
 
 def read(tables: dict[str, Json]) -> Json:
-    """Return values by name; each table has a `kind` and the `descriptor` of its bytes."""
-    return {name: read_table(table) for name, table in tables.items()}
+    """Return values by name; each table has a `kind`, and the `descriptor` of its bytes."""
+    return {name: read_descriptor(table) for name, table in tables.items()}
 
 
-def read_table(table: Json) -> Any:
+def read_descriptor(table: Json) -> Any:
+    with os.fdopen(table["descriptor"], "rb") as file:
+        file.seek(0)
+        return read_table(table, file)
+
+
+def read_table(table: Json, file: BinaryIO) -> Any:
     """Return an array, a frame, or a series, which came as the only column of a frame."""
     kind, _, series = table["kind"].partition("_")
-    value = READERS[kind](table["descriptor"])
+    value = READERS[kind](file)
     if not series:
         return value
     return value[SERIES_COLUMN].rename(table["label"] if kind == "pandas" else table["label"] or "")
 
 
-def array(descriptor: int) -> Any:
+def array(file: BinaryIO) -> Any:
     import numpy
 
-    with os.fdopen(descriptor, "rb") as file:
-        file.seek(0)
-        return numpy.load(file, allow_pickle=False)
+    return numpy.load(file, allow_pickle=False)
 
 
-def arrow(descriptor: int) -> Any:
+def arrow(file: BinaryIO) -> Any:
     import pyarrow.ipc
 
-    with os.fdopen(descriptor, "rb") as file:
-        file.seek(0)
-        return pyarrow.ipc.open_stream(file.read()).read_all()
+    return pyarrow.ipc.open_stream(file.read()).read_all()
 
 
-def pandas(descriptor: int) -> Any:
-    table = arrow(descriptor)
+def pandas(file: BinaryIO) -> Any:
+    table = arrow(file)
     frame = table.to_pandas(use_threads=False)
     for position in json.loads(table.schema.metadata[JSON_COLUMNS]):
         cells = [values.decode(json.loads(cell)) for cell in frame.iloc[:, position]]
@@ -49,10 +51,10 @@ def pandas(descriptor: int) -> Any:
     return frame
 
 
-def polars(descriptor: int) -> Any:
+def polars(file: BinaryIO) -> Any:
     import polars
 
-    return polars.from_arrow(arrow(descriptor))
+    return polars.from_arrow(arrow(file))
 
 
 SERIES_COLUMN, JSON_COLUMNS = "values", b"code_chains.json_columns"

@@ -1,0 +1,354 @@
+"""The program's end of the pipes over which it calls tools of the application: functions like any other."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import dataclasses
+import enum
+import functools
+import inspect
+import io
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from . import tables, values
+from .wire import FRAME_HEADER, Json, decode, encode
+
+AWAIT_NAME, START_NAME = "__await_tool__", "__start_tool__"
+"""What `await tool(…)`, and `tool(…)` among the arguments of `asyncio.gather` and its like, are rewritten to."""
+STARTERS = {"gather", "create_task", "ensure_future", "wait_for", "as_completed", "wait", "shield", "run"}
+MAX_READ_BYTES = 1 << 20
+MAX_DEPTH = 50
+
+
+class ToolError(Exception):
+    """A call of a tool failed, or was refused."""
+
+
+class Connection:
+    """The connection to the host, which lives as long as a run: functions that a session keeps use the next one."""
+
+    def __init__(self) -> None:
+        self._incoming = self._outgoing = -1
+        self._pid = self._count = self._max_bytes = 0
+        self._begin()
+        # Invariant: bound before any program can replace them.
+        self._read, self._write = os.read, os.write
+
+    def _begin(self) -> None:
+        self._writing = threading.Lock()
+        self._changed = threading.Condition()
+        self._replies: dict[int, tuple[Json, bytes]] = {}
+        self._is_reading = self._is_broken = False
+
+    def open(self, incoming: int, outgoing: int, max_bytes: int) -> None:
+        """Use these descriptors."""
+        self._incoming, self._outgoing, self._max_bytes = incoming, outgoing, max_bytes
+        self._pid = os.getpid()
+        self._begin()
+
+    def close(self) -> None:
+        """Close the descriptors; calls fail from here on."""
+        for descriptor in (self._incoming, self._outgoing):
+            if descriptor >= 0:
+                try:
+                    os.close(descriptor)
+                except OSError:  # The program has closed it.
+                    continue
+        self._incoming = self._outgoing = -1
+
+    def call(self, name: str, arguments: Json) -> Any:
+        """Call a tool and return its result.
+
+        Raises:
+            ToolError: It failed, or was refused.
+        """
+        if self._incoming < 0:
+            raise ToolError("Tools can be called only while the program runs.")
+        if os.getpid() != self._pid:
+            raise ToolError("Tools cannot be called from another process; call them before it is started.")
+        number = self._send(name, arguments)
+        reply, data = self._await(number)
+        if "error" in reply:
+            raise ToolError(reply["error"])
+        if "kind" in reply:
+            return tables.read_table(reply, io.BytesIO(data))
+        return values.decode(reply["value"])
+
+    def _send(self, name: str, arguments: Json) -> int:
+        with self._writing:
+            self._count += 1
+            number = self._count
+            data = encode({"id": number, "name": name, "arguments": arguments}).encode()
+            if len(data) > self._max_bytes:
+                raise ToolError(f"The arguments take {len(data):,} bytes; {self._max_bytes:,} are allowed.")
+            data = FRAME_HEADER.pack(len(data)) + data
+            try:
+                while data:
+                    data = data[self._write(self._outgoing, data) :]
+            except OSError:
+                self._fail()
+        return number
+
+    def _await(self, number: int) -> tuple[Json, bytes]:
+        """Return a reply. Of the threads that wait, one reads for all."""
+        with self._changed:
+            while number not in self._replies:
+                if self._is_broken:
+                    self._fail()
+                if self._is_reading:
+                    self._changed.wait()
+                else:
+                    self._read_one()
+            return self._replies.pop(number)
+
+    def _read_one(self) -> None:
+        """Read one reply without holding the lock, and tell the others."""
+        self._is_reading = True
+        self._changed.release()
+        reply = None
+        try:
+            reply = self._receive()
+        except (OSError, ValueError):
+            self._is_broken = True
+        finally:
+            self._changed.acquire()
+            self._is_reading = False
+            if reply is not None:
+                self._replies[reply[0]["id"]] = reply
+            self._changed.notify_all()
+
+    def _receive(self) -> tuple[Json, bytes]:
+        (size,) = FRAME_HEADER.unpack(self._read_exactly(FRAME_HEADER.size))
+        message: Json = decode(self._read_exactly(size).decode())
+        return message, self._read_exactly(sum(message["sizes"]))
+
+    def _read_exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            chunk = self._read(self._incoming, min(size - len(data), MAX_READ_BYTES))
+            if not chunk:
+                raise OSError("closed")
+            data += chunk
+        return bytes(data)
+
+    def _fail(self) -> NoReturn:
+        raise ToolError("The connection to the tools is closed.")
+
+
+_connection = Connection()
+
+
+def connect(tools: Json | None) -> Json:
+    """Return the names of a program that calls tools: its functions, and their exception."""
+    if not tools:
+        return {}
+    incoming, outgoing = tools["descriptors"]
+    _connection.open(incoming, outgoing, tools["max_bytes"])
+    functions = {each["name"]: make_function(each) for each in tools["signatures"]}
+    return functions | {"ToolError": ToolError, AWAIT_NAME: await_tool, START_NAME: start_tool}
+
+
+def disconnect() -> None:
+    """End the connection, as the program has ended."""
+    _connection.close()
+
+
+class Annotation:
+    """A type in the notation of Python, as `help` shows it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def make_function(description: Json) -> Callable[..., Any]:
+    """Return the function that calls a tool."""
+    name = description["name"]
+    signature = signature_of(description)
+
+    def tool(*args: Any, **kwargs: Any) -> Any:
+        bound = bind(name, signature, args, kwargs)
+        return _connection.call(name, plain(bound))
+
+    tool.__name__ = tool.__qualname__ = name
+    tool.__module__, tool.__doc__ = "tools", description["description"]
+    vars(tool)["__signature__"] = signature
+    vars(tool)["is_tool"] = True
+    return tool
+
+
+def signature_of(description: Json) -> inspect.Signature:
+    parameters = []
+    for name, kind, is_required, default in description["parameters"]:
+        value = inspect.Parameter.empty if is_required else default
+        parameters.append(
+            inspect.Parameter(
+                name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value, annotation=Annotation(kind)
+            )
+        )
+    return inspect.Signature(parameters, return_annotation=Annotation(description["returns"]))
+
+
+def bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Json) -> Json:
+    """Return arguments by name; those that were left out are not among them.
+
+    Raises:
+        TypeError: They do not fit the signature.
+    """
+    try:
+        return dict(signature.bind(*args, **kwargs).arguments)
+    except TypeError as error:
+        raise TypeError(f"{name}{signature}: {error}") from None
+
+
+# -- arguments as JSON -------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return an argument as JSON: dates as ISO text, rows of tables as dicts, and missing numbers as null.
+
+    Raises:
+        TypeError: It cannot be passed to a tool.
+    """
+    if depth > MAX_DEPTH:
+        raise TypeError("Arguments of tools cannot be nested so deeply, or contain themselves.")
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if isinstance(value, float):
+        return float(value) if value - value == 0 else None  # NaN and infinity are no JSON.
+    if isinstance(value, dict):
+        return {key_of(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item, depth + 1) for item in value]
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return plain(dataclasses.asdict(value), depth + 1)
+    return plain_object(value, depth)
+
+
+CONVERTERS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("model_dump", lambda value: value.model_dump()),
+    ("isoformat", lambda value: None if value != value else value.isoformat()),
+    ("to_dicts", lambda value: value.to_dicts()),
+    ("iterrows", lambda value: value.to_dict(orient="records")),
+    ("tolist", lambda value: value.tolist()),
+    ("to_list", lambda value: value.to_list()),
+    ("to_pylist", lambda value: value.to_pylist()),
+    ("item", lambda value: value.item()),
+)
+"""How objects become plain, by a method that they have: models, dates, frames, series, arrays and their scalars."""
+
+
+def plain_object(value: Any, depth: int) -> Any:
+    if isinstance(value, enum.Enum):
+        return plain(value.value, depth + 1)
+    for method, convert in CONVERTERS:
+        if hasattr(type(value), method):
+            return plain(convert(value), depth + 1)
+    if isinstance(value, int | str):  # A subclass of these.
+        return int(value) if isinstance(value, int) else str.__str__(value)
+    if type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, os.PathLike) or type(value).__name__ in ("Decimal", "UUID", "Timedelta"):
+        return str(value)
+    raise TypeError(
+        f"A {type(value).__name__} cannot be passed to a tool; convert it to numbers, text, lists or dicts."
+    )
+
+
+def key_of(key: Any) -> str:
+    return key if type(key) is str else str(key)
+
+
+# -- await -------------------------------------------------------------------------------------------------------------
+
+
+def rewrite(tree: ast.Module, names: Json) -> ast.Module:
+    """Let a program await tools, as if they were coroutines, in the places where a coroutine is expected.
+
+    Elsewhere, also in a coroutine, a call returns its result at once.
+    """
+    tools = {name for name, value in names.items() if getattr(value, "is_tool", False) is True}
+    if not tools or not any(isinstance(node, ast.Await | ast.AsyncFor) for node in ast.walk(tree)):
+        return tree
+    rewritten: ast.Module = Rewriter(tools).visit(tree)
+    return ast.fix_missing_locations(rewritten)
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites calls of tools that are awaited, or handed to `asyncio`."""
+
+    def __init__(self, tools: set[str]) -> None:
+        self._tools = tools
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        """Rewrite `await tool(…)`."""
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Call) and self._is_tool(node.value):
+            node.value = through(AWAIT_NAME, node.value)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Rewrite calls of tools among the arguments of `asyncio.gather` and its like."""
+        self.generic_visit(node)
+        arguments = node.args if called_name(node) in STARTERS else []
+        for call in calls_in(arguments):
+            if self._is_tool(call):
+                call.func, call.args = through(START_NAME, call).func, [call.func, *call.args]
+        return node
+
+    def _is_tool(self, node: ast.Call) -> bool:
+        return isinstance(node.func, ast.Name) and node.func.id in self._tools
+
+
+def calls_in(arguments: list[ast.expr]) -> list[ast.Call]:
+    """Return the calls that arguments consist of: themselves, or the elements of a list or comprehension."""
+    nodes, calls = [*arguments], []
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Call):
+            calls.append(node)
+        elif isinstance(node, ast.Starred):
+            nodes.append(node.value)
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set):
+            nodes += node.elts
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+            nodes.append(node.elt)
+    return calls
+
+
+def through(name: str, call: ast.Call) -> ast.Call:
+    """Return `name(function, …)` for `function(…)`."""
+    function = ast.copy_location(ast.Name(name, ast.Load()), call.func)
+    return ast.copy_location(ast.Call(function, [call.func, *call.args], call.keywords), call)
+
+
+def called_name(node: ast.Call) -> str:
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def await_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Return something to await for a call; what is no tool is called as it is."""
+    if getattr(function, "is_tool", False) is not True:
+        return function(*args, **kwargs)
+    return start_tool(function, *args, **kwargs)
+
+
+def start_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
+    """Return a coroutine that calls a tool in a thread."""
+
+    async def call() -> Any:
+        outcome = functools.partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(None, outcome)
+
+    if getattr(function, "is_tool", False) is not True:
+        return function(*args, **kwargs)  # type: ignore[no-any-return]
+    return call()

@@ -1,0 +1,305 @@
+"""The host's end of the pipes over which a program calls tools. What arrives is untrusted.
+
+One thread reads requests and writes replies without ever blocking, so that no program delays the limits of
+its calls; the calls themselves are made in threads of their own, or on the caller's event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import os
+import re
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, NoReturn
+
+from code_chains.executors.base import Closing, Limits
+from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, Json, frame
+from code_chains.executors.sandbox.tables import label_of, write_table
+from code_chains.inputs import check_variables, encode_value, table_kind
+from code_chains.toolbox import PendingCall, Toolbox, ToolCallError, ToolCalls
+
+__all__ = ["Reply", "ToolServer", "open_tool_calls"]
+
+MAX_OUTBOX_BYTES = 1 << 16
+"""While so much waits to be read by the program, nothing more is read from it."""
+CHECK_INTERVAL_MS = 50
+"""Pause between two looks for calls that take too long."""
+READ_BYTES = 1 << 16
+JOIN_TIMEOUT_S = 5.0
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+Reply = tuple[Json, bytes]
+"""A message, and the binary data of a table."""
+
+
+def open_tool_calls(
+    tools: Any, limits: Limits, loop: asyncio.AbstractEventLoop | None = None
+) -> ToolCalls[Reply] | None:
+    """Return the calls of one run; None without tools.
+
+    Args:
+        tools: A toolbox, or tools for one.
+        limits: The limits of the run.
+        loop: The event loop of the caller, if it does not block.
+
+    Raises:
+        ConfigurationError: A tool cannot be called by programs.
+    """
+    toolbox = Toolbox.of(tools)
+    if toolbox is None:
+        return None
+    return ToolCalls(
+        toolbox,
+        max_calls=limits.tool_calls,
+        seconds=limits.tool_seconds,
+        encode=partial(encode_reply, max_bytes=limits.tool_message_bytes),
+        loop=loop,
+    )
+
+
+def encode_reply(value: Any, max_bytes: int) -> Reply:
+    """Encode what a tool returned: a table as binary data, anything else as JSON.
+
+    Raises:
+        InputError: It cannot be passed.
+        ValueError: It is too large.
+    """
+    checked = check_variables({"it": value})["it"]
+    if kind := table_kind(checked):
+        file = io.BytesIO()
+        write_table(kind, checked, file)
+        message: Json = {"kind": kind, "label": label_of(checked)}
+        data = file.getvalue()
+    else:
+        message, data = {"value": encode_value(checked)}, b""
+    size = len(data) or len(json.dumps(message))
+    if size > max_bytes:
+        raise ValueError(f"it takes {size:,} bytes, and {max_bytes:,} are allowed")
+    return message, data
+
+
+class ToolServer(Closing):
+    """Serves the calls of one program until it is closed.
+
+    Args:
+        calls: Makes the calls.
+        limits: The limits of the run.
+
+    Attributes:
+        theirs: Descriptors for the program, to read from and to write to; whoever sends them closes them.
+    """
+
+    def __init__(self, calls: ToolCalls[Reply], limits: Limits) -> None:
+        self.calls = calls
+        self._max_bytes, self._max_running = limits.tool_message_bytes, limits.tool_concurrency
+        self._lock = threading.Lock()
+        self._pending: dict[int, PendingCall] = {}
+        self._futures: dict[int, Future[Any]] = {}
+        self._waiting: deque[tuple[int, PendingCall]] = deque()
+        self._inbox, self._outbox = bytearray(), bytearray()
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._descriptors: list[int] = []
+        self._incoming, program_out = self._pipe()
+        program_in, self._outgoing = self._pipe()
+        self._woken, self._waker = self._pipe()
+        self.theirs = [program_in, program_out]
+        for descriptor in (self._incoming, self._outgoing, self._woken, self._waker):
+            os.set_blocking(descriptor, False)
+
+    def _pipe(self) -> tuple[int, int]:
+        try:
+            ends = os.pipe()
+        except OSError:
+            self.close()
+            raise
+        self._descriptors += ends
+        return ends
+
+    def start(self) -> None:
+        """Begin to serve, once the program has its ends."""
+        self._close(*self.theirs)
+        self._thread = threading.Thread(target=self._serve, daemon=True, name="code-chains-tools")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Refuse further calls, cancel those in progress as far as possible, and give everything back."""
+        self.calls.close()
+        self._is_closed = True
+        self._wake()
+        if self._thread is not None:
+            self._thread.join(JOIN_TIMEOUT_S)
+        with self._lock:
+            futures = [*self._futures.values()]
+        self._close(*self._descriptors)
+        for future in futures:
+            future.cancel()
+
+    def _close(self, *descriptors: int) -> None:
+        with self._lock:
+            for descriptor in descriptors:
+                if descriptor in self._descriptors:
+                    self._descriptors.remove(descriptor)
+                    os.close(descriptor)
+
+    def _wake(self) -> None:
+        with self._lock, contextlib.suppress(OSError):  # It is awake already if the pipe is full.
+            if self._descriptors:
+                os.write(self._waker, b"\0")
+
+    # -- the thread ------------------------------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        """Read, write and abandon calls until the program or the run ends."""
+        try:
+            while not self._is_closed:
+                self._step()
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            # The program is gone, or wrote something that is no request: it can call nothing any more.
+            self.calls.close()
+            self._close(self._incoming, self._outgoing)
+
+    def _step(self) -> None:
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        # Invariant: nothing is read while replies wait, so that no program can fill the memory of the host.
+        if not self._waiting and len(self._outbox) < MAX_OUTBOX_BYTES:
+            poll.register(self._incoming, select.POLLIN)
+        if self._outbox:
+            poll.register(self._outgoing, select.POLLOUT)
+        ready = {descriptor for descriptor, _ in poll.poll(CHECK_INTERVAL_MS if self._pending else None)}
+        if self._woken in ready:
+            os.read(self._woken, READ_BYTES)
+        self._abandon_overdue()
+        if self._incoming in ready:
+            self._read()
+        self._start_waiting()
+        if self._outbox:
+            self._write()
+
+    def _read(self) -> None:
+        data = os.read(self._incoming, READ_BYTES)
+        if not data:
+            raise OSError("The program is gone.")
+        self._inbox += data
+        while len(self._inbox) >= FRAME_HEADER.size:
+            (size,) = FRAME_HEADER.unpack_from(self._inbox)
+            if size > self._max_bytes:
+                raise ValueError
+            end = FRAME_HEADER.size + size
+            if len(self._inbox) < end:
+                return
+            request = bytes(self._inbox[FRAME_HEADER.size : end])
+            del self._inbox[:end]
+            self._receive(request)
+
+    def _receive(self, data: bytes) -> None:
+        request = json.loads(data, parse_constant=_refuse)
+        number, name, arguments = request["id"], request["name"], request["arguments"]
+        if type(number) is not int or type(name) is not str or type(arguments) is not dict:
+            raise TypeError
+        try:
+            if _SURROGATE.search(data):
+                _check_text(request)
+            pending = self.calls.begin(name, arguments)
+        except ToolCallError as error:
+            self._reply(number, {"error": str(error)})
+            return
+        with self._lock:
+            if number in self._pending:
+                raise ValueError
+        self._waiting.append((number, pending))
+
+    def _start_waiting(self) -> None:
+        while self._waiting and len(self._pending) < self._max_running:
+            number, pending = self._waiting.popleft()
+            with self._lock:
+                self._pending[number] = pending
+            if self.calls.is_async(pending):
+                self._start_on_loop(number, pending)
+            else:
+                self._start_in_thread(number, pending)
+
+    def _start_in_thread(self, number: int, pending: PendingCall) -> None:
+        def make() -> None:
+            self._finish(number, partial(self.calls.call, pending))
+
+        context = self.calls.context.copy()
+        threading.Thread(target=context.run, args=(make,), daemon=True, name="code-chains-tool").start()
+
+    def _start_on_loop(self, number: int, pending: PendingCall) -> None:
+        assert self.calls.loop is not None
+        context = self.calls.context.copy()
+        coroutine = self.calls.acall(pending)
+        try:
+            future = context.run(asyncio.run_coroutine_threadsafe, coroutine, self.calls.loop)
+        except RuntimeError:  # The loop is closed.
+            coroutine.close()
+            raise OSError from None
+        with self._lock:
+            self._futures[number] = future
+        future.add_done_callback(partial(self._finish_future, number))
+
+    def _finish_future(self, number: int, future: Future[Reply]) -> None:
+        with self._lock:
+            self._futures.pop(number, None)
+        if not future.cancelled():
+            self._finish(number, future.result)
+
+    def _finish(self, number: int, outcome: Callable[[], Reply]) -> None:
+        """Send the outcome of a call, unless it was abandoned."""
+        try:
+            message, data = outcome()
+        except ToolCallError as error:
+            message, data = {"error": str(error)}, b""
+        with self._lock:
+            is_due = self._pending.pop(number, None) is not None
+        if is_due:
+            self._reply(number, message, data)
+            self._wake()
+
+    def _abandon_overdue(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            overdue = {
+                number: pending for number, pending in self._pending.items() if pending.deadline <= now
+            }
+            for number in overdue:
+                del self._pending[number]
+            futures = [self._futures[number] for number in overdue if number in self._futures]
+        for number, pending in overdue.items():
+            self._reply(number, {"error": str(self.calls.abandon(pending))})
+        for future in futures:
+            future.cancel()
+
+    # -- replies ---------------------------------------------------------------------------------------------
+
+    def _reply(self, number: int, message: Json, data: bytes = b"") -> None:
+        reply = frame({**message, "id": number}, [data])
+        with self._lock:
+            self._outbox += reply
+
+    def _write(self) -> None:
+        with self._lock, contextlib.suppress(BlockingIOError):
+            written = os.write(self._outgoing, self._outbox[:READ_BYTES])
+            del self._outbox[:written]
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def _check_text(value: Any) -> None:
+    """Raise if a text has half a character, which no file or server of a tool could take."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ToolCallError("The arguments hold text that is not valid Unicode.", "refused") from None

@@ -1,0 +1,288 @@
+"""The calls of one program: checked, approved, counted, made within the caller's context, and recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, Literal, TypeVar
+
+from langchain_core.runnables import ensure_config
+from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import BaseModel, ValidationError
+
+from code_chains.callbacks.budget import find_budgets
+from code_chains.callbacks.redaction import printable
+from code_chains.errors import BudgetError, ConfigurationError, InputError
+from code_chains.state import ToolCall
+from code_chains.toolbox.approval import ToolRequest, aapprove, approve
+from code_chains.toolbox.results import shorten_arguments, simplify, summarize
+from code_chains.toolbox.toolbox import Toolbox
+
+__all__ = ["PendingCall", "ToolCallError", "ToolCalls"]
+
+T = TypeVar("T")
+_MAX_MESSAGE_CHARS = 1000
+_MAX_RECORDS = 1000
+"""Calls that are recorded one by one; the others are counted."""
+Outcome = Literal["ok", "error", "refused", "timeout", "cancelled"]
+
+
+class ToolCallError(Exception):
+    """A call failed, or was not made; the program receives its message as a `ToolError`.
+
+    Args:
+        message: The message.
+        status: How the call is recorded.
+    """
+
+    def __init__(self, message: str, status: Outcome = "error") -> None:
+        super().__init__(printable(" ".join(message.split()))[:_MAX_MESSAGE_CHARS])
+        self.status = status
+
+
+@dataclass
+class PendingCall:
+    """A call that was begun.
+
+    Attributes:
+        request: What is called.
+        record: Its record so far.
+        deadline: Monotonic time at which it is abandoned; infinite while nobody has approved it.
+        started: Monotonic time at which it was begun.
+        is_settled: Whether its outcome is recorded; what comes later is discarded.
+    """
+
+    request: ToolRequest
+    record: ToolCall
+    deadline: float = math.inf
+    started: float = field(default_factory=time.monotonic)
+    is_settled: bool = False
+
+
+class ToolCalls(Generic[T]):
+    """The calls that one run of a program makes.
+
+    It remembers the context of the thread or task that made it, so that each call is a child run of the run in
+    progress there, and its budgets count it.
+
+    Args:
+        toolbox: The tools.
+        max_calls: Number of calls of the run.
+        seconds: Seconds of one call.
+        encode: Converts what a tool returned into what is sent to the program; raises `InputError` or `TypeError`.
+        loop: The event loop on which async tools are awaited; None to make each call in a thread.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        *,
+        max_calls: int,
+        seconds: float,
+        encode: Callable[[Any], T],
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self.toolbox, self.loop, self.context = toolbox, loop, contextvars.copy_context()
+        self._max_calls, self._seconds, self._encode = max_calls, seconds, encode
+        self._budgets = find_budgets(ensure_config())
+        self._lock = threading.Lock()
+        self._count = 0
+        self._begun: list[PendingCall] = []
+        self._working: set[int] = set()
+        self._busy_seconds, self._busy_since = 0.0, 0.0
+        self._is_closed = False
+
+    # -- what executors ask ----------------------------------------------------------------------------------
+
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds during which at least one call was being made: the program's clock stands still meanwhile."""
+        with self._lock:
+            running = time.monotonic() - self._busy_since if self._working else 0.0
+            return self._busy_seconds + running
+
+    @property
+    def max_busy_seconds(self) -> float:
+        """Seconds that all calls together can take; approval takes any time."""
+        return self._max_calls * self._seconds if self.toolbox.approve is None else math.inf
+
+    @property
+    def records(self) -> tuple[ToolCall, ...]:
+        """The calls so far, in the order in which they were begun; those in progress are `cancelled`."""
+        with self._lock:
+            return tuple(pending.record for pending in self._begun)
+
+    def close(self) -> None:
+        """Refuse further calls."""
+        with self._lock:
+            self._is_closed = True
+
+    # -- one call --------------------------------------------------------------------------------------------
+
+    def begin(self, name: str, arguments: Mapping[str, Any]) -> PendingCall:
+        """Count and check a call, which `call` or `acall` then makes.
+
+        Raises:
+            ToolCallError: The call must not be made.
+        """
+        if name not in self.toolbox.names:
+            raise ToolCallError(f"There is no tool {name[:100]!r}.", "refused")
+        request = ToolRequest(name, dict(arguments), self.toolbox.signatures[name].effect)
+        record = ToolCall(name, shorten_arguments(arguments), "cancelled", effect=request.effect)
+        pending = PendingCall(request, record)
+        self._admit(pending)
+        try:
+            self._check(request)
+        except Exception as error:
+            raise self._failed(pending, error) from error
+        return pending
+
+    def is_async(self, pending: PendingCall) -> bool:
+        """Return whether a call is to be awaited on the event loop, by `acall`, rather than made in a thread."""
+        return self.loop is not None and _is_async(self.toolbox[pending.request.name])
+
+    def call(self, pending: PendingCall) -> T:
+        """Make a call in this thread and return what is sent to the program.
+
+        Raises:
+            ToolCallError: It was not made, or failed.
+        """
+        try:
+            if decide := self.toolbox.approve:
+                _accept(approve(decide, pending.request))
+            self._set_deadline(pending)
+            value = _invoke(self.toolbox[pending.request.name], dict(pending.request.arguments))
+            return self._succeeded(pending, value)
+        except BaseException as error:  # Invariant: a tool that raises SystemExit ends nothing but its call.
+            raise self._failed(pending, error) from error
+
+    async def acall(self, pending: PendingCall) -> T:
+        """Do what `call` does on the event loop; its async twin."""
+        try:
+            if decide := self.toolbox.approve:
+                _accept(await aapprove(decide, pending.request))
+            self._set_deadline(pending)
+            value = await self.toolbox[pending.request.name].ainvoke(dict(pending.request.arguments))
+            return self._succeeded(pending, value)
+        except asyncio.CancelledError:
+            self._failed(pending, ToolCallError("It was cancelled.", "cancelled"))
+            raise
+        except BaseException as error:
+            raise self._failed(pending, error) from error
+
+    def abandon(self, pending: PendingCall) -> ToolCallError:
+        """Record that a call takes too long, and return what the program is told."""
+        seconds = pending.deadline - pending.started
+        message = f"{pending.request.name} was abandoned after {seconds:.3g} seconds."
+        return self._failed(pending, ToolCallError(message, "timeout"))
+
+    # -- steps -----------------------------------------------------------------------------------------------
+
+    def _admit(self, pending: PendingCall) -> None:
+        with self._lock:
+            self._count += 1
+            if self._is_closed:
+                raise ToolCallError("The run has ended.", "refused")
+            if self._count > self._max_calls:
+                raise ToolCallError(
+                    f"The limit of {self._max_calls} tool calls in one run is reached.", "refused"
+                )
+            if len(self._begun) < _MAX_RECORDS:
+                self._begun.append(pending)
+            if not self._working:
+                self._busy_since = pending.started
+            self._working.add(id(pending))
+
+    def _check(self, request: ToolRequest) -> None:
+        """Raise unless the arguments are right and the budgets allow a call."""
+        # Invariant: LangChain takes a dict with this entry for a call of a model, with arguments inside.
+        if request.arguments.get("type") == "tool_call":
+            raise ToolCallError("An argument `type` must not be 'tool_call'.", "refused")
+        # Invariant: a program cannot set arguments that the application injects.
+        known = {parameter.name for parameter in self.toolbox.signatures[request.name].parameters}
+        if unknown := sorted(set(request.arguments) - known):
+            raise ToolCallError(
+                f"Wrong arguments for {request.name}: there is no {unknown[0][:100]!r}.", "refused"
+            )
+        schema = self.toolbox[request.name].tool_call_schema
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            schema.model_validate(dict(request.arguments))
+        for budget in self._budgets:
+            budget.begin_tool_call()
+
+    def _set_deadline(self, pending: PendingCall) -> None:
+        """Start the clock of a call, once it is approved."""
+        ends = min((budget.deadline for budget in self._budgets), default=math.inf)
+        pending.deadline = min(ends, time.monotonic() + self._seconds)
+
+    def _succeeded(self, pending: PendingCall, value: Any) -> T:
+        try:
+            simple = simplify(value)
+            encoded = self._encode(simple)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            name = pending.request.name
+            raise ToolCallError(f"What {name} returned cannot be passed to a program: {error}") from error
+        self._settle(pending, "ok", summarize(simple))
+        return encoded
+
+    def _failed(self, pending: PendingCall, error: BaseException) -> ToolCallError:
+        """Record a failure, and return what the program is told: never a traceback of the host."""
+        failure = ToolCallError(_message(pending.request.name, error))
+        if isinstance(error, ToolCallError):
+            failure = error
+        if isinstance(error, BudgetError):
+            failure.status = "refused"
+        self._settle(pending, failure.status, str(failure))
+        return failure
+
+    def _settle(self, pending: PendingCall, status: Outcome, summary: str) -> None:
+        with self._lock:
+            if pending.is_settled:
+                return
+            pending.is_settled = True
+            self._working.discard(id(pending))
+            now = time.monotonic()
+            if not self._working:
+                self._busy_seconds += now - self._busy_since
+            seconds = now - pending.started
+            pending.record = replace(pending.record, status=status, summary=summary, seconds=seconds)
+
+
+def _accept(rejection: str) -> None:
+    if rejection:
+        raise ToolCallError(rejection, "refused")
+
+
+def _invoke(tool: BaseTool, arguments: dict[str, Any]) -> Any:
+    if isinstance(tool, StructuredTool) and tool.func is None:
+        return asyncio.run(tool.ainvoke(arguments))
+    return tool.invoke(arguments)
+
+
+def _is_async(tool: BaseTool) -> bool:
+    """Return whether a tool has a coroutine of its own; the default one occupies a thread that cannot be cancelled."""
+    if isinstance(tool, StructuredTool) or hasattr(tool, "coroutine"):
+        return getattr(tool, "coroutine", None) is not None
+    return type(tool)._arun is not BaseTool._arun
+
+
+def _message(name: str, error: BaseException) -> str:
+    if isinstance(error, ValidationError):
+        problems = [
+            f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}"
+            for wrong in error.errors()[:5]
+        ]
+        return f"Wrong arguments for {name}: {'; '.join(problems)}."
+    if isinstance(error, InputError | BudgetError | ConfigurationError):
+        return str(error)
+    kind = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # Its own conversion to text is broken.
+        return f"{name}: {kind}"
+    return f"{name}: {kind}: {text}" if text else f"{name}: {kind}"

@@ -1,0 +1,154 @@
+"""What a program and the model that writes it know of a tool: name, parameters, return type and description."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_type_hints
+
+from langchain_core.tools import BaseTool
+from pydantic import JsonValue, TypeAdapter
+from pydantic.errors import PydanticUserError
+
+from code_chains.errors import ConfigurationError
+from code_chains.toolbox.schemas import type_of_schema
+
+__all__ = ["Effect", "Parameter", "Signature", "effect_of", "signature_of"]
+
+Effect = Literal["pure", "read_only", "other"]
+"""What a tool does besides returning a value: nothing, and the same arguments always give the same (`pure`); nothing
+(`read_only`); or anything (`other`)."""
+_MAX_DESCRIPTION_CHARS = 300
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a tool.
+
+    Attributes:
+        name: Its name.
+        type: Its type in the notation of Python.
+        is_required: Whether it has no default.
+        default: Its default.
+    """
+
+    name: str
+    type: str
+    is_required: bool
+    default: JsonValue = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" + ("" if self.is_required else f" = {self.default!r}")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A tool as a Python function.
+
+    Attributes:
+        name: The name of the function.
+        parameters: Its parameters, required ones first.
+        returns: Its return type in the notation of Python.
+        description: Its docstring.
+        effect: See `Effect`.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: str
+    description: str
+    effect: Effect
+
+    def __str__(self) -> str:
+        """Return the definition that the model is shown, with the first paragraph of the description."""
+        about = " ".join(self.description.split("\n\n")[0].split())
+        if len(about) > _MAX_DESCRIPTION_CHARS:
+            about = f"{about[:_MAX_DESCRIPTION_CHARS]}…"
+        return f"def {self.name}({', '.join(map(str, self.parameters))}) -> {self.returns}: ...  # {about}"
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """Return it as JSON, for the sandbox."""
+        return {
+            "name": self.name,
+            "parameters": [
+                [each.name, each.type, each.is_required, each.default] for each in self.parameters
+            ],
+            "returns": self.returns,
+            "description": self.description,
+        }
+
+
+def signature_of(tool: BaseTool) -> Signature:
+    """Return the signature of a tool; arguments that the application injects are not part of it.
+
+    Raises:
+        ConfigurationError: Its arguments cannot be those of a Python function.
+    """
+    schema = _schema_of(tool)
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required = set(schema.get("required") or ())
+    parameters = []
+    for name, field in properties.items():
+        if not name.isidentifier() or keyword.iskeyword(name):
+            remedy = f"it without the parameter {name!r}, which is no name of a Python parameter; wrap it in a function"
+            raise ConfigurationError("tools", tool.name, remedy)
+        default = field.get("default") if isinstance(field, Mapping) else None
+        kind = type_of_schema(field, schema.get("$defs"))
+        parameters.append(Parameter(name, kind, name in required, default))
+    parameters.sort(key=lambda parameter: not parameter.is_required)
+    return Signature(tool.name, tuple(parameters), _return_type(tool), _description(tool), effect_of(tool))
+
+
+def effect_of(tool: BaseTool) -> Effect:
+    """Return what the metadata of a tool says about its effects: `pure`, `read_only`, or MCP's `readOnlyHint`."""
+    metadata = tool.metadata or {}
+    if metadata.get("pure") is True:
+        return "pure"
+    is_read_only = metadata.get("read_only") is True or metadata.get("readOnlyHint") is True
+    return "read_only" if is_read_only else "other"
+
+
+def _schema_of(tool: BaseTool) -> Mapping[str, Any]:
+    try:
+        schema = tool.tool_call_schema
+        found = schema if isinstance(schema, dict) else TypeAdapter(schema).json_schema()
+    except (PydanticUserError, TypeError, ValueError) as error:
+        remedy = f"a tool whose arguments have a JSON schema ({type(error).__name__}: {error})"
+        raise ConfigurationError("tools", tool.name, remedy) from error
+    return found
+
+
+def _description(tool: BaseTool) -> str:
+    """Return the description of a tool without the signature that LangChain may have put before it."""
+    return inspect.cleandoc(tool.description or "").strip()
+
+
+def _return_type(tool: BaseTool) -> str:
+    """Return the annotation of what a tool returns, as the program will see it."""
+    function = _function_of(tool)
+    try:
+        annotation = get_type_hints(function).get("return", Any)
+    except (TypeError, NameError, AttributeError):
+        return "Any"
+    if annotation is None or annotation is type(None):
+        return "None"
+    if isinstance(annotation, type) and annotation.__module__.partition(".")[0] in (
+        "pandas",
+        "polars",
+        "numpy",
+    ):
+        return annotation.__name__
+    if annotation is bytes:
+        return "bytes"
+    try:
+        return type_of_schema(TypeAdapter(annotation).json_schema(mode="serialization"))
+    except (PydanticUserError, TypeError, ValueError):
+        return "Any"
+
+
+def _function_of(tool: BaseTool) -> Callable[..., Any]:
+    """Return the function that a tool calls."""
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    return function or type(tool)._run

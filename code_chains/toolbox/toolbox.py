@@ -1,0 +1,168 @@
+"""The tools that programs of a chain may call."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import keyword
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+
+from code_chains.errors import ConfigurationError
+from code_chains.toolbox.approval import ApproveTools
+from code_chains.toolbox.signatures import Signature, signature_of
+
+__all__ = ["Toolbox"]
+
+RESERVED = frozenset(
+    ("result", "final_answer", "ToolError", "np", "pd", "plt", "numpy", "pandas", "matplotlib")
+)
+"""Names that programs use for something else."""
+_INTRODUCTION = (
+    "These functions exist already; call them, and do not import them. A call that fails raises ToolError."
+)
+
+
+class Toolbox:
+    """Tools that programs may call, as functions of the same names.
+
+    Args:
+        tools: LangChain tools, or typed functions, sync or async, whose docstrings describe them. Whether a
+            tool has effects is read from its `metadata`: `{"read_only": True}`, `{"pure": True}` or MCP's
+            `readOnlyHint`; without them it is taken to have some.
+        approve: A function, sync or async, that sees each call before it is made (a `ToolRequest`). It
+            returns True, or False or the reason as text, which the program receives as a `ToolError`.
+
+    Raises:
+        ConfigurationError: A tool cannot be a function of a program; the message says why.
+    """
+
+    def __init__(
+        self, tools: Iterable[BaseTool | Callable[..., Any]], *, approve: ApproveTools | None = None
+    ) -> None:
+        given: object = tools
+        if isinstance(given, str | BaseTool) or not isinstance(given, Iterable):
+            raise ConfigurationError("tools", given, "a list of LangChain tools or typed functions")
+        if approve is not None and not callable(approve):
+            raise ConfigurationError(
+                "approve_tools", approve, "a function that returns True, False or a reason"
+            )
+        self.approve = approve
+        self._tools: dict[str, BaseTool] = {}
+        for each in tools:
+            tool = _as_tool(each)
+            if tool.name in self._tools:
+                raise ConfigurationError("tools", tool.name, "each name once; rename one of these tools")
+            self._tools[tool.name] = tool
+
+    @classmethod
+    def of(cls, tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] | None) -> Toolbox | None:
+        """Return tools as a toolbox; None if there are none."""
+        if tools is None or isinstance(tools, Toolbox):
+            return tools or None
+        return cls(tools) or None
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __getitem__(self, name: str) -> BaseTool:
+        """Return a tool by its name."""
+        return self._tools[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tools."""
+        return tuple(self._tools)
+
+    @property
+    def program_names(self) -> tuple[str, ...]:
+        """The names that a program finds: those of the tools and of their exception."""
+        return (*self._tools, "ToolError")
+
+    @functools.cached_property
+    def signatures(self) -> dict[str, Signature]:
+        """The signatures of the tools, by name."""
+        return {name: signature_of(tool) for name, tool in self._tools.items()}
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no tool has effects."""
+        return all(signature.effect != "other" for signature in self.signatures.values())
+
+    @property
+    def fingerprint(self) -> list[str]:
+        """What the model is told about the tools, which distinguishes cached answers."""
+        return [f"{signature} {signature.effect}" for signature in self.signatures.values()]
+
+    def format_for_model(self) -> str:
+        """Describe the tools to the model that writes programs: signatures and one line each."""
+        return "\n".join([_INTRODUCTION, "```python", *map(str, self.signatures.values()), "```"])
+
+
+def _as_tool(given: BaseTool | Callable[..., Any]) -> BaseTool:
+    """Return a tool, checked.
+
+    Raises:
+        ConfigurationError: It cannot be a function of a program.
+    """
+    if isinstance(given, BaseTool):
+        tool = given
+    elif inspect.isroutine(given):
+        tool = _from_function(given)
+    else:
+        raise ConfigurationError(
+            "tools", given, "LangChain tools or typed functions, e.g. a function with @tool"
+        )
+    _check_name(tool.name)
+    signature_of(tool)
+    return _guarded(tool)
+
+
+def _from_function(function: Callable[..., Any]) -> BaseTool:
+    name = getattr(function, "__name__", "")
+    is_async = inspect.iscoroutinefunction(function)
+    if not function.__doc__:
+        remedy = "a docstring in the function: it tells the model what the function does"
+        raise ConfigurationError("tools", name or function, remedy)
+    try:
+        return StructuredTool.from_function(
+            func=None if is_async else function, coroutine=function if is_async else None, name=name
+        )
+    except (TypeError, ValueError, NameError) as error:
+        raise ConfigurationError(
+            "tools", name, f"a function with type hints that have a JSON schema ({error})"
+        ) from error
+
+
+def _check_name(name: str) -> None:
+    """Raise unless programs can call a function of this name and lose nothing by it."""
+    if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
+        raise ConfigurationError("tools", name, "a name that a Python function can have, e.g. search_web")
+    is_taken = name in vars(builtins) or name in RESERVED
+    if is_taken or name in sys.stdlib_module_names:
+        what = (
+            "programs use this name for something else"
+            if is_taken
+            else "it is that of a module, which programs import"
+        )
+        raise ConfigurationError("tools", name, f"another name for this tool: {what}")
+
+
+def _guarded(tool: BaseTool) -> BaseTool:
+    """Return a tool whose coroutine cannot end the event loop: `SystemExit` in a task would."""
+    coroutine = getattr(tool, "coroutine", None)
+    if not isinstance(tool, StructuredTool) or coroutine is None:
+        return tool
+
+    @functools.wraps(coroutine)  # LangChain reads the signature to find out what it has to inject.
+    async def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return await coroutine(*args, **kwargs)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise ToolException(f"It ended with {type(error).__name__}.") from error
+
+    return tool.model_copy(update={"coroutine": guarded})
