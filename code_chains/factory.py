@@ -33,8 +33,9 @@ from code_chains.chains import (
 )
 from code_chains.chains.base import Chain
 from code_chains.chains.execute import check_takes_tools
-from code_chains.chains.generate import GENERATE_PROMPTS
-from code_chains.chains.solver import Plan, create_solver
+from code_chains.chains.generate import GENERATE_PROMPT, GENERATE_PROMPTS
+from code_chains.chains.iterate import ITERATE_EXAMPLES, ITERATE_PROMPT
+from code_chains.chains.solver import Iterate, Plan, create_solver
 from code_chains.chains.validate import Approve
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
@@ -50,6 +51,7 @@ from code_chains.executors import (
     SqlExecutor,
 )
 from code_chains.models import for_code, resolve_model
+from code_chains.models.sampling import chat_model as inner_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
@@ -99,6 +101,9 @@ def create_code_chain(
     tools: Sequence[BaseTool | Callable[..., Any]] = (),
     approve_tools: ApproveTools | None = None,
     repeat_effects: bool = False,
+    iterate: Iterate = False,
+    max_iterations: int = 8,
+    vision: bool | None = None,
 ) -> CodeChain:
     """Assemble a chain that answers questions with executed code.
 
@@ -147,6 +152,11 @@ def create_code_chain(
             returns True, or False or the reason as text, which the program receives.
         repeat_effects: Whether a program may be repaired after it has called a tool that is not marked as read-only.
             By default that ends the work (`stop_reason` is `effects`), unless `approve_tools` decides on each call.
+        iterate: Whether the model looks before it computes: it writes one cell after the other, sees what each shows,
+            and declares the answer (see `IterateChain`); `"auto"` for questions with files or tables, and for
+            open-ended ones.
+        max_iterations: Maximum number of such cells.
+        vision: Whether the model is shown the figures of its cells; None if its profile says that it accepts images.
 
     Returns:
         A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
@@ -164,14 +174,22 @@ def create_code_chain(
         ...     chain.invoke({"query": "What is the sum of the numbers from 1 to 5?"})["answer"]
         'It is 15.'
     """
-    _check_arguments(max_attempts=max_attempts, samples=samples, budget=budget, plan=plan, approve=approve)
+    _check_arguments(
+        max_attempts=max_attempts,
+        samples=samples,
+        max_iterations=max_iterations,
+        budget=budget,
+        plan=plan,
+        approve=approve,
+    )
+    _check_iterate(iterate, samples=samples, schema_only=schema_only)
     if schema_only and (judge is not False or _may_ask_model(memory)):
         remedy = "it without a judge, and with a ConversationMemory that does not summarize: others may ask a model"
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = _resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
     toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
-    _check_executor(run_executor, write_tests=write_tests, plan=plan, checks=checks)
+    _check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
     # A cached answer needs no weights.
     chat_model = resolve_model(model, base_url=base_url, start=not cache)
     validate = ValidateChain(
@@ -195,6 +213,13 @@ def create_code_chain(
         plan=plan,
         tools=toolbox,
         repeat_effects=repeat_effects or approve_tools is not None,
+        write_cells={
+            name: _write_cells(each, run_executor, texts["generate"], toolbox)
+            for name, each in models.items()
+        },
+        iterate=iterate,
+        max_iterations=max_iterations,
+        vision=_accepts_images(chat_model) if vision is None else vision,
     )
     store = _resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
@@ -304,7 +329,28 @@ def has_sessions(executor: Executor | None) -> bool:
     return executor is not None and type(executor).session is not Executor.session
 
 
-def _check_executor(executor: Executor, *, write_tests: bool, plan: Plan, checks: object) -> None:
+def _check_iterate(iterate: object, *, samples: int, schema_only: bool) -> None:
+    if iterate not in (True, False, "auto"):
+        raise ConfigurationError("iterate", iterate, 'True, False or "auto"')
+    if iterate and samples > 1:
+        raise ConfigurationError(
+            "iterate", iterate, "it with samples=1: cells depend on what was seen before"
+        )
+    if iterate and schema_only:
+        raise ConfigurationError(
+            "iterate", iterate, "it without schema_only: the model sees what its cells show"
+        )
+
+
+def _accepts_images(model: Runnable[LanguageModelInput, Any]) -> bool:
+    """Return whether the profile of a model says that it accepts images."""
+    profile = getattr(inner_model(model), "profile", None) or {}
+    return bool(profile.get("image_inputs"))
+
+
+def _check_executor(
+    executor: Executor, *, write_tests: bool, plan: Plan, iterate: Iterate, checks: object
+) -> None:
     """Raise if an executor lacks what an argument needs."""
     if write_tests and (
         isinstance(executor, ProcessExecutor) or type(executor).run_tests is Executor.run_tests
@@ -315,6 +361,10 @@ def _check_executor(executor: Executor, *, write_tests: bool, plan: Plan, checks
     if plan and not has_sessions(executor):
         raise ConfigurationError(
             "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
+        )
+    if iterate and not has_sessions(executor):
+        raise ConfigurationError(
+            "iterate", iterate, "it with an executor that has sessions, such as SandboxExecutor"
         )
     if executor.language != "python" and checks == "strict":
         raise ConfigurationError(
@@ -430,6 +480,18 @@ def _generate(
     if executor.language == "python":
         return GenerateChain(model=for_code(model), **options)
     return GenerateChain(model=model, examples=(), language=executor.language, **options)
+
+
+def _write_cells(
+    model: Runnable[LanguageModelInput, Any],
+    executor: Executor,
+    texts: Mapping[str, str],
+    toolbox: Toolbox | None,
+) -> GenerateChain:
+    """Return the chain that writes the cells of an iteration."""
+    write = _generate(model, executor, texts, toolbox)
+    prompt = texts.get("prompt") or write.prompt.replace(GENERATE_PROMPT, ITERATE_PROMPT)
+    return write.model_copy(update={"name": "write_cell", "prompt": prompt, "examples": ITERATE_EXAMPLES})
 
 
 def resolve_tools(

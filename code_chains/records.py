@@ -384,8 +384,8 @@ class Attempt(Record):
         status: How its run ended.
         summary: How it ended, in one line.
         verdict: Its verdict.
-        strategy: How the program was requested: the `initial` request, a `repair` of the one before, or a
-            `restart` after the same failure came twice.
+        strategy: How the program was requested: the `initial` request, a `repair` of the one before, a `restart` after
+            the same failure came twice, or to `continue` with another cell.
         autofixes: What was fixed in it without a model.
         step: The step of a plan, from 1; None without a plan.
         model: The name of the model that wrote the program, if there are several.
@@ -398,7 +398,7 @@ class Attempt(Record):
     status: Status
     summary: str
     verdict: Verdict
-    strategy: Literal["initial", "repair", "restart"] = "initial"
+    strategy: Literal["initial", "repair", "restart", "continue"] = "initial"
     autofixes: tuple[str, ...] = ()
     step: int | None = None
     model: str = ""

@@ -82,6 +82,7 @@ class CodeState(TypedDict, total=False):
         previous_steps: Programs and outputs of the completed steps of a plan.
         feedback: What was wrong with the program in `failed_code`.
         failed_code: The program that `feedback` is about.
+        cells: Messages with the cells of an iteration so far, and what they showed; they follow the question.
         sample_index: Number of the sample; from 1 on, the model is called at a higher temperature.
         code: The program.
         finish_reason: Why the model stopped: `stop`, `length` or `missing` (the reply was truncated).
@@ -122,6 +123,7 @@ class CodeState(TypedDict, total=False):
     previous_steps: str
     feedback: str
     failed_code: str
+    cells: Sequence[Any]
     sample_index: int
     code: str
     finish_reason: str

@@ -88,7 +88,7 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`.
+    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `cells`, `sample_index` and `schema_only`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
     test and one or two of the examples, never all.
@@ -121,6 +121,7 @@ class GenerateChain(StreamingChain):
         "previous_steps",
         "feedback",
         "failed_code",
+        "cells",
         "sample_index",
         "schema_only",
     ]
@@ -162,6 +163,7 @@ class GenerateChain(StreamingChain):
         for question, program in self.examples:
             messages += [HumanMessage(question), AIMessage(fenced(program, self.language))]
         messages.append(HumanMessage("\n\n".join(_question(values))))
+        messages += values.get("cells") or ()
         if values.get("feedback"):
             if values.get("failed_code"):
                 messages.append(AIMessage(fenced(values["failed_code"], self.language)))

@@ -14,6 +14,7 @@ from code_chains.chains.escalate import EscalateChain
 from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
+from code_chains.chains.iterate import IterateChain
 from code_chains.chains.judge import JudgeChain
 from code_chains.chains.plan import PlanChain
 from code_chains.chains.repair import RepairChain
@@ -24,9 +25,10 @@ from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
 from code_chains.toolbox import Toolbox
 
-__all__ = ["Plan", "create_solver"]
+__all__ = ["Iterate", "Plan", "create_solver"]
 
 Plan = bool | Literal["auto"]
+Iterate = bool | Literal["auto"]
 
 
 def create_solver(
@@ -41,6 +43,10 @@ def create_solver(
     plan: Plan,
     tools: Toolbox | None = None,
     repeat_effects: bool = False,
+    write_cells: Mapping[str, GenerateChain] | None = None,
+    iterate: Iterate = False,
+    max_iterations: int = 8,
+    vision: bool = False,
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -55,6 +61,10 @@ def create_solver(
         plan: Whether tasks are solved in steps.
         tools: What programs may call.
         repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
+        write_cells: The chains that write cells, by the names of their models; required for `iterate`.
+        iterate: Whether a model writes one cell after the other and sees what each shows.
+        max_iterations: Maximum number of cells.
+        vision: Whether models are shown the figures of their cells.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -77,9 +87,21 @@ def create_solver(
         )
         if samples > 1:
             attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
-        solvers.append(
-            (name, RepairChain(attempt=attempt, max_attempts=max_attempts, repeat_effects=repeat_effects))
-        )
+        solver: Chain = RepairChain(attempt=attempt, max_attempts=max_attempts, repeat_effects=repeat_effects)
+        if iterate:
+            solver = IterateChain(
+                write=(write_cells or generate)[name],
+                validate_cell=validate,
+                execute=ExecuteChain(executor, tools=tools),
+                evaluate=EvaluateChain(executor=executor, judge=judge_chain, tools=tools),
+                open_session=executor.session,
+                otherwise=solver if iterate == "auto" else None,
+                when="auto" if iterate == "auto" else "always",
+                max_iterations=max_iterations,
+                vision=vision,
+                repeat_effects=repeat_effects,
+            )
+        solvers.append((name, solver))
     solve: Chain = solvers[0][1] if len(solvers) == 1 else EscalateChain(solvers)
     if not plan:
         return solve

@@ -38,6 +38,8 @@ def _describe(names):
                 print(f"- variable `{_name}`" + (f": {_kind}" if _known else ""))
             continue
         if isinstance(_value, (types.FunctionType, type)):
+            if _value.__module__ == "tools":
+                continue
             print(f"- {'class' if isinstance(_value, type) else 'function'} `{_name}`")
         elif hasattr(_value, "columns") and hasattr(_value, "shape"):
             _columns = ", ".join(f"`{_one}`" for _one in list(_value.columns)[:40])

@@ -20,12 +20,16 @@ from .wire import FRAME_HEADER, Json, decode, encode
 AWAIT_NAME, START_NAME = "__await_tool__", "__start_tool__"
 """What `await tool(…)`, and `tool(…)` among the arguments of `asyncio.gather` and its like, are rewritten to."""
 STARTERS = {"gather", "create_task", "ensure_future", "wait_for", "as_completed", "wait", "shield", "run"}
+MODULE_NAME = "tools"
+"""The module of what a program finds but has not made itself."""
 MAX_READ_BYTES = 1 << 20
 MAX_DEPTH = 50
 
 
 class ToolError(Exception):
     """A call of a tool failed, or was refused."""
+
+    __module__ = MODULE_NAME
 
 
 class Connection:
@@ -177,7 +181,7 @@ def make_function(description: Json) -> Callable[..., Any]:
         return _connection.call(name, plain(bound))
 
     tool.__name__ = tool.__qualname__ = name
-    tool.__module__, tool.__doc__ = "tools", description["description"]
+    tool.__module__, tool.__doc__ = MODULE_NAME, description["description"]
     vars(tool)["__signature__"] = signature
     vars(tool)["is_tool"] = True
     return tool
