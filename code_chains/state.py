@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, get_type_hints
 
 from pydantic import JsonValue, TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from code_chains.records import (
     PROBED,
@@ -66,6 +67,8 @@ class CodeState(TypedDict, total=False):
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
         expectations: Tests and examples, validated; internal, set by `CodeChain`.
+        answer_type: The type of the value, an `AnswerType`; internal, set by `CodeChain`.
+        return_value: Whether a run returns its value with its type, for `executors.values.value_of`.
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
         schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
@@ -97,6 +100,7 @@ class CodeState(TypedDict, total=False):
         answer_complete: Whether the model completed the answer.
         cached: Whether the answer is a cache hit.
         learned: Id of the snippet that was made of the program; None if none was.
+        value: The value of the program, of the type that was asked for; None if the verdict is `failed`.
         usage: What was spent on models.
     """
 
@@ -106,6 +110,8 @@ class CodeState(TypedDict, total=False):
     tests: str
     examples: Sequence[Any]
     expectations: Any
+    answer_type: Any
+    return_value: bool
     session_id: str
     session: Any
     schema_only: bool
@@ -137,6 +143,7 @@ class CodeState(TypedDict, total=False):
     answer_complete: bool
     cached: bool
     learned: str | None
+    value: Any
     usage: Usage
 
 
@@ -167,4 +174,15 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return to_jsonable_python(value, fallback=_fallback)
+
+
+def _fallback(value: Any) -> object:
+    """Return a frame as its records, and anything else as text."""
+    return (
+        json.loads(value.to_json(orient="records", date_format="iso"))
+        if hasattr(value, "to_json")
+        else str(value)
+    )

@@ -1,4 +1,4 @@
-"""code, (problems, files, variables, session) -> stdout, execution, output."""
+"""code, (problems, files, variables, session, return_value) -> stdout, execution, output."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors.base import Executor, Session
+from code_chains.executors.base import Executor, Runner, Session
 from code_chains.state import ErrorReport, Execution
 
-__all__ = ["ExecuteChain", "run_inputs", "undo"]
+__all__ = ["ExecuteChain", "run_arguments", "run_inputs", "undo"]
 
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
@@ -47,7 +47,7 @@ class ExecuteChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["code"]
-    optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session"]
+    optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session", "return_value"]
     output_keys: ClassVar[list[str]] = ["stdout", "execution", "output"]
 
     name: str | None = "execute"
@@ -130,7 +130,8 @@ class ExecuteChain(StreamingChain):
     def _prepare(self, state: State) -> tuple[Executor | Session, str, State]:
         """Return where to run, the program, and its inputs."""
         code = as_program(state["code"], self.executor.language)
-        return self._executor_of(state), code, run_inputs(state)
+        runner = self._executor_of(state)
+        return runner, code, run_arguments(runner, state)
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")
@@ -178,6 +179,12 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
 def run_inputs(state: State) -> State:
     """Return the keyword arguments of a run: `files` and `variables`."""
     return {"files": state.get("files"), "variables": state.get("variables")}
+
+
+def run_arguments(runner: Runner, state: State) -> State:
+    """Return the keyword arguments of a run: its inputs, and the request for its value where a runner returns values."""
+    wants_value = runner.returns_values and state.get("return_value")
+    return run_inputs(state) | ({"return_value": True} if wants_value else {})
 
 
 def _output(execution: Execution) -> str:

@@ -88,7 +88,7 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`.
+    `context`, `history`, `previous_steps`, `answer_type`, `feedback`, `failed_code`, `sample_index` and `schema_only`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
     test and one or two of the examples, never all.
@@ -118,6 +118,7 @@ class GenerateChain(StreamingChain):
         "context",
         "history",
         "previous_steps",
+        "answer_type",
         "feedback",
         "failed_code",
         "sample_index",
@@ -181,6 +182,8 @@ def _question(values: Mapping[str, Any]) -> list[str]:
         parts.append(f"In English: {values['translation']}")
     if expectations:
         parts.append(expectations.format_for_model())
+    if values.get("answer_type"):
+        parts.append(values["answer_type"].format_for_model())
     return parts
 
 

@@ -45,6 +45,8 @@ _TEXTS = {
 def value_of(execution: Execution) -> Any:
     """Return the value of the last expression: numbers, text, dates, collections, NumPy arrays, pandas frames and series.
 
+    The run must have been asked for it, as packing costs time: `executor.run(code, return_value=True)`.
+
     Raises:
         LookupError: There is none, it is too large or holds other objects, or the program forged it. `result` has
             its text.

@@ -80,6 +80,8 @@ class SandboxExecutor(Executor):
         '15'
     """
 
+    returns_values = True
+
     def __init__(
         self,
         *,
@@ -186,28 +188,56 @@ class SandboxExecutor(Executor):
         self._provider.warm_up()
 
     def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> Execution:
-        """Run a program to its end; see `Executor.run`."""
-        return drive(self.limiter.limit(self._run(Program(code, files, variables))))
+        """Run a program to its end; see `Executor.run`.
+
+        Args:
+            code: The Python source.
+            files: See `Executor.run`.
+            variables: See `Executor.run`.
+            return_value: Whether the value of the last expression is returned with its type, for
+                `executors.values.value_of`; it costs time and memory in proportion to the value.
+        """
+        return drive(self.limiter.limit(self._run(Program(code, files, variables, return_value))))
 
     async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        return await adrive(self.limiter.limit(self._run(Program(code, files, variables))))
+        return await adrive(self.limiter.limit(self._run(Program(code, files, variables, return_value))))
 
     def stream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(self.limiter.limit(self._run(Program(code, files, variables))))
+        return stream(self.limiter.limit(self._run(Program(code, files, variables, return_value))))
 
     def astream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        return astream(self.limiter.limit(self._run(Program(code, files, variables))))
+        return astream(self.limiter.limit(self._run(Program(code, files, variables, return_value))))
 
     def run_tests(
         self,

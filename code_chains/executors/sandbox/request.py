@@ -57,6 +57,7 @@ class Request(Closing):
             body = {
                 "code": code,
                 "is_harness": is_harness,
+                "return_value": program.return_value and not is_harness,
                 "variables": {
                     name: encode_value(value) for name, value in values.items() if name not in tables
                 },

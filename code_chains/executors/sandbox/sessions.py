@@ -45,6 +45,8 @@ class SandboxSession(Session):
         on_end: Called when the session has ended.
     """
 
+    returns_values = True
+
     def __init__(
         self,
         provider: SandboxProvider,
@@ -76,9 +78,10 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program in the state; see `Session.run`."""
-        return drive(self._limited(self._run(Program(code, files, variables), check)))
+        return drive(self._limited(self._run(Program(code, files, variables, return_value), check)))
 
     async def arun(
         self,
@@ -87,21 +90,32 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program in the state without blocking the event loop; see `Session.run`."""
-        return await adrive(self._limited(self._run(Program(code, files, variables), check)))
+        return await adrive(self._limited(self._run(Program(code, files, variables, return_value), check)))
 
     def stream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(self._limited(self._run(Program(code, files, variables), None)))
+        return stream(self._limited(self._run(Program(code, files, variables, return_value), None)))
 
     def astream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        return astream(self._limited(self._run(Program(code, files, variables), None)))
+        return astream(self._limited(self._run(Program(code, files, variables, return_value), None)))
 
     def rollback(self) -> None:
         """Return to the state before the last successful run.
