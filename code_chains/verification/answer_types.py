@@ -45,7 +45,7 @@ _EXPECTED = {
     "model_type": "a dict",
     "dataclass_type": "a dict",
     "model_attributes_type": "a dict",
-    "missing": "this key, which is missing",
+    "missing": "a value here, but the key is missing",
     "none_required": "None",
 }
 """What the most frequent errors of pydantic expect, in few words; for others there is pydantic's own message."""
@@ -66,8 +66,13 @@ class AnswerType:
     Args:
         kind: The type.
 
+    Attributes:
+        kind: The type.
+        is_frame: Whether it is `pandas.DataFrame`.
+        json_schema: The JSON schema of its values.
+
     Raises:
-        ConfigurationError: Pydantic does not support the type.
+        ConfigurationError: Pydantic does not support the type, or JSON cannot represent it.
 
     Example:
         >>> AnswerType(list[float]).validate((1, 2.5))
@@ -81,10 +86,12 @@ class AnswerType:
         self.kind = kind
         self.is_frame = _is_frame_class(kind)
         try:
-            if kind is None or isinstance(kind, str):
+            if kind is None or isinstance(kind, str | Mapping | list):
                 raise TypeError("no type")
             self._adapter: TypeAdapter[Any] = TypeAdapter(list[dict[str, Any]] if self.is_frame else kind)
             self._adapter.rebuild(raise_errors=True)
+            # What JSON cannot describe, such as a function, no value of a program could ever satisfy.
+            self.json_schema = self._adapter.json_schema(mode="validation")
         except (PydanticUserError, TypeError, NameError) as error:
             remedy = (
                 "a type that pydantic supports, such as float, list[str], datetime.date, a BaseModel or a TypedDict, or"
@@ -103,14 +110,6 @@ class AnswerType:
         return Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "object"}})]
 
     @property
-    def json_schema(self) -> dict[str, Any]:
-        """The JSON schema of values; empty if the type has none."""
-        try:
-            return self._adapter.json_schema(mode="validation")
-        except PydanticUserError:
-            return {}
-
-    @property
     def fingerprint(self) -> list[Any]:
         """What distinguishes it from other types: its schema, and the code of the classes in it, such as validators."""
         return [repr(self.kind), self.json_schema, [*dict.fromkeys(_classes(self.kind))]]
@@ -118,13 +117,12 @@ class AnswerType:
     def format_for_model(self) -> str:
         """Describe for a model what its program must end with."""
         request = f"The answer is a value of the type {self}."
-        schema = self.json_schema
         if self.is_frame:
             request += " End the program with an expression that is a pandas DataFrame; do not only print it."
         else:
             request += " End the program with an expression of this type, in plain Python data; do not only print it."
-        if not _RECORDS.isdisjoint(schema):
-            text = json.dumps(_without_titles(schema), ensure_ascii=False)[:MAX_SCHEMA_CHARS]
+        if not _RECORDS.isdisjoint(self.json_schema):
+            text = json.dumps(_without_titles(self.json_schema), ensure_ascii=False)[:MAX_SCHEMA_CHARS]
             request += f" As JSON, where records are dicts, it has this schema: {text}"
         return f"{request} Its unit and rounding are those that the question states."
 
@@ -342,8 +340,10 @@ def _as_frame(value: Any) -> Any:
     if isinstance(value, pandas.Series):
         return value.to_frame()
     is_records = isinstance(value, list) and all(isinstance(record, dict) for record in value)
-    is_columns = isinstance(value, dict) and all(isinstance(column, list) for column in value.values())
-    if not value or not (is_records or is_columns):
+    is_columns = (
+        isinstance(value, dict) and bool(value) and all(isinstance(column, list) for column in value.values())
+    )
+    if not (is_records or is_columns):
         raise AnswerTypeError(f"expected a pandas DataFrame, got {_short(value)}")
     try:
         return pandas.DataFrame(value)
