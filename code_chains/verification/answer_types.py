@@ -95,7 +95,8 @@ class AnswerType:
         except (PydanticUserError, TypeError, NameError) as error:
             remedy = (
                 "a type that pydantic supports, such as float, list[str], datetime.date, a BaseModel or a TypedDict, or"
-                " pandas.DataFrame; describe a class of your own as a BaseModel or a dataclass"
+                " pandas.DataFrame; describe a class of your own as a BaseModel or a dataclass. Pydantic says:"
+                f" {str(error).partition(chr(10))[0].rstrip('.')}"
             )
             raise ConfigurationError("answer_type", kind, remedy) from error
 

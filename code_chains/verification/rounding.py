@@ -25,12 +25,12 @@ _PLACES = (
     r"|decimales|(?:cifras?|d[ií]gitos?|lugares) decimal(?:es)?|d[ée]cimales?|chiffres? apr[èe]s la virgule)\b"
 )
 _ROUND = r"\b(?:round|rund|gerund|redonde|arrondi)\w*"
-_GAP = r"[^.;?!\n]{1,40}?"
+_GAP, _TO = r"[^.;?!\n]{0,40}?", r"\b(?:to|with|auf|mit|con|avec|[aà]) "
 _DIRECTIVES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_ROUND}{_GAP}{_PLACES}",
-        rf"{_PLACES}{_GAP}{_ROUND}",
+        rf"{_ROUND}{_GAP}{_TO}{_PLACES}",
+        rf"{_TO}{_PLACES}{_GAP}{_ROUND}",
         r"\bto (?:the )?nearest (?:integer|whole number)\b()",
         r"\b(?:auf|zur) (?:die )?(?:nächsten? )?(?:ganzen? )?zahl (?:ge)?rund\w*()",
         r"\bal entero m[áa]s (?:cercano|pr[óo]ximo)\b()",
@@ -38,6 +38,7 @@ _DIRECTIVES = tuple(
     )
 )
 """What asks for a rounded number; the group is the number of decimals, empty for none."""
+_ANY_PLACES = re.compile(_PLACES, re.IGNORECASE)
 _DOUBTS = re.compile(
     r"\b(?:not|never|don't|unrounded|at least|more than|each|every|all|intermediate|then|before|first|percent\w*"
     r"|nicht|nie|mindestens|mehr als|jede\w*|alle\w*|zwischen\w*|dann|danach|bevor|zuerst|erst|prozent\w*"
@@ -71,7 +72,8 @@ def rounding_problem(query: str, value: Any) -> str:
 def _places(query: str) -> int | None:
     """Return the number of decimals that a question asks for; None if it does not, or in doubt."""
     counts = [count for directive in _DIRECTIVES for count in directive.findall(query)]
-    if len(set(counts)) != 1 or _DOUBTS.search(query):
+    others = set(_ANY_PLACES.findall(query)) - set(counts)
+    if len(set(counts)) != 1 or others or _DOUBTS.search(query):
         return None
     count = counts[0].lower() or "0"
     return int(count) if count.isdigit() else _COUNTS[count]
