@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, get_type_hints
 
 from pydantic import JsonValue, TypeAdapter
-from pydantic_core import to_jsonable_python
 
 from code_chains.records import (
     PROBED,
@@ -176,7 +175,7 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
         return value
-    return to_jsonable_python(value, fallback=_fallback)
+    return _state_adapter("value").dump_python(value, mode="json", fallback=_fallback)
 
 
 def _fallback(value: Any) -> object:

@@ -15,12 +15,11 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import pandas as pd
 import pytest
-from annotated_types import Gt, Lt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from pydantic import BaseModel, Field, field_validator
-from typing_extensions import TypedDict
 
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.chains.answer_value import answer_value
@@ -63,7 +62,7 @@ class Point:
     y: float
 
 
-class Row(TypedDict):
+class Row(BaseModel):
     a: int
     b: str | None
 
@@ -80,6 +79,7 @@ class Node(BaseModel):
 
 DAY = datetime.date(2024, 1, 2)
 ITEM = "{'name': 'a', 'total': 1, 'day': '2024-01-02'}"
+TOKENS = "{'input_tokens': 1, 'output_tokens': 2, 'total_tokens': 3}"
 IMPORTS = "import collections, dataclasses, datetime, decimal, enum, uuid\nimport numpy as np, pandas as pd\n"
 
 FITS: dict[str, tuple[Any, str, Any]] = {
@@ -109,14 +109,14 @@ FITS: dict[str, tuple[Any, str, Any]] = {
     "a generator": (list[int], "(n for n in range(3))", [0, 1, 2]),
     "an array": (list[list[float]], "np.eye(2)", [[1.0, 0.0], [0.0, 1.0]]),
     "an array of objects": (list[str], "np.array(['a'], dtype=object)", ["a"]),
-    "a constraint": (Annotated[int, Gt(0)], "5", 5),
+    "a constraint": (Annotated[int, Field(gt=0)], "5", 5),
     "a dataclass": (Point, "{'x': 1, 'y': 2}", Point(1, 2.0)),
     "a dataclass of the program": (
         Point,
         "@dataclasses.dataclass\nclass P:\n    x: int\n    y: float\nP(1, 2.0)",
         Point(1, 2.0),
     ),
-    "a typed dict": (Row, "{'a': 1, 'b': None}", {"a": 1, "b": None}),
+    "a typed dict": (UsageMetadata, TOKENS, {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}),
     "a named tuple": (Pair, "(1, 'a')", Pair(1, "a")),
     "a recursive model": (
         Node,
@@ -128,7 +128,7 @@ FITS: dict[str, tuple[Any, str, Any]] = {
     "a named index": (
         list[Row],
         "pd.DataFrame({'a': [1, 1], 'b': ['x', 'y']}).groupby('b').sum()",
-        [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}],
+        [Row(a=1, b="x"), Row(a=1, b="y")],
     ),
     "a union": (int | str, "3.0", 3),
     "anything": (Any, "{'a': (1, 2)}", {"a": [1, 2]}),
@@ -179,8 +179,8 @@ MISFITS: dict[str, tuple[Any, str, str]] = {
     "another literal": (Literal["a", "b"], "'c'", "'a' or 'b'"),
     "keys that collide": (dict[str, int], "{1: 2, '1': 3}", "two keys"),
     "keys that are tuples": (dict[str, int], "{(1, 2): 3}", "key of a dict"),
-    "a constraint": (Annotated[int, Gt(0)], "0", "greater than 0"),
-    "what nothing satisfies": (Annotated[int, Gt(5), Lt(3)], "4", "less than 3"),
+    "a constraint": (Annotated[int, Field(gt=0)], "0", "greater than 0"),
+    "what nothing satisfies": (Annotated[int, Field(gt=5, lt=3)], "4", "less than 3"),
     "a missing key": (Row, "{'a': 1}", "b: expected a value here"),
     "a nested record": (
         Invoice,
