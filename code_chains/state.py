@@ -53,6 +53,7 @@ __all__ = [
     "Verdict",
     "as_json",
     "from_json",
+    "with_index_as_column",
 ]
 
 
@@ -179,9 +180,21 @@ def _plain(value: object) -> object:
 
 
 def _fallback(value: Any) -> object:
-    """Return a frame as its records, and anything else as text."""
-    return (
-        json.loads(value.to_json(orient="records", date_format="iso"))
-        if hasattr(value, "to_json")
-        else str(value)
-    )
+    """Return a frame of pandas as its records, and anything else as text."""
+    is_frame = type(value).__name__ == "DataFrame" and hasattr(value, "reset_index")
+    return _records(value) if is_frame else str(value)
+
+
+def _records(frame: Any) -> list[dict[str, object]]:
+    table = with_index_as_column(frame)
+    names: list[str] = []
+    for column in map(str, table.columns):
+        names.append(f"{column}.{len(names)}" if column in names else column)
+    cells = table.astype(object).where(table.notna(), None).itertuples(index=False, name=None)
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in cells]
+
+
+def with_index_as_column(frame: Any) -> Any:
+    """Return a frame of pandas with its index as a column, unless it only numbers the rows."""
+    is_numbering = list(frame.index) == list(range(len(frame)))
+    return frame if is_numbering else frame.reset_index(allow_duplicates=True)

@@ -193,7 +193,10 @@ MISFITS: dict[str, tuple[Any, str, str]] = {
     "printed text": (str, "print('abc')", "without a value"),
     "too many items": (list[int], "list(range(300_000))", "200,000"),
     "an endless iterator": (list[int], "iter(int, 1)", "200,000"),
-    "a huge range": (list[int], "range(10 ** 12)", "at most"),
+    "ranges in a list": (list[list[int]], "[range(3)]", "expected a list, got range(0, 3)"),
+    "columns of one name": (list[Row], "pd.DataFrame([[1, 2]], columns=['a', 'a'])", "same name"),
+    "an index of one name": (dict[str, int], "pd.Series([1, 2], index=['a', 'a'])", "the same"),
+    "a huge range": (list[int], "range(10 ** 12)", "expected a list, got range"),
     "an object": (int, "object()", "other objects"),
     "a frame of columns": (pd.DataFrame, "{'a': [1, 2], 'b': [1]}", "different lengths"),
     "a number as a frame": (pd.DataFrame, "5", "expected a pandas DataFrame, got 5"),
@@ -336,10 +339,10 @@ def test_the_value_is_the_same_however_a_question_is_asked(sandbox: SandboxExecu
         return [
             *carried,
             (await chain.ainvoke(QUESTION))["value"],
-            (await chain.abatch([QUESTION]))[0]["value"],
+            (await chain.abatch([{"query": QUESTION}]))[0]["value"],
         ]
 
-    values = [chain.invoke(QUESTION)["value"], total["value"], chain.batch([QUESTION])[0]["value"]]
+    values = [chain.invoke(QUESTION)["value"], total["value"], chain.batch([{"query": QUESTION}])[0]["value"]]
     assert [*values, *asyncio.run(asked())] == [[1, 2]] * 6
 
 
@@ -415,10 +418,11 @@ def test_a_stronger_model_may_find_the_value(sandbox: SandboxExecutor) -> None:
 
 
 def test_the_state_is_json_and_the_value_can_be_rebuilt(sandbox: SandboxExecutor) -> None:
-    for kind, code in (
+    programs: list[tuple[Any, str]] = [
         (list[Item], f"[{ITEM}]"),
         (pd.DataFrame, "import pandas as pd\npd.DataFrame({'a': [1]})"),
-    ):
+    ]
+    for kind, code in programs:
         result = create_code_chain(writing(code), executor=sandbox, answer_type=kind).invoke(QUESTION)
         data = json.loads(json.dumps(as_json(result)))
         rebuilt = AnswerType(kind).validate(from_json(data)["value"])

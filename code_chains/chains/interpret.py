@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
@@ -38,6 +38,7 @@ _EXAMPLE = (
     "6 times 7 is 42.",
 )
 _MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
+_MAX_VALUE_ITEMS = 10_000
 
 
 class InterpretChain(StreamingChain):
@@ -203,9 +204,10 @@ def _is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
 
 
 def _value_text(values: State) -> str:
-    """Return the value as JSON; empty if no type was asked for."""
-    answer_type = values.get("answer_type")
-    return "" if answer_type is None else format_value(find_value(values), answer_type)
+    """Return the value as JSON; empty if no type was asked for, or if it is too large to be stated in an answer."""
+    answer_type, value = values.get("answer_type"), find_value(values)
+    is_large = isinstance(value, Sized) and len(value) > _MAX_VALUE_ITEMS
+    return "" if answer_type is None or is_large else format_value(value, answer_type)
 
 
 def _failure(values: Mapping[str, Any]) -> str:

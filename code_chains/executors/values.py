@@ -12,7 +12,7 @@ from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.serialization import REBUILDERS, unpack
 from code_chains.state import Execution
 
-__all__ = ["value_of"]
+__all__ = ["VALUE_TYPE", "value_of"]
 
 _UNREADABLE = (
     ValueError,

@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.errors import PydanticUserError
 
 from code_chains.errors import ConfigurationError
+from code_chains.state import as_json, with_index_as_column
 
 __all__ = ["AnswerType", "AnswerTypeError"]
 
@@ -22,6 +23,8 @@ MAX_SCHEMA_CHARS, MAX_NAME_CHARS = 6000, 200
 MAX_ERRORS, MAX_PATH_CHARS, MAX_INPUT_CHARS, MAX_ITEMS = 5, 100, 60, 1_000_000
 MAX_EXPONENT = 400
 """Decimals beyond it are not converted: their digits would take too much memory."""
+_UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What values may raise that a program forged."""
 _MIDNIGHT = datetime.time()
 _RECORDS = {"properties", "$defs", "enum"}
 """Keys of a JSON schema that tells more than the name of its type."""
@@ -103,6 +106,9 @@ class AnswerType:
     def __str__(self) -> str:
         return _name(self.kind)
 
+    def __repr__(self) -> str:
+        return f"AnswerType({self})"
+
     @property
     def annotation(self) -> Any:
         """The type as the annotation of a field of a pydantic model, which JSON schema can describe."""
@@ -133,12 +139,15 @@ class AnswerType:
         Raises:
             AnswerTypeError: It has another type.
         """
+        if self.is_frame:
+            return _as_frame(value)
         try:
-            if self.is_frame:
-                return _as_frame(value)
-            return self._validate(_jsonable(_as_dict(value) if self._is_mapping else value))
-        except RecursionError:
-            raise AnswerTypeError("the value is nested too deeply") from None
+            data = _jsonable(_as_dict(value) if self._is_mapping else _as_list(value))
+        except AnswerTypeError:
+            raise
+        except _UNREADABLE as error:
+            raise AnswerTypeError(f"the value cannot be read ({type(error).__name__})") from None
+        return self._validate(data)
 
     def _validate(self, data: Any) -> Any:
         holder = [data]
@@ -161,7 +170,7 @@ class AnswerType:
     def to_json(self, value: Any) -> Any:
         """Return a value of this type as JSON data; a frame as a list of records."""
         if self.is_frame:
-            return _records(value)
+            return as_json({"value": value})["value"]
         return self._adapter.dump_python(value, mode="json", warnings=False)
 
 
@@ -182,8 +191,8 @@ def _jsonable(value: Any) -> Any:
         return _decoded(value)
     if type(value).__module__.partition(".")[0] in ("pandas", "numpy"):
         return _of_library(value)
-    if isinstance(value, range) and len(value) > MAX_ITEMS:
-        raise AnswerTypeError(f"expected at most {MAX_ITEMS} items, got {value!r}")
+    if isinstance(value, range):  # Many short ones in a list could stand for any number of items.
+        raise AnswerTypeError(f"expected a list, got {_short(value)}")
     if isinstance(value, Iterable):
         return [_jsonable(item) for item in value]
     return value
@@ -192,7 +201,10 @@ def _jsonable(value: Any) -> Any:
 def _of_library(value: Any) -> Any:
     kind = type(value).__name__
     if kind == "DataFrame":
-        return [_jsonable(record) for record in _with_named_index(value).to_dict("records")]
+        table = with_index_as_column(value)
+        if not table.columns.is_unique:
+            raise AnswerTypeError("two columns of a table have the same name")
+        return [_jsonable(record) for record in table.to_dict("records")]
     if kind == "Timestamp":
         return value.to_pydatetime()
     if kind in ("NaTType", "NAType"):
@@ -204,13 +216,16 @@ def _as_dict(value: Any) -> Any:
     """Return a series as a dict by its index, and a frame as a dict of its columns."""
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "index"):
         return value
+    keys = value.index if value.ndim == 1 else value.columns
+    if not keys.is_unique:
+        raise AnswerTypeError("two keys of a table are the same")
     return value.to_dict() if value.ndim == 1 else value.to_dict("list")
 
 
-def _with_named_index(frame: Any) -> Any:
-    """Return a frame whose index is a column, unless it only numbers the rows."""
-    is_numbering = list(frame.index) == list(range(len(frame)))
-    return frame if is_numbering else frame.reset_index()
+def _as_list(value: Any) -> Any:
+    if isinstance(value, range) and len(value) <= MAX_ITEMS:
+        return list(value)
+    return value
 
 
 def _object(value: Mapping[Any, Any]) -> dict[str, Any]:
@@ -354,10 +369,6 @@ def _as_frame(value: Any) -> Any:
         ) from None
 
 
-def _records(frame: Any) -> Any:
-    return json.loads(_with_named_index(frame).to_json(orient="records", date_format="iso"))
-
-
 # -- texts -----------------------------------------------------------------------------------------------------
 
 
@@ -390,7 +401,10 @@ def _path(location: Iterable[Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = "None (or NaN)" if value is None else repr(value)
+    try:
+        text = "None (or NaN)" if value is None else repr(value)
+    except ValueError:  # An integer of more than 4300 digits.
+        text = type(value).__name__
     return text if len(text) <= MAX_INPUT_CHARS else f"{text[:MAX_INPUT_CHARS]}…"
 
 
