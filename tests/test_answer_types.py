@@ -297,6 +297,21 @@ def test_the_model_is_told_the_type(sandbox: SandboxExecutor, prompts: list[str]
     assert '"total": {"exclusiveMinimum": 0, "type": "number"}' in prompt
 
 
+def test_the_model_is_not_shown_how_to_print(sandbox: SandboxExecutor) -> None:
+    asked: list[str] = []
+
+    def script(messages: list[BaseMessage]) -> str:
+        asked.append("\n".join(message.text for message in messages))
+        return "```python\n1 + 1\n```"
+
+    for kind in (None, int):
+        create_code_chain(ScriptedModel(script), executor=sandbox, answer_type=kind, interpret=False).invoke(
+            QUESTION
+        )
+    assert ["Print the answer" in text for text in asked] == [True, False]
+    assert ["print(" in text for text in asked] == [True, False]
+
+
 def test_another_type_is_repaired_with_the_path_of_what_differs(
     sandbox: SandboxExecutor, prompts: list[str]
 ) -> None:
