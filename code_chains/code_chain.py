@@ -7,21 +7,18 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Optional
 
-from langchain_core.callbacks import (
-    AsyncCallbackHandler,
-    AsyncCallbackManager,
-    BaseCallbackHandler,
-    CallbackManager,
-)
+from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr, create_model
 
-from code_chains.callbacks.budget import Budget, find_budgets, suppress_callback_errors
+from code_chains.callbacks.budget import Budget, find_budgets
+from code_chains.callbacks.capacity import AsyncCapacityCheck, CapacityCheck
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import StreamingSequentialChain
+from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
 from code_chains.chains.evaluate import check_expectations
 from code_chains.chains.tools import MAX_CHARS
@@ -34,6 +31,7 @@ from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import drive
 from code_chains.inputs import check_history, check_session_id, files_on_disk, shortened
 from code_chains.state import Turn
+from code_chains.verification.answer_types import AnswerType
 from code_chains.verification.expectations import Expectations
 
 __all__ = ["CodeChain", "share_conversations"]
@@ -58,7 +56,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context`
     and `history`. Adds `language`, `programs`, `stdout`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
     `stop_reason`, `answer` (unless made with `interpret=False`) and `usage`; `sources`, `translation` and
-    `learned` if these stages are enabled.
+    `learned` if these stages are enabled; `value` with an `answer_type`.
 
     It is a context manager: leaving it closes the executor that was made for it.
     """
@@ -69,6 +67,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     budget: Budget | None = None
     conversations: Conversations | None = None
     schema_only: bool = False
+    answer_type: AnswerType | None = None
     user_code_chains: list[Chain] = Field(default_factory=list)
     """Stages of a program that a user wrote."""
     _limiter: ConcurrencyLimiter = PrivateAttr(
@@ -79,12 +78,20 @@ class CodeChain(StreamingSequentialChain, Closing):
     @property
     def optional_keys(self) -> list[str]:
         """Optional keys of the stages, and the name of a conversation."""
-        return [*super().optional_keys, "session_id"]
+        return [*(key for key in super().optional_keys if key != "answer_type"), "session_id"]
 
     @property
     def output_keys(self) -> list[str]:
-        """Keys that the stages add, and the usage."""
-        return [*self.output_variables, "usage"]
+        """Keys that the stages add, the usage, and with an `answer_type` the value."""
+        return [*self.output_variables, "usage", *(["value"] if self.answer_type is not None else [])]
+
+    def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
+        """Return the keys it adds, with their types; that of the value is the `answer_type`."""
+        schema = super().get_output_schema(config)
+        if self.answer_type is None:
+            return schema
+        value: Any = (Optional[self.answer_type.annotation], ...)  # noqa: UP045 - `|` takes no text
+        return create_model(schema.__name__, __base__=schema, value=value)
 
     def prep_inputs(self, inputs: Any) -> State:
         """Add the `session_id` of the config, and the variables of a classic memory."""
@@ -131,16 +138,7 @@ class CodeChain(StreamingSequentialChain, Closing):
 
     def _answer_question(self, values: State, config: Config) -> Flow:
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
-        # Validated before anything is spent, and carried along.
-        values = {**values, "expectations": self._check_expectations(values)}
-        if values.get("schema_only") and not self.schema_only:
-            raise InputError(
-                "schema_only is an argument of create_code_chain, as it also limits judge and memory."
-            )
-        if self.schema_only:
-            values["schema_only"] = True
-        if history := values.get("history") or values.get("chat_history"):
-            values["history"] = check_history(history)
+        values = _checked_inputs(self, values)
         if self.executor and type(self.executor).warm_up is not Executor.warm_up:
             yield RunFunction(_warm_up, self.executor, config)  # In parallel to the first model call.
         config = {
@@ -157,6 +155,8 @@ class CodeChain(StreamingSequentialChain, Closing):
 
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
         outcome = yield from super()._flow(values, config)
+        if self.answer_type is not None:
+            yield {"value": (yield RunFunction(find_value, {**values, **outcome}, config))}
         yield {"usage": meter.usage}
         return outcome
 
@@ -317,15 +317,10 @@ class CodeChain(StreamingSequentialChain, Closing):
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
-        return shortened(str(outcome.get("answer", outcome["output"])), MAX_CHARS)
-
-    def _check_expectations(self, values: State) -> Expectations:
-        expectations = check_expectations(values)
-        if expectations and self.executor is not None and type(self.executor).run_tests is Executor.run_tests:
-            raise ConfigurationError(
-                "executor", self.executor, "one that can run tests, such as SandboxExecutor"
-            )
-        return expectations
+        text = str(outcome.get("answer", outcome["output"]))
+        if self.answer_type is not None and outcome["verdict"].ok:
+            text += f"\n\nValue: {format_value(outcome['value'], self.answer_type)}"
+        return shortened(text, MAX_CHARS)
 
     def drain(self, seconds: float = 30.0) -> bool:
         """Shut down gracefully: refuse further questions, wait for running ones, and close.
@@ -351,6 +346,31 @@ class CodeChain(StreamingSequentialChain, Closing):
             self.owned_executor.close()
 
 
+def _checked_inputs(chain: CodeChain, values: State) -> State:
+    """Return the inputs, validated before anything is spent, with what the arguments of the chain add to them."""
+    values = {**values, "expectations": _check_expectations(chain.executor, values)}
+    if values.get("schema_only") and not chain.schema_only:
+        raise InputError(
+            "schema_only is an argument of create_code_chain, as it also limits judge and memory."
+        )
+    if values.get("answer_type") is not None:
+        raise InputError("answer_type is an argument of create_code_chain. Make a chain for each type.")
+    if chain.schema_only:
+        values["schema_only"] = True
+    if chain.answer_type is not None:
+        values |= {"answer_type": chain.answer_type, "return_value": True}
+    if history := values.get("history") or values.get("chat_history"):
+        values["history"] = check_history(history)
+    return values
+
+
+def _check_expectations(executor: Executor | None, values: State) -> Expectations:
+    expectations = check_expectations(values)
+    if expectations and executor is not None and type(executor).run_tests is Executor.run_tests:
+        raise ConfigurationError("executor", executor, "one that can run tests, such as SandboxExecutor")
+    return expectations
+
+
 def share_conversations(chain: CodeChain, other: CodeChain) -> None:
     """Let another chain, with another model perhaps, continue the conversations of a chain.
 
@@ -368,56 +388,18 @@ def _enforcing_handlers(chain: CodeChain, config: Config) -> list[BaseCallbackHa
     capacity_check = (
         None
         if executor is None or type(executor).check_capacity is Executor.check_capacity
-        else _CapacityCheck(executor)
+        else CapacityCheck(executor.check_capacity)
     )
     if budget is None or (budget.per == "all" and budget in find_budgets(config)):
         return (
             []
             if capacity_check is None
-            else [_AsyncCapacityCheck(capacity_check) if is_async else capacity_check]
+            else [AsyncCapacityCheck(capacity_check) if is_async else capacity_check]
         )
     budget = budget.fresh() if budget.per == "question" else budget
     if is_async:  # One handler for both: on an event loop several handlers would run concurrently.
         return [budget.handler() if capacity_check is None else budget.handler(before=capacity_check.check)]
     return [budget] if capacity_check is None else [capacity_check, budget]
-
-
-class _CapacityCheck(BaseCallbackHandler):
-    """Refuse a question before its first model call, if the executor would refuse its program now."""
-
-    raise_error = ignore_chain = True
-
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
-        self._passed = False
-        suppress_callback_errors(_CapacityCheck.__name__, _AsyncCapacityCheck.__name__)
-
-    def check(self) -> None:
-        """Raise if the executor is at capacity; check once per question."""
-        if not self._passed:
-            self._executor.check_capacity()
-            self._passed = True
-
-    def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """Check before a model is called."""
-        self.check()
-
-    on_llm_start = on_chat_model_start
-
-
-class _AsyncCapacityCheck(AsyncCallbackHandler):
-    """The async twin; not inline, as LangChain would leave other handlers unawaited if it raised."""
-
-    raise_error = ignore_chain = True
-
-    def __init__(self, capacity_check: _CapacityCheck) -> None:
-        self._capacity_check = capacity_check
-
-    async def on_chat_model_start(self, *_: object, **__: object) -> None:
-        """Check before a model is called."""
-        self._capacity_check.check()
-
-    on_llm_start = on_chat_model_start
 
 
 def _user_code_inputs(

@@ -57,6 +57,7 @@ from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.toolbox import ApproveTools, Toolbox
+from code_chains.verification.answer_types import AnswerType
 
 __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 
@@ -89,6 +90,7 @@ def create_code_chain(
     learn: bool = False,
     budget: Budget | None = None,
     schema_only: bool = False,
+    answer_type: Any = None,
     language: str = "auto",
     instructions: str = "",
     prompts: Mapping[str, str] | None = None,
@@ -130,6 +132,9 @@ def create_code_chain(
         budget: Limits on spending, shared by everything that this chain does.
         schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,
             types, kinds of errors), and no rows, values or output. The answer is then the program's output.
+        answer_type: The type of the value that the program must have: any type that pydantic supports, such as `float`,
+            `list[str]`, `date`, a `BaseModel` or a `TypedDict`, or `pandas.DataFrame`. A value of another type is a failed
+            attempt; `result["value"]` holds the value, or None if the verdict is `failed`. See `AnswerType`.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
@@ -160,7 +165,8 @@ def create_code_chain(
 
     Returns:
         A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
-        to a dict with `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more.
+        to a dict with `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more; with an
+        `answer_type` also `value`.
 
     Raises:
         ConfigurationError: An argument is invalid; the message names it and the remedy.
@@ -190,6 +196,9 @@ def create_code_chain(
     run_executor = resolve_executor(executor, limits)
     toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
     _check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
+    if answer_type is not None and not run_executor.returns_values:
+        remedy = "it with an executor that returns values, such as SandboxExecutor"
+        raise ConfigurationError("answer_type", answer_type, remedy)
     # A cached answer needs no weights.
     chat_model = resolve_model(model, base_url=base_url, start=not cache)
     validate = ValidateChain(
@@ -247,6 +256,7 @@ def create_code_chain(
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
         budget=budget,
         schema_only=schema_only,
+        answer_type=None if answer_type is None else AnswerType(answer_type),
         conversations=open_conversations(run_executor),
         user_code_chains=user_code_chains(
             validate.model_copy(update={"approve": None}), run_executor, toolbox

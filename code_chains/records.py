@@ -354,12 +354,12 @@ class Verdict(Record):
     Attributes:
         status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
             agree), `unverified` (it ran, and nothing checked it) or `failed`.
-        by: Who decided.
+        by: Who decided; `type` if the value is not of the type that was asked for.
         reason: Why, as one sentence.
     """
 
     status: Literal["verified", "plausible", "unverified", "failed"]
-    by: Literal["tests", "judge", "vote", "none"]
+    by: Literal["tests", "judge", "vote", "type", "none"]
     reason: str
 
     @property

@@ -57,6 +57,7 @@ __all__ = [
     "Verdict",
     "as_json",
     "from_json",
+    "with_index_as_column",
 ]
 
 
@@ -70,6 +71,8 @@ class CodeState(TypedDict, total=False):
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
         expectations: Tests and examples, validated; internal, set by `CodeChain`.
+        answer_type: The type of the value, an `AnswerType`; internal, set by `CodeChain`.
+        return_value: Whether a run returns its value with its type, for `executors.values.value_of`.
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
         schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
@@ -102,6 +105,7 @@ class CodeState(TypedDict, total=False):
         answer_complete: Whether the model completed the answer.
         cached: Whether the answer is a cache hit.
         learned: Id of the snippet that was made of the program; None if none was.
+        value: The value of the program, of the type that was asked for; None if the verdict is `failed`.
         usage: What was spent on models.
     """
 
@@ -111,6 +115,8 @@ class CodeState(TypedDict, total=False):
     tests: str
     examples: Sequence[Any]
     expectations: Any
+    answer_type: Any
+    return_value: bool
     session_id: str
     session: Any
     schema_only: bool
@@ -143,6 +149,7 @@ class CodeState(TypedDict, total=False):
     answer_complete: bool
     cached: bool
     learned: str | None
+    value: Any
     usage: Usage
 
 
@@ -173,4 +180,27 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return _state_adapter("value").dump_python(value, mode="json", fallback=_fallback)
+
+
+def _fallback(value: Any) -> object:
+    """Return a frame of pandas as its records, and anything else as text."""
+    is_frame = type(value).__name__ == "DataFrame" and hasattr(value, "reset_index")
+    return _records(value) if is_frame else str(value)
+
+
+def _records(frame: Any) -> list[dict[str, object]]:
+    table = with_index_as_column(frame)
+    names: list[str] = []
+    for column in map(str, table.columns):
+        names.append(f"{column}.{len(names)}" if column in names else column)
+    cells = table.astype(object).where(table.notna(), None).itertuples(index=False, name=None)
+    return [dict(zip(names, map(_plain, row), strict=True)) for row in cells]
+
+
+def with_index_as_column(frame: Any) -> Any:
+    """Return a frame of pandas with its index as a column, unless it only numbers the rows."""
+    is_numbering = list(frame.index) == list(range(len(frame)))
+    return frame if is_numbering else frame.reset_index(allow_duplicates=True)

@@ -22,6 +22,7 @@ from langchain_core.runnables import Runnable
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.base import Executor, Limits, Session
+from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.inputs import check_variables, files_on_disk
 from code_chains.state import Execution
 
@@ -217,6 +218,17 @@ class ExecutorContract:
     def test_shows_the_variable_result(self, executor: Executor) -> None:
         """Display the variable `result` of a program that prints nothing."""
         assert executor.run(str(self.NAMES_RESULT)).output == "42"
+
+    @_needs("NAMES_RESULT")
+    def test_returns_a_value_only_if_it_is_asked_for(self, executor: Executor) -> None:
+        """Return the value with its type to a run that asks for it, where values are returned at all."""
+        if not executor.returns_values:
+            return
+        request: dict[str, Any] = {"return_value": True}
+        assert value_of(executor.run(str(self.NAMES_RESULT), **request)) == 42
+        assert VALUE_TYPE not in [
+            data.media_type for data in executor.run(str(self.NAMES_RESULT)).display_data
+        ]
 
     def test_reports_an_error_with_its_line_and_values(self, executor: Executor) -> None:
         """Report an error with its line and the values of variables."""

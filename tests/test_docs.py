@@ -25,6 +25,7 @@ REPLIES = {
     "number of rows": "import pandas\nsales = pandas.read_csv('sales.csv')\nprint(len(sales))",
     "bar chart": "import matplotlib.pyplot as plt\nplt.bar(sales['region'], sales['amount'])",
     "total amount": "import pandas\nprint(pandas.read_csv('sales.csv')['amount'].sum())",
+    "sales by region": "import pandas\npandas.read_csv('sales.csv')",
     "n squared": "print(n * n)",
     "double(x)": "def double(x):\n    return x + x",
 }

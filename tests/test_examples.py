@@ -43,6 +43,27 @@ def fit(xs, ys):
     slope = sum((a - x) * (b - y) for a, b in zip(xs, ys)) / sum((a - x) ** 2 for a in xs)
     return slope, y - slope * x"""
 
+EXTRACT = """\
+import datetime, pathlib, re
+formats = ("%d %B %Y", "%Y/%m/%d", "%d.%m.%Y")
+def day(text):
+    for form in formats:
+        try:
+            return datetime.datetime.strptime(text, form).date()
+        except ValueError:
+            pass
+def amount(text):
+    return text
+invoices = []
+for path in sorted(pathlib.Path().glob("*.txt")):
+    text = path.read_text()
+    number = re.search(r"(?:no:?|#) ?(\\S+)", text, re.IGNORECASE)[1]
+    date = re.search(r"\\d+ [A-Z]\\w+ \\d{4}|\\d{4}/\\d+/\\d+|\\d+[.]\\d+[.]\\d{4}", text)[0]
+    total = re.findall(r"\\d+(?:[.,]\\d+)*", text)[-1]
+    invoices.append({"number": number, "date": day(date), "total": amount(total)})
+invoices"""
+AMOUNT = "return float(text.replace('.', '').replace(',', '.') if ',' in text else text)"
+
 PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "agent_evaluation": (
         {
@@ -155,6 +176,10 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "thinking": (
         {"divided by 7": "print([n for n in range(1, 31) if n % 7 == 0])", TOLD: "They are 7, 14, 21 and 28."},
         ("[generate]\nprint([n", "[execute]\nThe program ran to its end. [7, 14, 21, 28]", "[interpret]\nThey are 7"),
+    ),
+    "typed_extraction": (
+        {"Which invoices": EXTRACT, FAILED: EXTRACT.replace("return text", AMOUNT)},
+        ("[0].total: expected a number, got '1.250,00'", "attempt 2: ", "09 Mar 2024  B/204     89.90", "Total: 1347.40"),
     ),
     "verified": (
         {"initials(name)": "def initials(name):\n    return name[0]",

@@ -88,6 +88,15 @@ async def test_the_verdict_is_part_of_the_text(server: Server) -> None:
     assert failed.is_error
 
 
+async def test_a_typed_value_is_part_of_the_structured_content(
+    shared_sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
+    script = ScriptedModel(lambda messages: "(1, 2.5)[:] + ()" if asks_for_code(messages) else "1 and 2.5.")
+    with create_code_chain(script, executor=shared_sandbox, answer_type=list[float]) as chain:
+        answer = await call(create_server(chain, tmp_path), "answer_with_code", query="which?")
+    assert (answer.structured_content or {})["value"] == [1.0, 2.5]
+
+
 async def test_the_server_and_its_tools_describe_themselves(server: Server) -> None:
     async with Client(server) as client:
         (run_python, _) = (await client.list_tools()).tools

@@ -238,6 +238,14 @@ def test_a_value_of_another_type_is_not_assigned(shell: InteractiveShell, sandbo
     assert shell.user_ns["kept"] == 1
 
 
+def test_a_typed_value_is_assigned_as_its_type(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
+    script = ScriptedModel(lambda messages: "(1, 2)[:] + ()" if asks_for_code(messages) else "1 and 2.")
+    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox, answer_type=set[float])
+    with capture_output():
+        shell.run_line_magic("code_chain", "--into numbers which?")
+    assert shell.user_ns["numbers"] == {1.0, 2.0}
+
+
 def test_options_of_the_chain_make_another_one(shell: InteractiveShell, openai_server: OpenAI) -> None:
     options = f"-m test --base-url {openai_server.base_url} --judge --seconds 7 --memory 256M --budget model_calls=9"
     with capture_output() as captured:

@@ -31,14 +31,17 @@ VALUES = {
 
 @pytest.mark.parametrize(("code", "value"), VALUES.values(), ids=VALUES)
 def test_a_value_comes_with_its_type(sandbox: SandboxExecutor, code: str, value: object) -> None:
-    arrived = value_of(sandbox.run(code))
+    arrived = value_of(sandbox.run(code, return_value=True))
     assert (arrived, type(arrived)) == (value, type(value))
 
 
 def test_arrays_and_frames_come_with_their_types(sandbox: SandboxExecutor) -> None:
-    assert value_of(sandbox.run("import numpy; numpy.eye(2)")).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert value_of(sandbox.run("import numpy; numpy.eye(2)", return_value=True)).tolist() == [
+        [1.0, 0.0],
+        [0.0, 1.0],
+    ]
     code = "import pandas as pd\npd.DataFrame({'a': [1, 2], 'd': pd.to_datetime(['2024-01-01', None])}, index=['x', 'y'])"
-    frame = value_of(sandbox.run(code))
+    frame = value_of(sandbox.run(code, return_value=True))
     assert (list(frame.columns), list(frame.index), frame["a"].dtype) == (["a", "d"], ["x", "y"], "int64")
     assert (str(frame["d"].iloc[0].date()), bool(frame["d"].isna().iloc[1])) == ("2024-01-01", True)
 
@@ -46,7 +49,7 @@ def test_arrays_and_frames_come_with_their_types(sandbox: SandboxExecutor) -> No
 @pytest.mark.parametrize("code", ["open", "list(range(300_000))", "None", "print(1)", "1 / 0", "[object()]"])
 def test_what_has_no_value_says_so(sandbox: SandboxExecutor, code: str) -> None:
     with pytest.raises(LookupError):
-        value_of(sandbox.run(code))
+        value_of(sandbox.run(code, return_value=True))
 
 
 FORGED = {
@@ -60,9 +63,10 @@ FORGED = {
     "an array that is none": '{"numpy.ndarray": 3}',
     "a range as an array": '{"numpy.ndarray": [[{"builtins.range": [0, 1000000000, 1]}], "int64"]}',
     "a range of an array": '{"numpy.ndarray": [{"builtins.range": [0, 1000000000, 1]}, "int64"]}',
-    "a series of a range": '{"pandas.Series": [{"builtins.range": [0, 1000000000, 1]}, 5]}',
-    "a series of a number": '{"pandas.Series": [[1, 2], 5]}',
-    "a frame of numbers": '{"pandas.DataFrame": [[1, 2], ["a", "b"], [5, 5]]}',
+    "a series of a range": '{"pandas.Series": [{"builtins.range": [0, 1000000000, 1]}, [null], "a", 5]}',
+    "a series of a number": '{"pandas.Series": [[1, 2], [null], "a", 5]}',
+    "a series without names": '{"pandas.Series": [[1], 5, "a", [5]]}',
+    "a frame of numbers": '{"pandas.DataFrame": [[1, 2], [null], ["a", "b"], [5, 5]]}',
     "a name of a number": '{"uuid.UUID": 5}',
     "much text": '{"numpy.ndarray": [[' + "1," * 20_000 + '1], "<U1000"]}',
     "numbers of one hash": json.dumps({"builtins.set": [(2**61 - 1) * n for n in range(3000)]}),

@@ -33,7 +33,7 @@ from code_chains.chains.tools import MAX_CHARS, describe_failure, format_executi
 from code_chains.code_chain import CodeChain
 from code_chains.errors import needs
 from code_chains.inputs import shortened
-from code_chains.state import Artifact, Execution, Verdict
+from code_chains.state import Artifact, Execution, Verdict, as_json
 
 with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
@@ -122,6 +122,7 @@ class AnswerResult(BaseModel):
     reason: str = Field(description="Why the verdict is what it is.")
     stop_reason: str
     attempts: int
+    value: Any = Field(None, description="The value, if the chain has an answer type.")
     artifacts: list[ArtifactResource]
 
 
@@ -275,6 +276,7 @@ def _answer_result(
         reason=verdict.reason,
         stop_reason=outcome["stop_reason"],
         attempts=len(outcome["attempts"]),
+        value=as_json({"value": outcome.get("value")})["value"],
         artifacts=resources,
     )
 

@@ -143,7 +143,7 @@ class CodeChainMagics(Magics):
         if not result["verdict"].ok:
             raise UsageError(f"There is no answer, so {name} was not assigned.")
         try:
-            self._namespace[name] = value_of(result["execution"])
+            self._namespace[name] = result["value"] if "value" in result else value_of(result["execution"])
         except LookupError as error:
             raise UsageError(f"{name} was not assigned. {error} `--result NAME` has its text.") from error
 
@@ -155,6 +155,7 @@ class CodeChainMagics(Magics):
             "session_id": options["session"],
             "files": check_files(list(options["files"])),
             "variables": {name: self._namespace[name] for name in options["variables"]},
+            **({"return_value": True} if options["into"] else {}),
         }
 
     @property

@@ -1,4 +1,4 @@
-"""execution, (code, query, output, tests, examples, generated_tests, files, variables) -> verdict."""
+"""execution, (code, query, output, answer_type, tests, examples, generated_tests, files, variables) -> verdict."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from langchain_core.runnables import Runnable
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.extraction import as_program
+from code_chains.chains.answer_value import answer_value
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
 from code_chains.chains.judge import JudgeChain
@@ -16,8 +17,10 @@ from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution, Verdict
 from code_chains.toolbox import Toolbox
+from code_chains.verification.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.expectations import Expectations, expect, expectations_of
 from code_chains.verification.harness import UntestableError
+from code_chains.verification.rounding import rounding_problem
 
 __all__ = ["EvaluateChain", "check_expectations"]
 
@@ -29,7 +32,8 @@ class EvaluateChain(StreamingChain):
     """Decide whether an outcome answers the question. Adds `verdict`.
 
     A program that failed, or printed nothing and made no file, is no answer (`failed`), unless it defines what the
-    question asks for, such as a function. Otherwise:
+    question asks for, such as a function. With an `answer_type`, a program without a value of that type, or with a number
+    that has more decimals than the question asks for, is no answer either. Otherwise:
 
     - If `tests` or `examples` are given, they decide, in a sandbox of their own that the program cannot
       reach: `verified` or `failed`.
@@ -57,6 +61,7 @@ class EvaluateChain(StreamingChain):
         "code",
         "query",
         "output",
+        "answer_type",
         "tests",
         "examples",
         "generated_tests",
@@ -87,11 +92,13 @@ class EvaluateChain(StreamingChain):
         execution: Execution = values["execution"]
         expectations = check_expectations(values)
         verdict = _verdict_of_run(execution, is_tested=bool(expectations))
-        if not verdict.ok and _only_defines(values, str(values.get("query") or "")):
+        if execution.ok and values.get("answer_type") is not None:
+            verdict = yield RunFunction(_verdict_on_type, values, config)
+        elif not verdict.ok and _only_defines(values, str(values.get("query") or "")):
             verdict = Verdict(
                 "unverified", "none", "The program defines what was asked for; nothing checked it."
             )
-        if not verdict.ok and _only_defines(values, ""):
+        if not verdict.ok and verdict.by != "type" and _only_defines(values, ""):
             verdict = yield from self._test_generated(verdict, values, config)
         elif verdict.ok and expectations:
             verdict = yield from self._test(expectations, values, config)
@@ -167,6 +174,18 @@ def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
         return Verdict("failed", "none", execution.summary)
     if not is_tested and not execution.output.strip() and not execution.artifacts:
         return Verdict("failed", "none", "The program ran but printed nothing.")
+    return Verdict("unverified", "none", "The program ran; nothing checked its output.")
+
+
+def _verdict_on_type(values: State) -> Verdict:
+    """Return the verdict on the type and the rounding of the value."""
+    answer_type: AnswerType = values["answer_type"]
+    try:
+        value = answer_value(values["execution"], str(values.get("code") or ""), answer_type)
+    except AnswerTypeError as error:
+        return Verdict("failed", "type", f"The program has no value of the type {answer_type}: {error}.")
+    if problem := rounding_problem(str(values.get("query") or ""), value):
+        return Verdict("failed", "type", f"The value is not rounded: {problem}.")
     return Verdict("unverified", "none", "The program ran; nothing checked its output.")
 
 

@@ -1,4 +1,4 @@
-"""code, (problems, files, variables, session) -> stdout, execution, output."""
+"""code, (problems, files, variables, session, return_value) -> stdout, execution, output."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from code_chains.analysis.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors.base import Executor, Session
+from code_chains.executors.base import Executor, Runner, Session
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
 
-__all__ = ["ExecuteChain", "check_takes_tools", "run_inputs", "undo"]
+__all__ = ["ExecuteChain", "check_takes_tools", "run_arguments", "run_inputs", "undo"]
 
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
@@ -50,7 +50,7 @@ class ExecuteChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["code"]
-    optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session"]
+    optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session", "return_value"]
     output_keys: ClassVar[list[str]] = ["stdout", "execution", "output"]
 
     name: str | None = "execute"
@@ -136,7 +136,8 @@ class ExecuteChain(StreamingChain):
     def _prepare(self, state: State) -> tuple[Executor | Session, str, State]:
         """Return where to run, the program, and its inputs."""
         code = as_program(state["code"], self.executor.language)
-        return self._executor_of(state), code, run_inputs(state, self.tools)
+        runner = self._executor_of(state)
+        return runner, code, run_arguments(runner, state, self.tools)
 
     def _executor_of(self, state: State) -> Executor | Session:
         session = state.get("session")
@@ -196,6 +197,12 @@ def run_inputs(state: State, tools: Toolbox | None = None) -> State:
     """Return the keyword arguments of a run: `files`, `variables` and, if there are any, `tools`."""
     inputs = {"files": state.get("files"), "variables": state.get("variables")}
     return inputs if tools is None else {**inputs, "tools": tools}
+
+
+def run_arguments(runner: Runner, state: State, tools: Toolbox | None = None) -> State:
+    """Return the keyword arguments of a run: its inputs, and the request for its value where a runner returns values."""
+    wants_value = runner.returns_values and state.get("return_value")
+    return run_inputs(state, tools) | ({"return_value": True} if wants_value else {})
 
 
 def _output(execution: Execution) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
@@ -12,7 +12,8 @@ from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.extraction import as_program
-from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
+from code_chains.chains.answer_value import find_value, format_value
+from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text, with_instructions
 from code_chains.chains.messages import messages_in
 from code_chains.chains.reasons import translate_reason
@@ -37,6 +38,7 @@ _EXAMPLE = (
     "6 times 7 is 42.",
 )
 _MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
+_MAX_VALUE_ITEMS = 10_000
 
 
 class InterpretChain(StreamingChain):
@@ -47,7 +49,8 @@ class InterpretChain(StreamingChain):
     without a model. With `schema_only` the answer is the output, without a model. If the program shows nothing
     because it defines the function that was asked for, the answer is
     the program. If an answer contains a number
-    that the program did not print, the output is appended.
+    that the program did not print, the output is appended. With an `answer_type` the model also sees the value, and
+    an answer that does not state it is followed by it.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -70,6 +73,7 @@ class InterpretChain(StreamingChain):
         "attempts",
         "language",
         "schema_only",
+        "answer_type",
     ]
     output_keys: ClassVar[list[str]] = ["answer", "answer_complete"]
 
@@ -90,6 +94,12 @@ class InterpretChain(StreamingChain):
         if values.get("schema_only"):  # The output holds values of the data.
             yield {"answer": format_outcome(values), "answer_complete": True}
             return
+        values = {
+            **values,
+            "value_text": (
+                yield RunFunction(_value_text, values, config, inline=not values.get("answer_type"))
+            ),
+        }
         stripper, output, model = _ThoughtStripper(), str(values["output"]), self._model_for(values)
         try:
             reply = yield Invoke(model, self.messages(values), config, stripper)
@@ -103,7 +113,7 @@ class InterpretChain(StreamingChain):
         elif not is_complete:
             yield {"answer": f" … ({texts.truncated})"}
         elif not _is_faithful(stripper.answer, values):
-            quote = shortened(format_outcome(values), MAX_QUOTE_CHARS)
+            quote = shortened(values["value_text"] or format_outcome(values), MAX_QUOTE_CHARS)
             yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
         yield {"answer_complete": is_complete}
 
@@ -117,6 +127,9 @@ class InterpretChain(StreamingChain):
         """Return the messages to send: rules, one example, the question and the fenced output."""
         outcome = fenced(shortened(format_outcome(values), _MAX_OUTPUT_CHARS))
         question = f"Question: {values['query']}\n\nOutput of the program:\n{outcome}"
+        if values.get("value_text"):
+            value = fenced(shortened(values["value_text"], _MAX_OUTPUT_CHARS))
+            question += f"\n\nThe value that the answer must state:\n{value}"
         verdict: Verdict | None = values.get("verdict")
         if verdict is not None and verdict.by != "none":
             question += f"\n\nHow it was checked ({verdict.status}):\n{fenced(verdict.reason)}"
@@ -185,8 +198,16 @@ def _is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
     query, output, verdict = str(values["query"]), str(values["output"]), values.get("verdict")
     if "".join(answer.split()).strip(".?¿!").lower() == "".join(query.split()).strip(".?¿!").lower():
         return False
-    sources = (output, query, verdict.reason if verdict else "", format_outcome(values))
-    return not omits_result(answer, output) and not unsupported_numbers(answer, *sources)
+    value = values.get("value_text") or ""
+    sources = (output, query, verdict.reason if verdict else "", format_outcome(values), value)
+    return not omits_result(answer, value or output) and not unsupported_numbers(answer, *sources)
+
+
+def _value_text(values: State) -> str:
+    """Return the value as JSON; empty if no type was asked for, or if it is too large to be stated in an answer."""
+    answer_type, value = values.get("answer_type"), find_value(values)
+    is_large = isinstance(value, Sized) and len(value) > _MAX_VALUE_ITEMS
+    return "" if answer_type is None or is_large else format_value(value, answer_type)
 
 
 def _failure(values: Mapping[str, Any]) -> str:

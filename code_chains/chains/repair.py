@@ -56,7 +56,7 @@ class RepairChain(StreamingChain):
     @property
     def optional_keys(self) -> list[str]:
         """Keys that an attempt uses, except those that this chain sets."""
-        own = ("feedback", "failed_code", "sample_index")
+        own = ("feedback", "failed_code", "cells", "sample_index")
         return [key for key in getattr(self.attempt, "optional_keys", []) if key not in own]
 
     def _flow(self, values: State, config: Config) -> Flow:

@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
+from code_chains.chains.answer_value import answer_value, format_value
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
-from code_chains.chains.execute import run_inputs, undo
+from code_chains.chains.execute import run_arguments, undo
 from code_chains.errors import BudgetError
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
@@ -70,7 +71,7 @@ class SampleChain(StreamingChain):
             yield select_live(
                 {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout} | outcome
             )
-        selected = self._select(completed, str(values.get("query") or ""))
+        selected = yield RunFunction(partial(self._select, values=values), completed, config)
         is_judged = (
             selected["verdict"].ok and selected["verdict"].by != "tests" and not values.get("schema_only")
         )
@@ -104,7 +105,7 @@ class SampleChain(StreamingChain):
 
     def _commit(self, selected: State, values: State, config: Config) -> Flow:
         """Run the selected program again in the session, this time for good."""
-        inputs = run_inputs(values)
+        inputs = run_arguments(values["session"], values)
         run, arun = partial(values["session"].run, **inputs), partial(values["session"].arun, **inputs)
         execution: Execution = yield RunFunction(run, selected["code"], config, arun)
         verdict = selected["verdict"]
@@ -112,7 +113,7 @@ class SampleChain(StreamingChain):
             verdict = Verdict("failed", "none", execution.summary)
         return {"execution": execution, "output": execution.output, "verdict": verdict}
 
-    def _select(self, outcomes: list[State], query: str) -> State:
+    def _select(self, outcomes: list[State], values: State) -> State:
         """Return the best outcome, with the verdict of the vote unless a stronger one exists."""
         verified = [outcome for outcome in outcomes if outcome["verdict"].status == "verified"]
         if verified:
@@ -122,11 +123,11 @@ class SampleChain(StreamingChain):
             return max(outcomes, key=lambda outcome: outcome["execution"].ok)
         best = max(outcome["verdict"].rank for outcome in candidates)
         candidates = [outcome for outcome in candidates if outcome["verdict"].rank == best]
-        shown = [outcome for outcome in candidates if _outcome_text(outcome["execution"])]
+        shown = [(text, outcome) for outcome in candidates if (text := _outcome_text(outcome, values))]
         if not shown:  # Definitions alone cannot be compared.
             return candidates[0]
-        candidates, texts = shown, [_outcome_text(outcome["execution"]) for outcome in shown]
-        groups = group(texts, query, ordered=self.ordered)
+        texts, candidates = [text for text, _ in shown], [outcome for _, outcome in shown]
+        groups = group(texts, str(values.get("query") or ""), ordered=self.ordered)
         selected = candidates[groups[0][0]]
         if selected["verdict"].rank > 1:
             return selected
@@ -152,7 +153,10 @@ def _completed(outcomes: Sequence[Any]) -> list[State]:
     return completed
 
 
-def _outcome_text(execution: Execution) -> str:
-    """Return what a run printed, ignoring the value of its last expression; else the names and hashes of its files."""
+def _outcome_text(outcome: State, values: State) -> str:
+    """Return the value as JSON if a type is asked for; else what was printed, without it; else names and hashes of files."""
+    execution: Execution = outcome["execution"]
+    if answer_type := values.get("answer_type"):
+        return format_value(answer_value(execution, outcome["code"], answer_type), answer_type)
     files = sorted(f"{artifact.name} {sha256(artifact.data).hexdigest()}" for artifact in execution.artifacts)
     return execution.stdout.strip() or execution.output or "\n".join(files)

@@ -155,7 +155,7 @@ class StepsChain(StreamingChain):
 
 
 def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool) -> State:
-    """Return the state for one step. Tests apply to all steps together; the model sees them at the last one."""
+    """Return the state for one step. The last has the type; tests apply to all, and the model sees them at the last."""
     task = shortened(" ".join(str(values["query"]).split()), _MAX_TASK_CHARS)
     query = f"{step}\n(This is one step of: {task} Do only this step.)"
     expectations = expectations_of(values)
@@ -166,6 +166,7 @@ def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool)
         **values,
         **without_tests,
         "query": query,
+        "answer_type": values.get("answer_type") if is_last else None,
         "previous_steps": _format_steps(progress.solved, values),
     }
 

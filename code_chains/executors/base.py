@@ -39,6 +39,7 @@ class Program:
         files: `{name in the working directory: path on this machine}`.
         variables: `{name: value}` that exist when the program starts.
         tool_calls: The calls that it may make; None without tools.
+        return_value: Whether the value of its last expression is returned with its type.
         deadline: Monotonic time at which it is stopped, besides its own limit.
     """
 
@@ -46,6 +47,7 @@ class Program:
     files: Mapping[str, Any] | None = None
     variables: Mapping[str, Any] | None = None
     tool_calls: ToolCalls[Any] | None = None
+    return_value: bool = False
     deadline: float = field(default_factory=RUN_DEADLINE.get)
 
 
@@ -157,7 +159,14 @@ def _rank(cls: type, name: str) -> int:
 
 
 class Runner(ABC):
-    """Runs programs, to their end or streaming. What replaces `run` alone also decides what `stream` does."""
+    """Runs programs, to their end or streaming. What replaces `run` alone also decides what `stream` does.
+
+    Attributes:
+        returns_values: Whether runs take `return_value=True`: then the value of the last expression, or of the variable
+            `result`, is in the `Execution` with its type, where `executors.values.value_of` finds it.
+    """
+
+    returns_values: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Invariant: a subclass that logs or refuses runs is not bypassed by the stream of its parent.
@@ -179,7 +188,12 @@ class Runner(ABC):
         """Run a program to its end without blocking the event loop."""
 
     def stream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program; yield parts of its standard output as it is printed, and last its `Execution`.
 
@@ -190,14 +204,25 @@ class Runner(ABC):
             code: See `run`.
             files: See `run`.
             variables: See `run`.
+            return_value: Whether the value is returned, too; only of runners whose `run` has this argument.
         """
-        yield self.run(code, files=files, variables=variables)
+        yield self.run(code, files=files, variables=variables, **_requested(return_value))
 
     async def astream(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        yield await self.arun(code, files=files, variables=variables)
+        yield await self.arun(code, files=files, variables=variables, **_requested(return_value))
+
+
+def _requested(return_value: bool) -> dict[str, Any]:
+    """Return the request for a value as an argument of `run`, which not every runner has."""
+    return {"return_value": True} if return_value else {}
 
 
 class Executor(Runner, Closing):

@@ -12,7 +12,7 @@ from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.serialization import REBUILDERS, unpack
 from code_chains.state import Execution
 
-__all__ = ["value_of"]
+__all__ = ["VALUE_TYPE", "value_of"]
 
 _UNREADABLE = (
     ValueError,
@@ -44,6 +44,8 @@ _TEXTS = {
 
 def value_of(execution: Execution) -> Any:
     """Return the value of the last expression: numbers, text, dates, collections, NumPy arrays, pandas frames and series.
+
+    The run must have been asked for it, as packing costs time: `executor.run(code, return_value=True)`.
 
     Raises:
         LookupError: There is none, it is too large or holds other objects, or the program forged it. `result` has
@@ -94,16 +96,22 @@ def _check_array(items: Any, dtype: str) -> None:
         raise ValueError("an array of too much text")
 
 
-def _check_series(index: Any, values: Any) -> None:
+def _check_series(index: Any, names: Any, label: Any, values: Any) -> None:
+    if not isinstance(names, list):
+        raise ValueError("a series with an index without names")
+    _check_column(index, values)
+
+
+def _check_column(index: Any, values: Any) -> None:
     if not _is_plain(index) or not isinstance(values, list) or len(values) != len(index):
         raise ValueError("a series of two lengths")
 
 
-def _check_frame(index: Any, names: Any, columns: Any) -> None:
-    if not isinstance(names, list) or not isinstance(columns, list):
+def _check_frame(index: Any, names: Any, labels: Any, columns: Any) -> None:
+    if not all(isinstance(part, list) for part in (names, labels, columns)):
         raise ValueError("a frame without columns")
     for column in columns:
-        _check_series(index, column)
+        _check_column(index, column)
 
 
 def _is_plain(items: Any) -> bool:

@@ -23,6 +23,9 @@ _MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
 _MAX_CALLS, _MAX_CALL_CHARS = 5, 200
 
 
+_TYPE_HINT = "The program ran, but has no value of the type that was asked for. End it with an expression of this type."
+
+
 def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) -> str:
     """Describe for a model what was wrong with its program.
 
@@ -43,7 +46,8 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
         )
     error = execution.error
     if schema_only:
-        return "\n".join([*_describe_kind(error, code), *_advice(outcome, code)])
+        kind = _TYPE_HINT if outcome["verdict"].by == "type" and error is None else None
+        return "\n".join([*([kind] if kind else _describe_kind(error, code)), *_advice(outcome, code)])
     parts = _describe_error(error, code) if error else _describe_verdict(outcome["verdict"], execution)
     if execution.tool_calls:
         parts.append(f"It had called:\n{fenced(_format_calls(execution.tool_calls))}")

@@ -82,6 +82,8 @@ class SandboxExecutor(Executor):
         '15'
     """
 
+    returns_values = True
+
     def __init__(
         self,
         *,
@@ -194,6 +196,7 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program to its end; see `Executor.run`.
 
@@ -202,8 +205,12 @@ class SandboxExecutor(Executor):
             files: See `Executor.run`.
             variables: See `Executor.run`.
             tools: LangChain tools or typed functions that the program may call, or a `Toolbox`.
+            return_value: Whether the value of the last expression is returned with its type, for
+                `executors.values.value_of`; it costs time and memory in proportion to the value.
         """
-        return drive(self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools)))))
+        return drive(
+            self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools), return_value)))
+        )
 
     async def arun(
         self,
@@ -212,10 +219,13 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         calls = self._calls(tools, asyncio.get_running_loop())
-        return await adrive(self.limiter.limit(self._run(Program(code, files, variables, calls))))
+        return await adrive(
+            self.limiter.limit(self._run(Program(code, files, variables, calls, return_value)))
+        )
 
     def stream(
         self,
@@ -224,9 +234,12 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools)))))
+        return stream(
+            self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools), return_value)))
+        )
 
     def astream(
         self,
@@ -235,10 +248,11 @@ class SandboxExecutor(Executor):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
         calls = self._calls(tools, asyncio.get_running_loop())
-        return astream(self.limiter.limit(self._run(Program(code, files, variables, calls))))
+        return astream(self.limiter.limit(self._run(Program(code, files, variables, calls, return_value))))
 
     def run_tests(
         self,

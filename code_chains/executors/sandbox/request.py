@@ -64,6 +64,7 @@ class Request(Closing):
                 "code": code,
                 "is_harness": is_harness,
                 "tools": self._describe_tools(values),
+                "return_value": program.return_value and not is_harness,
                 "variables": {
                     name: encode_value(value) for name, value in values.items() if name not in tables
                 },

@@ -51,6 +51,8 @@ class SandboxSession(Session):
         on_end: Called when the session has ended.
     """
 
+    returns_values = True
+
     def __init__(
         self,
         provider: SandboxProvider,
@@ -83,10 +85,11 @@ class SandboxSession(Session):
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program in the state; see `Session.run` and, for its tools, `SandboxExecutor.run`."""
         calls = open_tool_calls(tools, self._limits)
-        return drive(self._limited(self._run(Program(code, files, variables, calls), check)))
+        return drive(self._limited(self._run(Program(code, files, variables, calls, return_value), check)))
 
     async def arun(
         self,
@@ -96,10 +99,13 @@ class SandboxSession(Session):
         variables: Mapping[str, Any] | None = None,
         check: Check | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Execution:
         """Run a program in the state without blocking the event loop; see `run`."""
         calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
-        return await adrive(self._limited(self._run(Program(code, files, variables, calls), check)))
+        return await adrive(
+            self._limited(self._run(Program(code, files, variables, calls, return_value), check))
+        )
 
     def stream(
         self,
@@ -108,10 +114,11 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
         calls = open_tool_calls(tools, self._limits)
-        return stream(self._limited(self._run(Program(code, files, variables, calls), None)))
+        return stream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
 
     def astream(
         self,
@@ -120,10 +127,11 @@ class SandboxSession(Session):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Tools = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
         calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
-        return astream(self._limited(self._run(Program(code, files, variables, calls), None)))
+        return astream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
 
     def rollback(self) -> None:
         """Return to the state before the last successful run.

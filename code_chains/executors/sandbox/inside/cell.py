@@ -71,6 +71,7 @@ def run(
     ends: bool = True,
     max_view_bytes: int = 0,
     may_exit: bool = True,
+    return_value: bool = False,
 ) -> Json:
     """Run source and return its outcome, with the value that a notebook would display.
 
@@ -81,6 +82,7 @@ def run(
         ends: Whether the process ends with it, so that exit handlers are called.
         max_view_bytes: Bytes of figures and rich views of the value.
         may_exit: Whether `sys.exit()` counts as success.
+        return_value: Whether the outcome also has the value itself, with its type.
     """
     lines = [line + "\n" for line in code.split("\n")]
     linecache.cache[source] = (len(code), None, lines, source)
@@ -92,7 +94,7 @@ def run(
         if value is None and names.get("result") is not previous:
             value = names["result"]
         outcome["result"] = None if value is None else show(value)
-        outcome |= display.views(value, max_view_bytes)
+        outcome |= display.views(value, max_view_bytes, return_value=return_value)
     except SystemExit as error:
         if error.code not in (None, 0) or not may_exit:
             outcome |= {"status": "error", "error": describe(error)}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from . import serialization
 from .wire import Json
@@ -16,7 +18,16 @@ View = tuple[str, str, bytes]
 
 VALUE_TYPE = "application/vnd.code-chains.value+json"
 """The media type of a value itself, as `serialization` packs it."""
-MAX_VALUE_CELLS = 200_000
+MAX_VALUE_CELLS, MAX_OBJECT_DEPTH = 200_000, 20
+CONVERTERS: tuple[Callable[[Any], Any], ...] = (
+    lambda value: {name: getattr(value, name) for name in value.__dataclass_fields__},
+    lambda value: value.model_dump(),  # pydantic
+    lambda value: value.to_dicts(),  # polars
+    lambda value: value.to_pylist(),  # Arrow
+    lambda value: value.tolist(),  # Indexes of pandas, and arrays of objects
+    lambda value: value.to_pytimedelta(),
+    lambda value: value._value_,  # Members of an enumeration
+)
 METHODS = (
     ("_repr_html_", "text/html", "html"),
     ("_repr_markdown_", "text/markdown", "md"),
@@ -29,11 +40,13 @@ MAX_VIEWS = 300
 CHARTS = {"plotly": "application/vnd.plotly.v1+json", "altair": "application/vnd.vegalite.v5+json"}
 
 
-def views(value: object, max_bytes: int) -> Json:
+def views(value: object, max_bytes: int, *, return_value: bool = False) -> Json:
     """Return the figures and views that fit into `max_bytes`, and whether some were left out."""
     included: list[View] = []
     truncated = False
-    for name, media_type, data in [*figures(), *rich_views(value), *packed_value(value)]:
+    # Invariant: the value comes first, as a request for it counts more than how it is displayed.
+    requested = packed_value(value) if return_value else ()
+    for name, media_type, data in [*requested, *figures(), *rich_views(value)]:
         if len(data) > max_bytes or len(included) >= MAX_VIEWS:
             truncated = True
             continue
@@ -44,17 +57,24 @@ def views(value: object, max_bytes: int) -> Json:
 
 def packed_value(value: object) -> Iterator[View]:
     """Yield a value as JSON with its exact types, unless it is too large or holds objects of other types."""
-    if value is None or getattr(value, "size", 0) > MAX_VALUE_CELLS or size_of(value) > MAX_VALUE_CELLS:
-        return
     with contextlib.suppress(Exception):
-        yield "value", VALUE_TYPE, json.dumps(serialization.pack(value, no_object)).encode()
+        value = list(itertools.islice(value, MAX_VALUE_CELLS + 1)) if isinstance(value, Iterator) else value
+        if value is None or getattr(value, "size", 0) > MAX_VALUE_CELLS or size_of(value) > MAX_VALUE_CELLS:
+            return
+        yield "value", VALUE_TYPE, json.dumps(serialization.pack(value, pack_object)).encode()
 
 
 def size_of(value: object) -> int:
     return len(value) if isinstance(value, str | bytes | list | dict | tuple | set | frozenset) else 0
 
 
-def no_object(value: object) -> Json:
+def pack_object(value: Any, depth: int = 0) -> Any:
+    """Pack an object of another type as the plain data that it consists of: a record as a dict, a table as its rows."""
+    if depth < MAX_OBJECT_DEPTH:
+        for convert in CONVERTERS:
+            with contextlib.suppress(AttributeError):
+                plain = convert(value)
+                return serialization.pack(plain, lambda part: pack_object(part, depth + 1))
     raise TypeError(f"{type(value).__name__} is no value")
 
 

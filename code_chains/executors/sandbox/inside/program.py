@@ -238,7 +238,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
 
 def run_alone(request: Json, names: Json, **options: Any) -> Json:
     """Run a program."""
-    return cell.run(request["code"], names, **options)
+    return cell.run(request["code"], names, return_value=request["return_value"], **options)
 
 
 def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_view_bytes: int) -> Json:

@@ -28,7 +28,15 @@ def _pairs(value: Any, pack: Convert) -> Any:
 
 def _frame(value: Any, pack: Convert) -> Any:
     columns = [value.iloc[:, number].tolist() for number in range(value.shape[1])]
-    return [pack(value.index.tolist()), pack(value.columns.tolist()), pack(columns)]
+    return [*_index(value, pack), pack(value.columns.tolist()), pack(columns)]
+
+
+def _series(value: Any, pack: Convert) -> Any:
+    return [*_index(value, pack), pack(value.name), pack(value.tolist())]
+
+
+def _index(value: Any, pack: Convert) -> Any:
+    return [pack(value.index.tolist()), pack(list(value.index.names))]
 
 
 PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
@@ -60,7 +68,7 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
     "numpy.ndarray": lambda value, pack: [pack(value.tolist()), str(value.dtype)],
     **dict.fromkeys(["pandas.NaTType", "pandas.NAType"], lambda value, pack: None),
     "pandas.DataFrame": _frame,
-    "pandas.Series": lambda value, pack: [pack(value.index.tolist()), pack(value.tolist())],
+    "pandas.Series": _series,
 }
 
 
@@ -90,12 +98,15 @@ def _pandas(kind: str) -> Callable[[Any, Convert], Any]:
 
         if kind == "Timestamp":
             return pandas.Timestamp(content)
-        index, *names, values = map(unpack, content)
-        if not names:
-            return pandas.Series(values, index=index)
-        frame = pandas.DataFrame(dict(enumerate(values)), index=index)
-        frame.columns = names[0]
-        return frame
+        index, names, label, values = map(unpack, content)
+        if kind == "Series":
+            table: Any = pandas.Series(values, index=index, name=label)
+        else:
+            table = pandas.DataFrame(dict(enumerate(values)), index=index)
+            table.columns = label
+        if len(names) == table.index.nlevels:  # Those of an empty index of several levels are lost.
+            table.index.names = names
+        return table
 
     return rebuild
 
