@@ -1,0 +1,166 @@
+"""Records of the work on a question: problems, verdicts, attempts, usage and turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import JsonValue
+
+from code_chains.records.record import Record
+from code_chains.records.runs import Artifact, DisplayData, Status, ToolCall
+
+__all__ = ["BUDGET_STOPS", "Attempt", "Problem", "Source", "StopReason", "Turn", "Usage", "Verdict"]
+
+
+StopReason = Literal[
+    "answered", "attempts", "same_failure", "effects", "usd", "tokens", "model_calls", "tool_calls", "seconds"
+]
+"""Why work on a question ended: with an answer, after all attempts, after the same failure again and again, because a
+program that failed had called a tool with effects, or at a limit of the budget."""
+BUDGET_STOPS: tuple[StopReason, ...] = ("usd", "tokens", "model_calls", "tool_calls", "seconds")
+"""Those of a budget that is spent."""
+
+
+@dataclass(frozen=True)
+class Problem(Record):
+    """A finding of a check in a program before it runs.
+
+    Attributes:
+        check: Name of the check, e.g. `parses`.
+        message: What is wrong and how to fix it, as one sentence.
+        line: Line of the program, from 1; None if it concerns the whole.
+        severity: An `error` keeps the program from running; `advice` is shown to approvers and in feedback.
+    """
+
+    check: str
+    message: str
+    line: int | None = None
+    severity: Literal["error", "advice"] = "error"
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.message} ({self.check})"
+
+
+@dataclass(frozen=True)
+class Verdict(Record):
+    """Whether an outcome is right, and who decided so.
+
+    Attributes:
+        status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
+            agree), `unverified` (it ran, and nothing checked it) or `failed`.
+        by: Who decided; `type` if the value is not of the type that was asked for.
+        reason: Why, as one sentence.
+    """
+
+    status: Literal["verified", "plausible", "unverified", "failed"]
+    by: Literal["tests", "judge", "vote", "type", "none"]
+    reason: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the outcome may be given as an answer."""
+        return self.status != "failed"
+
+    @property
+    def rank(self) -> int:
+        """Its strength, from 0 for `failed` to 3 for `verified`."""
+        return ("failed", "unverified", "plausible", "verified").index(self.status)
+
+
+@dataclass(frozen=True)
+class Attempt(Record):
+    """One round of generate, validate, execute and evaluate.
+
+    Attributes:
+        number: From 1.
+        code: The program; empty if the reply held none.
+        problems: What the checks found.
+        status: How its run ended.
+        summary: How it ended, in one line.
+        verdict: Its verdict.
+        strategy: How the program was requested: the `initial` request, a `repair` of the one before, a `restart` after
+            the same failure came twice, or to `continue` with another cell.
+        autofixes: What was fixed in it without a model.
+        step: The step of a plan, from 1; None without a plan.
+        model: The name of the model that wrote the program, if there are several.
+        tool_calls: The calls that it made to tools of the application.
+    """
+
+    number: int
+    code: str
+    problems: tuple[Problem, ...]
+    status: Status
+    summary: str
+    verdict: Verdict
+    strategy: Literal["initial", "repair", "restart", "continue"] = "initial"
+    autofixes: tuple[str, ...] = ()
+    step: int | None = None
+    model: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source(Record):
+    """An example that the model saw.
+
+    Attributes:
+        name: Its origin: a file, or the name of a snippet.
+        about: What it shows.
+    """
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Usage(Record):
+    """What was spent on models.
+
+    Attributes:
+        model_calls: Number of calls that were answered.
+        input_tokens: Input tokens, over all models that report them.
+        output_tokens: Output tokens, over all models that report them.
+        by_model: `{model name: {"input_tokens": …, "output_tokens": …}}`.
+        by_stage: `{stage: {"model_calls": …, "input_tokens": …, "output_tokens": …}}`, e.g. for `generate`.
+        usd: The cost in dollars; None if a price is unknown.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    by_model: dict[str, dict[str, int]] = field(default_factory=dict)
+    by_stage: dict[str, dict[str, int]] = field(default_factory=dict)
+    usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Turn(Record):
+    """A question of a conversation with its answer.
+
+    Attributes:
+        id: Its name within the conversation; later turns have greater ids.
+        query: The question.
+        answer: The answer.
+        code: The accepted program.
+        output: Its output.
+        status: The verdict's status.
+        files: The input files, `{name: path on this machine}`.
+        variables: The input variables, as far as they are JSON.
+        artifacts: Its artifacts.
+        display_data: How a notebook displays its last value.
+        runs: Number of runs that changed the state of the session.
+    """
+
+    id: str
+    query: str
+    answer: str = ""
+    code: str = ""
+    output: str = ""
+    status: str = "unverified"
+    files: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, JsonValue] = field(default_factory=dict)
+    artifacts: tuple[Artifact, ...] = ()
+    display_data: tuple[DisplayData, ...] = ()
+    runs: int = 0
