@@ -27,6 +27,8 @@ REPLIES = {
     "total amount": "import pandas\nprint(pandas.read_csv('sales.csv')['amount'].sum())",
     "sales by region": "import pandas\npandas.read_csv('sales.csv')",
     "n squared": "print(n * n)",
+    "total of the open orders": "print('Total:', sum(sum(open_orders(customer)) for customer in (1, 2, 3)))",
+    "orders are still open": "final_answer(sum('open' in line.lower() for line in open('stock.txt')))",
     "double(x)": "def double(x):\n    return x + x",
 }
 

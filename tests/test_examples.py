@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import LangSmithParams
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from code_chains.testing import ScriptedModel
 
@@ -64,6 +65,13 @@ for path in sorted(pathlib.Path().glob("*.txt")):
 invoices"""
 AMOUNT = "return float(text.replace('.', '').replace(',', '.') if ',' in text else text)"
 
+LOOK, SQL = "print(open('export.csv').read())", "query_database('SELECT id, name FROM customers')"
+JOIN = f"""\
+import pandas as pd
+sales = pd.read_csv("export.csv", sep=";", skiprows=3, thousands=".", decimal=",", na_values="-")
+sales["name"] = sales["customer"].map(dict({SQL}))
+final_answer(sales.groupby("name")["amount"].sum().to_dict())"""
+
 PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     "agent_evaluation": (
         {
@@ -75,6 +83,10 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
             TOLD: "Done.",
         },
         ("attempt 1: failed: It is not sorted.", "attempt 2: plausible", "failed: FileNotFoundError", "Total: 42"),
+    ),
+    "analyst": (
+        {"by name of the customer": LOOK, "Sales report;;": JOIN, TOLD: "Acme 1250.5, Bolt 89.9."},
+        ("cell 2: The program ran", "query_database('SELECT", "{'Acme': 1250.5, 'Bolt': 89.9}", "unverified: Acme"),
     ),
     "cached": (SUM, ("The sum is 15. (cache miss) 2 model calls", "The sum is 15. (cache hit) 0 model calls")),
     "conversation": (
@@ -225,7 +237,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_example_is_run_by_a_test() -> None:
-    assert sorted([*PLAYS, *ALONE, "own_server", "web_service"]) == sorted(
+    assert sorted([*PLAYS, *ALONE, "agent_tools", "own_server", "web_service"]) == sorted(
         EXAMPLES
     )  # The last by test_apps.py.
 
@@ -267,3 +279,32 @@ def test_it_runs_with_the_embedded_model(name: str) -> None:
         [sys.executable, EXAMPLES[name], "--model", "local"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout != "") == (0, True), done.stderr
+
+
+class Calling(ScriptedModel):
+    """A model that calls a tool once, and then answers."""
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        message = AIMessage("It is 4875 dollars.")
+        if messages[-1].type == "human":
+            call = ToolCall(name="run_python", args={"code": TOTAL_OF_ORDERS}, id="1", type="tool_call")
+            message = AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+TOTAL_OF_ORDERS = """\
+total = 0
+for customer in list_customers():
+    for order in open_orders(customer):
+        total += order["total"] * exchange_rate(order["currency"])
+round(total)"""
+
+
+def test_the_program_of_an_agent_calls_its_tools_in_a_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    main_of("agent_tools")(Calling(script=lambda messages: ""))
+    printed = capsys.readouterr().out
+    assert "The program called 61 tools: 4875" in printed
+    assert "2 model calls: It is 4875 dollars." in printed
