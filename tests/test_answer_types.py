@@ -333,6 +333,20 @@ def test_a_program_that_only_prints_is_told_to_end_with_the_value(
     assert "end it with an expression, not with print(" in prompts[1]
 
 
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [("total = 15", 15), ("total = 15\nprint('Sum:', total)", 15), ("a, b = 1, 2\nprint(a, b)", None)],
+)
+def test_a_value_that_is_certain_needs_no_other_attempt(
+    sandbox: SandboxExecutor, code: str, value: int | None
+) -> None:
+    result = create_code_chain(writing(code), executor=sandbox, answer_type=int, max_attempts=1).invoke(
+        QUESTION
+    )
+    assert result["value"] == value
+    assert result["attempts"][0].autofixes == (("ended with `total`",) if value else ())
+
+
 @pytest.mark.parametrize("code", ["'never'", "print(1, 2)", "1 / 0", "def f(): pass"])
 def test_without_a_value_of_the_type_the_verdict_is_failed_and_the_value_none(
     sandbox: SandboxExecutor, code: str
@@ -384,6 +398,13 @@ def test_a_cached_frame_is_equal(tmp_path: Path, sandbox: SandboxExecutor) -> No
     first, second = chain.invoke(QUESTION), chain.invoke(QUESTION)
     assert second["cached"]
     pd.testing.assert_frame_equal(first["value"], second["value"])
+
+
+def test_a_frame_keeps_the_levels_of_its_index(values: SandboxExecutor) -> None:
+    code = "pd.DataFrame({'a': ['x', 'y'], 'b': [1, 2], 'n': [3, 4]}).set_index(['a', 'b'])"
+    frame = value_from(values, code, pd.DataFrame)
+    assert list(frame.index.names) == ["a", "b"]
+    assert as_json({"value": frame})["value"] == [{"a": "x", "b": 1, "n": 3}, {"a": "y", "b": 2, "n": 4}]
 
 
 def test_samples_vote_on_the_value_not_on_what_they_print(sandbox: SandboxExecutor) -> None:

@@ -240,8 +240,8 @@ def test_a_value_of_another_type_is_not_assigned(shell: InteractiveShell, sandbo
 
 def test_a_typed_value_is_assigned_as_its_type(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
     script = ScriptedModel(lambda messages: "(1, 2)[:] + ()" if asks_for_code(messages) else "1 and 2.")
-    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox, answer_type=set[float])
-    with capture_output():
+    with create_code_chain(script, executor=sandbox, answer_type=set[float]) as chain, capture_output():
+        shell.user_ns["code_chain"] = chain
         shell.run_line_magic("code_chain", "--into numbers which?")
     assert shell.user_ns["numbers"] == {1.0, 2.0}
 

@@ -28,7 +28,8 @@ def autofix(outcome: Mapping[str, Any]) -> FixedProgram | None:
     """Fix a program that failed, if what is missing is certain.
 
     A missing import of a well-known module is added. If nothing was printed, the result of the last statement
-    is: the name that it binds, or the value of the expression in its last branch.
+    is: the name that it binds, or the value of the expression in its last branch. If a value is missing, it is the name that
+    the last statement binds, or the only one that it prints.
 
     Args:
         outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
@@ -53,6 +54,8 @@ def autofix(outcome: Mapping[str, Any]) -> FixedProgram | None:
         and not execution.artifacts
     ):
         return _with_output(outcome["code"], tree)
+    if execution.ok and outcome["verdict"].by == "type" and execution.result is None:
+        return _with_value(outcome["code"], tree)
     return None
 
 
@@ -135,6 +138,22 @@ def _with_output(code: str, tree: ast.Module) -> FixedProgram | None:
         last.value = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
         return FixedProgram(ast.unparse(ast.fix_missing_locations(tree)), ("printed the last expression",))
     return None
+
+
+def _with_value(code: str, tree: ast.Module) -> FixedProgram | None:
+    name = _bound(tree.body[-1]) or _printed(tree.body[-1])
+    if not name:
+        return None
+    return FixedProgram(f"{code.rstrip()}\n{name}\n", (f"ended with `{name}`",))
+
+
+def _printed(statement: ast.stmt) -> str:
+    """Return the name that a statement prints, if that is certain: beside it there are constants alone."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not _is_name(call.func, "print"):
+        return ""
+    parts = [part for part in call.args if not isinstance(part, ast.Constant)]
+    return parts[0].id if len(parts) == 1 and isinstance(parts[0], ast.Name) else ""
 
 
 def _needs_arguments(function: ast.FunctionDef) -> bool:

@@ -99,6 +99,8 @@ def _pandas(kind: str) -> Callable[[Any, Convert], Any]:
         if kind == "Timestamp":
             return pandas.Timestamp(content)
         index, names, label, values = map(unpack, content)
+        if len(names) > 1 and index:
+            index = pandas.MultiIndex.from_tuples(index)
         if kind == "Series":
             table: Any = pandas.Series(values, index=index, name=label)
         else:

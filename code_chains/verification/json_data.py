@@ -1,0 +1,161 @@
+"""Values of programs as JSON data: what means the same becomes the same, and what would be lost is an error."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+import math
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from code_chains.state import with_index_as_column
+
+__all__ = [
+    "AnswerTypeError",
+    "as_dict",
+    "as_frame",
+    "as_list",
+    "shortened_repr",
+    "to_json_data",
+    "to_json_text",
+]
+
+MAX_INPUT_CHARS, MAX_ITEMS = 60, 1_000_000
+
+
+class AnswerTypeError(ValueError):
+    """A value does not have the type; the message names the path of each part that differs."""
+
+
+def to_json_data(value: Any) -> Any:
+    """Return a value as JSON data; decimals, dates and times stay as they are until it is written."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, decimal.Decimal):
+        return value if value.is_finite() else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return _object(value)
+    if isinstance(value, bytes):
+        return _decoded(value)
+    if type(value).__module__.partition(".")[0] in ("pandas", "numpy"):
+        return _of_library(value)
+    if isinstance(value, range):  # Many short ones in a list could stand for any number of items.
+        raise AnswerTypeError(f"expected a list, got {shortened_repr(value)}")
+    if isinstance(value, Iterable):
+        return [to_json_data(item) for item in value]
+    return value
+
+
+def _of_library(value: Any) -> Any:
+    kind = type(value).__name__
+    if kind == "DataFrame":
+        table = with_index_as_column(value)
+        if not table.columns.is_unique:
+            raise AnswerTypeError("two columns of a table have the same name")
+        return [to_json_data(record) for record in table.to_dict("records")]
+    if kind == "Timestamp":
+        return value.to_pydatetime()
+    if kind in ("NaTType", "NAType"):
+        return None
+    return to_json_data(value.tolist())
+
+
+def as_dict(value: Any) -> Any:
+    """Return a series as a dict by its index, and a frame as a dict of its columns."""
+    if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "index"):
+        return value
+    keys = value.index if value.ndim == 1 else value.columns
+    if not keys.is_unique:
+        raise AnswerTypeError("two keys of a table are the same")
+    return value.to_dict() if value.ndim == 1 else value.to_dict("list")
+
+
+def as_list(value: Any) -> Any:
+    """Return a range as a list, unless it stands for too many numbers; any other value as it is."""
+    if isinstance(value, range) and len(value) <= MAX_ITEMS:
+        return list(value)
+    return value
+
+
+def _object(value: Mapping[Any, Any]) -> dict[str, Any]:
+    data = {_key(key): to_json_data(item) for key, item in value.items()}
+    if len(data) != len(value):
+        raise AnswerTypeError("two keys of a dict are the same as text")
+    return data
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return str(key).lower()
+    if isinstance(key, Mapping | Set | tuple | bytes):
+        raise AnswerTypeError(
+            f"expected text, a number or a date as the key of a dict, got {shortened_repr(key)}"
+        )
+    return _text(to_json_data(key))
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise AnswerTypeError(f"expected bytes of UTF-8, got {shortened_repr(data)}") from None
+
+
+def _text(value: Any) -> str:
+    """Return what JSON has no word for as text."""
+    if isinstance(value, complex):
+        return str(value).strip("()")
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        text: str = json.loads(TypeAdapter(datetime.timedelta).dump_json(value))
+        return text
+    return str(value)
+
+
+def to_json_text(data: Any) -> str:
+    """Return JSON data as text; raise `AnswerTypeError` for numbers that JSON cannot write."""
+    try:
+        return json.dumps(data, default=_text, allow_nan=False)
+    except ValueError as error:  # Or an integer of more than 4300 digits.
+        raise AnswerTypeError(
+            f"expected finite numbers, and integers of at most 4300 digits ({error})"
+        ) from None
+
+
+def as_frame(value: Any) -> Any:
+    """Return a frame, or what is one in another form: a series, a list of records, a dict of columns."""
+    import pandas
+
+    if isinstance(value, pandas.DataFrame):
+        return value
+    if isinstance(value, pandas.Series):
+        return value.to_frame()
+    is_records = isinstance(value, list) and all(isinstance(record, dict) for record in value)
+    is_columns = (
+        isinstance(value, dict) and bool(value) and all(isinstance(column, list) for column in value.values())
+    )
+    if not (is_records or is_columns):
+        raise AnswerTypeError(f"expected a pandas DataFrame, got {shortened_repr(value)}")
+    try:
+        return pandas.DataFrame(value)
+    except ValueError as error:
+        raise AnswerTypeError(
+            f"expected a pandas DataFrame, got columns of different lengths ({error})"
+        ) from None
+
+
+def shortened_repr(value: Any) -> str:
+    """Return the `repr` of a value of a program, shortened."""
+    try:
+        text = "None (or NaN)" if value is None else repr(value)
+    except ValueError:  # An integer of more than 4300 digits.
+        text = type(value).__name__
+    return text if len(text) <= MAX_INPUT_CHARS else f"{text[:MAX_INPUT_CHARS]}…"
