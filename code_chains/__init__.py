@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ExecuteChain,
         GenerateChain,
         InterpretChain,
+        IterateChain,
         JudgeChain,
         LanguageChain,
         LearnChain,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from code_chains.retrieval.store import SnippetStore
     from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
     from code_chains.storage.sqlite import SqliteStore
+    from code_chains.toolbox import Toolbox, ToolRequest
 
 _MODULE_OF = {
     "ApprovalRequest": "chains",
@@ -61,7 +63,10 @@ _MODULE_OF = {
     "Budget": "callbacks.budget",
     "BudgetError": "errors",
     "CachedChain": "chains",
+    "IterateChain": "chains",
     "JudgeChain": "chains",
+    "ToolRequest": "toolbox",
+    "Toolbox": "toolbox",
     "LanguageChain": "chains",
     "LearnChain": "chains",
     "RetrieveChain": "chains",
@@ -125,6 +130,7 @@ __all__ = [
     "InputError",
     "InterpretChain",
     "IsolationError",
+    "IterateChain",
     "JudgeChain",
     "LanguageChain",
     "LearnChain",
@@ -143,6 +149,8 @@ __all__ = [
     "StreamingChain",
     "StreamingSequentialChain",
     "StreamingTransformChain",
+    "ToolRequest",
+    "Toolbox",
     "TranslateChain",
     "Turn",
     "ValidateChain",

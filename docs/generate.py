@@ -58,6 +58,13 @@ def all_chains() -> list[StreamingChain]:
         output_variables=["code", "problems", "execution", "output", "verdict"],
     )
     repair = code_chains.RepairChain(attempt=attempt)
+    iterate = code_chains.IterateChain(
+        write=write,
+        validate_cell=code_chains.ValidateChain(),
+        execute=code_chains.ExecuteChain(executor),
+        evaluate=code_chains.EvaluateChain(executor=executor),
+        open_session=executor.session,
+    )
     escalate = code_chains.EscalateChain([("small", repair), ("large", repair)])
     plan = code_chains.PlanChain(model=_MODEL)
     store = code_chains.SnippetStore()
@@ -74,6 +81,7 @@ def all_chains() -> list[StreamingChain]:
         attempt,
         code_chains.SampleChain(attempt=attempt),
         repair,
+        iterate,
         escalate,
         plan,
         code_chains.StepsChain(solve=repair, plan=plan, open_session=executor.session),

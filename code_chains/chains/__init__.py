@@ -9,6 +9,7 @@ from code_chains.chains.evaluate import EvaluateChain
 from code_chains.chains.execute import ExecuteChain
 from code_chains.chains.generate import GenerateChain
 from code_chains.chains.interpret import InterpretChain
+from code_chains.chains.iterate import IterateChain
 from code_chains.chains.judge import JudgeChain
 from code_chains.chains.learn import LearnChain
 from code_chains.chains.plan import PlanChain
@@ -29,6 +30,7 @@ __all__ = [
     "ExecuteChain",
     "GenerateChain",
     "InterpretChain",
+    "IterateChain",
     "JudgeChain",
     "LanguageChain",
     "LearnChain",
