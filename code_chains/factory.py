@@ -23,6 +23,7 @@ from code_chains.chains import (
     InterpretChain,
     LanguageChain,
     LearnChain,
+    ProfileChain,
     RetrieveChain,
     StreamingSequentialChain,
     StreamingTransformChain,
@@ -84,6 +85,7 @@ def create_code_chain(
     learn: bool = False,
     budget: Budget | None = None,
     schema_only: bool = False,
+    profile_files: bool = True,
     language: str = "auto",
     instructions: str = "",
     prompts: Mapping[str, str] | None = None,
@@ -119,6 +121,8 @@ def create_code_chain(
         budget: Limits on spending, shared by everything that this chain does.
         schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,
             types, kinds of errors), and no rows, values or output. The answer is then the program's output.
+        profile_files: Whether the models are told how each file is read and what is in it, found out by a program
+            that runs in the executor first; False for names, sizes and first lines alone.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
@@ -189,6 +193,7 @@ def create_code_chain(
         (True, lambda: LanguageChain(language)),
         (translate, lambda: TranslateChain(model=chat_model)),
         (store is not None, lambda: RetrieveChain(cast("VectorStore", store))),
+        (profile_files, lambda: ProfileChain(run_executor)),
         (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
         (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
@@ -200,7 +205,7 @@ def create_code_chain(
     return CodeChain(
         chains=stages,
         input_variables=["query"],
-        output_variables=[key for stage in stages for key in stage.output_keys],
+        output_variables=_public_keys(stages),
         executor=run_executor,
         owned_executor=None if run_executor is executor else run_executor,
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
@@ -261,11 +266,16 @@ def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Execut
     """Return the stages, behind a cache if there is one."""
     if answers is None:
         return stages
-    added = [key for stage in stages for key in stage.output_keys]
+    added = _public_keys(stages)
     inner = StreamingSequentialChain(
         chains=stages, input_variables=["query"], output_variables=added, name="answer"
     )
     return [CachedChain(inner, store=answers, repeatable=_is_repeatable(executor))]
+
+
+def _public_keys(stages: Sequence[Chain]) -> list[str]:
+    """Return the keys that stages add to the result; profiles are for models alone."""
+    return [key for stage in stages for key in stage.output_keys if key != "profiles"]
 
 
 def _is_repeatable(executor: Executor) -> bool:

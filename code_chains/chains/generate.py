@@ -88,7 +88,7 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index` and `schema_only`.
+    `context`, `history`, `previous_steps`, `feedback`, `failed_code`, `sample_index`, `schema_only` and `profiles`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
     test and one or two of the examples, never all.
@@ -122,6 +122,7 @@ class GenerateChain(StreamingChain):
         "failed_code",
         "sample_index",
         "schema_only",
+        "profiles",
     ]
     output_keys: ClassVar[list[str]] = ["code", "finish_reason", "reply"]
 
