@@ -47,7 +47,7 @@ def _with_packages(source: Source) -> Json:
         sheets = [sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")]
         parts = [_profile_sheet(source, sheet, len(sheets)) for sheet in sheets[:MAX_SHEETS]]
     facts = [f"{len(sheets)} sheets" if len(sheets) != 1 else "1 sheet"]
-    return {"format": "Excel workbook", "facts": facts, "read": ["import pandas as pd"], "parts": parts}
+    return {"format": "Excel workbook", "facts": facts, "read": [], "parts": parts}
 
 
 def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
@@ -76,7 +76,7 @@ def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
     return {
         "name": sheet.title,
         "facts": facts,
-        "read": lines,
+        "read": ["import pandas as pd", *lines],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
         "first_rows": shown,
