@@ -78,14 +78,24 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
     "Windows-1252": ("a.csv", "n;p\nA;5,00 €\nB;1.200,50 €\n".encode("cp1252"), "df['p'].sum()", "1205.5"),
     "Cyrillic": ("a.csv", "имя;сумма\nИван;1,5\nМария;2,5\n".encode("cp1251"), "df['сумма'].sum()", "4.0"),
     "Japanese": ("a.csv", "名前,金額\n太郎,100\n花子,200\n".encode("shift_jis"), "df['金額'].sum()", "300"),
-    "broken UTF-8": ("a.csv", "n,v\n".encode() + "äöü".encode() * 20 + b"\xff,5\nx,6\n", "df['v'].sum()", "11"),
+    "broken UTF-8": (
+        "a.csv",
+        b"n,v\n" + "äöü".encode() * 20 + b"\xff,5\nx,6\n",
+        "df['v'].sum()",
+        "11",
+    ),
     "Swiss thousands": ("a.csv", "w;b\na;1'234.56\nb;12.50\n", "df['b'].sum()", "1247.06"),
     "French thousands": ("a.csv", "n;m\na;1\u202f234,56\nb;12,50\n", "df['m'].sum()", "1247.06"),
     "dollars and parentheses": ("a.csv", 'n,m\na,"$1,234.50"\nb,"($500.00)"\n', "df['m'].sum()", "734.5"),
     "percent": ("a.csv", "n;p\na;12,5 %\nb;87,5 %\n", "df['p'].sum()", "100.0"),
     "minus behind": ("a.csv", "k|s\n1|1.234,56-\n2|100,00\n", "df['s'].sum()", "-1134.56"),
     "Swiss francs": ("a.csv", "n;m\na;Fr. 1'234.50\nb;Fr. 0.50\n", "df['m'].sum()", "1235.0"),
-    "thousands without decimals": ("a.csv", "s;n\nA;3.755.251\nB;331.885\nC;987\n", "df['n'].sum()", "4088123"),
+    "thousands without decimals": (
+        "a.csv",
+        "s;n\nA;3.755.251\nB;331.885\nC;987\n",
+        "df['n'].sum()",
+        "4088123",
+    ),
     "leading zeros": ("a.csv", "plz,n\n01067,1\n80331,2\n", "df['plz'][0], df['n'].sum()", "('01067', 3)"),
     "long identifiers": (
         "a.csv",
@@ -93,15 +103,30 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
         "df['id'][0], df['id'][2]",
         "('9007199254740993', '12345678901234567890')",
     ),
-    "phone numbers": ("a.csv", "tel,n\n+491701234567,1\n+491701234568,2\n", "df['tel'][0]", "'+491701234567'"),
+    "phone numbers": (
+        "a.csv",
+        "tel,n\n+491701234567,1\n+491701234568,2\n",
+        "df['tel'][0]",
+        "'+491701234567'",
+    ),
     "addresses next to thousands": (
         "a.csv",
         "ip;v;m\n192.168.1.1;1.2.3;1.234,5\n10.0.0.1;1.10.0;2,5\n",
         "df['ip'][0], df['v'][1], df['m'].sum()",
         "('192.168.1.1', '1.10.0', 1237.0)",
     ),
-    "month first": ("a.csv", "d,v\n12/31/2025,1\n01/02/2025,2\n", "df['d'].min().month, df['d'].min().day", "(1, 2)"),
-    "day first": ("a.csv", "d,v\n31/12/2025,1\n01/02/2025,2\n", "df['d'].min().month, df['d'].min().day", "(2, 1)"),
+    "month first": (
+        "a.csv",
+        "d,v\n12/31/2025,1\n01/02/2025,2\n",
+        "df['d'].min().month, df['d'].min().day",
+        "(1, 2)",
+    ),
+    "day first": (
+        "a.csv",
+        "d,v\n31/12/2025,1\n01/02/2025,2\n",
+        "df['d'].min().month, df['d'].min().day",
+        "(2, 1)",
+    ),
     "compact dates": ("a.csv", "datum,v\n20251231,1\n20250101,2\n", "df['datum'].max().month", "12"),
     "named months": ("a.csv", "d,v\n12-Jan-2025,1\n13-Feb-2025,2\n", "df['d'].max().month", "2"),
     "times of several zones": (
@@ -110,7 +135,12 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
         "[each.hour for each in df['t']]",
         "[9, 8]",
     ),
-    "dates and times": ("a.csv", "t;v\n31.12.2025 14:05;1\n01.02.2025 09:30;2\n", "df['t'].max().minute", "5"),
+    "dates and times": (
+        "a.csv",
+        "t;v\n31.12.2025 14:05;1\n01.02.2025 09:30;2\n",
+        "df['t'].max().minute",
+        "5",
+    ),
     "marks of missing values": (
         "a.csv",
         "a,b,c\n1,x,-\n?,y,3.5\nn/a,z,4.5\nNULL,-,1.0\n",
@@ -120,14 +150,24 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
     "the country Namibia": ("a.csv", "c,v\nDE,1\nNA,2\nFR,3\nUS,4\n", "df['c'][1]", "'NA'"),
     "a total": ("a.csv", "R;U\nNord;10,5\nSüd;20,5\n\nSumme;31,0\n", "df['U'].sum(), len(df)", "(31.0, 2)"),
     "a total far below": ("a.csv", "a,b\n" + "1,2\n" * 5000 + "Total,10000\n", "df['b'].sum()", "10000"),
-    "a remark at the end": ("a.csv", "a,b,c\n1,2,3\n4,5,6\n\nSource: office\n", "df['a'].sum(), len(df)", "(5, 2)"),
+    "a remark at the end": (
+        "a.csv",
+        "a,b,c\n1,2,3\n4,5,6\n\nSource: office\n",
+        "df['a'].sum(), len(df)",
+        "(5, 2)",
+    ),
     "a row of units": ("a.csv", "t,m,l\ns,kg,\n1,2.5,x\n2,3.5,y\n", "df['m'].sum()", "6.0"),
     "comments": ("a.csv", "# made by X\n# v2\na,b\n1,2\n# note\n3,4\n", "df['b'].sum()", "6"),
     "no header": ("a.csv", "1,2.5,north\n2,3.5,south\n", "df[1].sum()", "6.0"),
     "years as names": ("a.csv", "r;2023;2024\nN;1,5;2,5\nS;3,5;4,5\n", "df['2024'].sum()", "7.0"),
     "duplicate names": ("a.csv", "a,a,b\n1,2,3\n4,5,6\n", "df['a.1'].sum()", "7"),
     "spaces around names": ("a.csv", "a , b ,c\n1,2,3\n", "list(df.columns)", "['a', 'b', 'c']"),
-    "a delimiter at the end of rows": ("a.csv", "a,b\n1,2,\n3,4,\n", "df['a'].sum(), df['b'].sum()", "(4, 6)"),
+    "a delimiter at the end of rows": (
+        "a.csv",
+        "a,b\n1,2,\n3,4,\n",
+        "df['a'].sum(), df['b'].sum()",
+        "(4, 6)",
+    ),
     "line breaks in fields": ("a.csv", 'i,t\n1,"a\nb, c"\n2,d\n', "len(df), df['t'][0]", "(2, 'a\\nb, c')"),
     "carriage returns alone": ("a.csv", "a;b\r1;2\r3;4\r", "df['b'].sum()", "6"),
     "one column": ("a.csv", "value\n1\n2\n", "df['value'].sum()", "3"),
@@ -158,16 +198,22 @@ def test_the_lines_read_the_file_as_a_person_would(
 ) -> None:
     name, content, expression, value = TABLES[case]
     code = reading_lines(profile(name, content))
-    done = executor.run(f"{code}\nassert ({expression}) == ({value}), ({expression})", files={name: tmp_path / name})
+    done = executor.run(
+        f"{code}\nassert ({expression}) == ({value}), ({expression})", files={name: tmp_path / name}
+    )
     assert done.ok, f"{code}\n{done.error}"
 
 
-def test_each_sheet_of_a_workbook_has_its_lines(executor: SandboxExecutor, profiler: FileProfiler, tmp_path: Path) -> None:
+def test_each_sheet_of_a_workbook_has_its_lines(
+    executor: SandboxExecutor, profiler: FileProfiler, tmp_path: Path
+) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     book, path = openpyxl.Workbook(), tmp_path / "book.xlsx"
     book.active.title = "Sales"
     book.active["B1"] = "Report"
-    for row, cells in enumerate([["Day", "PLZ", "Amount"], ["2.1.2025", "01067", "1.234,5"], ["3.1.2025", "80331", "7,5"]], 3):
+    for row, cells in enumerate(
+        [["Day", "PLZ", "Amount"], ["2.1.2025", "01067", "1.234,5"], ["3.1.2025", "80331", "7,5"]], 3
+    ):
         for column, cell in enumerate(cells, 2):
             book.active.cell(row, column, cell)
     hidden = book.create_sheet("Rates")
@@ -181,7 +227,9 @@ def test_each_sheet_of_a_workbook_has_its_lines(executor: SandboxExecutor, profi
     assert executor.run(f"{reading_lines(text)}\n{check}", files={"book.xlsx": path}).ok, text
 
 
-def test_a_database_is_described_by_its_tables_and_no_view_is_run(profiler: FileProfiler, tmp_path: Path) -> None:
+def test_a_database_is_described_by_its_tables_and_no_view_is_run(
+    profiler: FileProfiler, tmp_path: Path
+) -> None:
     path = tmp_path / "shop.db"
     with sqlite3.connect(path) as database:
         database.executescript("""
@@ -193,7 +241,11 @@ def test_a_database_is_described_by_its_tables_and_no_view_is_run(profiler: File
         """)
     database.close()
     text = profiler.profile({"shop.db": path})["shop.db"]
-    for part in ("`orders`: 2 rows, person refers to people.id", "`total` (float, 9.5 to 9.5, 1 missing)", "`endless`: view"):
+    for part in (
+        "`orders`: 2 rows, person refers to people.id",
+        "`total` (float, 9.5 to 9.5, 1 missing)",
+        "`endless`: view",
+    ):
         assert part in text
 
 
@@ -216,14 +268,26 @@ SAYS = {
     "an empty file": ("a.csv", b"", "empty file"),
     "binary data with the name of a table": ("a.csv", bytes(range(256)) * 20, "binary"),
     "a table with a header alone": ("a.csv", b"a,b,c\n", "0 rows, 3 columns"),
-    "dates that could be of two kinds": ("a.csv", b"d,v\n03/04/2025,1\n05/06/2025,2\n", "read month first, which they do not prove"),
-    "a separator that could be of two kinds": ("a.csv", b"a;b\n1,234;2\n5,678;3\n", 'whether "," is a decimal or'),
+    "dates that could be of two kinds": (
+        "a.csv",
+        b"d,v\n03/04/2025,1\n05/06/2025,2\n",
+        "read month first, which they do not prove",
+    ),
+    "a separator that could be of two kinds": (
+        "a.csv",
+        b"a;b\n1,234;2\n5,678;3\n",
+        'whether "," is a decimal or',
+    ),
     "a unit": ("a.csv", b"n,w\na,5 kg\nb,6 kg\n", '"w" is in kg'),
     "a total": ("a.csv", b"a,b\nx,1\nTotal,1\n", "ends with a row of totals"),
     "categories": ("a.csv", b"a,b\nx,yes\ny,no\nz,yes\n", "`b` (text: no, yes)"),
     "a document": ("a.json", b'{"b": {"c": [1, 2]}}', "{b: {c: [int, \u2026] (2 items)}}"),
     "text": ("notes.txt", b"Dear all,\nthis is, well, text.\n", "text, 2 lines"),
-    "a table without a suffix that says so": ("data.txt", b"a\tb\n1\t2\n3\t4\n", "tab-separated text, 2 rows"),
+    "a table without a suffix that says so": (
+        "data.txt",
+        b"a\tb\n1\t2\n3\t4\n",
+        "tab-separated text, 2 rows",
+    ),
     "JSON Lines with different keys": ("a.jsonl", b'{"a":1}\n{"b":2}\n', "rows have different keys"),
     "a PDF": ("a.pdf", b"%PDF-1.7 \0\0\0", "PDF document"),
 }
@@ -394,19 +458,24 @@ def _overloaded(code: str) -> str:
     raise OverloadedError("full")
 
 
-@pytest.mark.parametrize("reply", [_overloaded, lambda code: "no JSON", lambda code: json.dumps({"name": "u.csv", "profile": 5})])
+@pytest.mark.parametrize(
+    "reply", [_overloaded, lambda code: "no JSON", lambda code: json.dumps({"name": "u.csv", "profile": 5})]
+)
 def test_without_a_profile_a_file_is_described_as_before(reply: Callable[[str], str]) -> None:
     chain = ProfileChain(ScriptedExecutor(reply))
     assert chain.invoke({"query": "?", "files": FILES})["profiles"] == {}
 
 
-def test_a_profile_that_takes_too_long_is_left_out(executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_profile_that_takes_too_long_is_left_out(
+    executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("code_chains.profiles.profiler.FILE_SECONDS", 1e-4)
     (tmp_path / "a.csv").write_text("a,b\n" + "1,2\n" * 10_000)
     assert FileProfiler(executor).profile({"a.csv": tmp_path / "a.csv"}) == {}
 
 
 # -- without pandas ------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize(
     ("content", "expression", "value"),
@@ -418,7 +487,12 @@ def test_a_profile_that_takes_too_long_is_left_out(executor: SandboxExecutor, mo
     ],
 )
 def test_without_pandas_the_lines_use_the_standard_library(
-    executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str, expression: str, value: str
+    executor: SandboxExecutor,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    content: str,
+    expression: str,
+    value: str,
 ) -> None:
     from code_chains.profiles import profiler as module
 

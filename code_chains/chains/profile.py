@@ -48,9 +48,13 @@ class ProfileChain(StreamingChain):
         super().__init__(**{"executor": executor, **kwargs})
         self._profiler = FileProfiler(self.executor)
 
+    def is_needed(self, values: State) -> bool:
+        """Return whether there are files that a program of Python can read."""
+        return bool(values.get("files")) and self.executor.language == "python"
+
     def _flow(self, values: State, config: Config) -> Flow:
         profiles = {}
-        if values.get("files") and self.executor.language == "python":
+        if self.is_needed(values):
             profiles = yield RunFunction(self._profile, values, config, self._aprofile)
         yield {"profiles": profiles}
 

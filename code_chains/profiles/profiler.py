@@ -133,8 +133,11 @@ def _identity(path: Path) -> tuple[Any, ...]:
 def _sources() -> tuple[str, list[list[str]]]:
     """Return the bootstrap and the modules of the program."""
     folder = resources(__package__)
-    modules = [[name, folder.joinpath("inside", f"{name}.py").read_text(encoding="utf-8")] for name in MODULES]
-    return folder.joinpath("bootstrap.py").read_text(encoding="utf-8"), modules
+    modules = [
+        [name, folder.joinpath("inside", f"{name}.py").read_text(encoding="utf-8")] for name in MODULES
+    ]
+    bootstrap = folder.joinpath("bootstrap.py").read_text(encoding="utf-8")
+    return f"{bootstrap}\n\nstart(request)\n", modules
 
 
 def _program(names: list[str], files: Mapping[str, Path]) -> dict[str, Any]:

@@ -53,7 +53,9 @@ def _section(profile: Json, *, schema_only: bool, max_chars: int, indent: str = 
     """Return the lines about a table: how to read it first, as that matters most, then columns, notes and rows."""
     columns = [column for column in _items(profile, "columns") if isinstance(column, Mapping)]
     # Invariant: what may be a row instead of a header is not sent where only the schema may be.
-    has_names = not schema_only or all(_COLUMN_NAME.fullmatch(_text(each, "name", 200).strip()) for each in columns)
+    has_names = not schema_only or all(
+        _COLUMN_NAME.fullmatch(_text(each, "name", 200).strip()) for each in columns
+    )
     lines = _read_lines(profile, indent) if has_names else []
     budget = max_chars - sum(map(len, lines))
     if columns and has_names:
@@ -78,7 +80,9 @@ def _read_lines(profile: Json, indent: str) -> list[str]:
     read = _items(profile, "read")
     if not read or not all(isinstance(line, str) and len(line) <= MAX_LINE_CHARS for line in read):
         return []
-    if sum(map(len, read)) > MAX_READ_CHARS or any(strip_control_chars(line) != line or "\n" in line for line in read):
+    if sum(map(len, read)) > MAX_READ_CHARS or any(
+        strip_control_chars(line) != line or "\n" in line for line in read
+    ):
         return []
     return [f"{indent}read it with:", *(f"{indent}  {line}" for line in read)]
 

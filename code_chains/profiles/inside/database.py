@@ -32,7 +32,12 @@ def profile_database(source: Source) -> Json:
     read = ["import sqlite3", line]
     first = next((part["name"] for part in parts if "view" not in part["facts"]), "")
     if first and importlib.util.find_spec("pandas"):
-        read = ["import sqlite3", "import pandas as pd", line, f"df = pd.read_sql({literal(f'SELECT * FROM {_name(first)}')}, con)"]
+        read = [
+            "import sqlite3",
+            "import pandas as pd",
+            line,
+            f"df = pd.read_sql({literal(f'SELECT * FROM {_name(first)}')}, con)",
+        ]
     elif first:
         read.append(f"rows = con.execute({literal(f'SELECT * FROM {_name(first)}')}).fetchall()")
     return {"format": "SQLite database", "facts": facts, "read": read, "parts": parts}
@@ -85,7 +90,9 @@ def _profile_table(database: sqlite3.Connection, name: str) -> Json:
     return {
         "name": name,
         "facts": facts,
-        "columns": _columns(names, rows) if rows else [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]],
+        "columns": _columns(names, rows)
+        if rows
+        else [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]],
         "column_count": len(names),
         "first_rows": [", ".join(str(value)[:60] for value in row)[:300] for row in rows[:3]],
     }

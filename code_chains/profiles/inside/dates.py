@@ -14,7 +14,9 @@ _TIME = (
     r"(?P<half> ?[AaPp][Mm])?(?P<zone> ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?"
 )
 _NUMERIC = re.compile(rf"(?P<a>\d{{1,4}})(?P<gap1>[./-])(?P<b>\d{{1,2}})(?P=gap1)(?P<c>\d{{1,4}}){_TIME}")
-_NAMED = re.compile(rf"(?P<day>\d{{1,2}})(?P<gap1>[ -]|\. )(?P<month>[A-Za-z]{{3,9}})(?P=gap1)(?P<year>\d{{4}}){_TIME}")
+_NAMED = re.compile(
+    rf"(?P<day>\d{{1,2}})(?P<gap1>[ -]|\. )(?P<month>[A-Za-z]{{3,9}})(?P=gap1)(?P<year>\d{{4}}){_TIME}"
+)
 _NAMED_US = re.compile(rf"(?P<month>[A-Za-z]{{3,9}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}){_TIME}")
 _COMPACT = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
 _NAME_OF_DATE = re.compile(r"dat[eu]|day|tag|jour|fecha|fech|data\b|дата|日", re.IGNORECASE)
@@ -120,7 +122,7 @@ def _proven(found: DateFormat, texts: list[str]) -> DateFormat | None:
             if found.format == ISO:
                 datetime.date.fromisoformat(text[:10])
             else:
-                datetime.datetime.strptime(text, found.format)  # noqa: DTZ007 - only whether it can be read
+                datetime.datetime.strptime(text, found.format)
     except ValueError:
         return None
     return found

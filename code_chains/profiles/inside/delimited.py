@@ -13,6 +13,7 @@ from .columns import Column, classify, conversion, literal
 from .dialect import Layout, find_layout
 from .encoding import Text
 from .frames import Json, describe_frame, describe_rows
+from .numbers import NumberFormat
 from .source import Source
 
 PROFILED_ROWS = 200_000
@@ -55,13 +56,18 @@ def profile_delimited(source: Source, text: Text, delimiter: str) -> Json:
 
 
 def _facts(table: Table) -> list[str]:
-    layout, facts = table.layout, [f"encoding {table.text.encoding}", f"delimiter {_quoted(table.layout.delimiter)}"]
+    layout, facts = (
+        table.layout,
+        [f"encoding {table.text.encoding}", f"delimiter {_quoted(table.layout.delimiter)}"],
+    )
     if table.decimal == ",":
         facts.append('decimal ","')
     if table.thousands:
         facts.append(f"thousands {_quoted(table.thousands)}")
     if layout.skipped_lines:
-        facts.append(f"{_plural(layout.skipped_lines, 'line')} before the {'header' if layout.header else 'rows'}")
+        facts.append(
+            f"{_plural(layout.skipped_lines, 'line')} before the {'header' if layout.header else 'rows'}"
+        )
     if layout.header is None:
         facts.append("no header, so columns are numbered from 0")
     if layout.unit_lines:
@@ -82,7 +88,9 @@ def _verbatim(table: Table) -> list[str]:
     layout = table.layout
     last = layout.rows[VERBATIM_ROWS - 1 : VERBATIM_ROWS] or layout.rows[-1:]
     end = last[0].next_line if last else layout.skipped_lines + 1
-    lines = itertools.islice(table.text.text[:200_000].splitlines(), layout.skipped_lines, min(end, layout.skipped_lines + 12))
+    lines = itertools.islice(
+        table.text.text[:200_000].splitlines(), layout.skipped_lines, min(end, layout.skipped_lines + 12)
+    )
     return [line[:400] for line in lines]
 
 
@@ -99,7 +107,9 @@ def _with_pandas(table: Table) -> Json:
         table.columns.append(column)
     sampled = max(100, min(PROFILED_ROWS, PROFILED_CELLS // max(len(keys), 1)))
     if table.layout.footer and not table.layout.is_complete:  # Only now it is known how many rows there are.
-        table.arguments["nrows"] = str(max(0, len(_read(table, nrows=10 * PROFILED_ROWS)) - len(table.layout.footer)))
+        table.arguments["nrows"] = str(
+            max(0, len(_read(table, nrows=10 * PROFILED_ROWS)) - len(table.layout.footer))
+        )
     for _ in range(MAX_PASSES):
         _add_types(table)
         frame = _read(table, nrows=sampled + 1)
@@ -153,7 +163,9 @@ def _row_arguments(table: Table) -> dict[str, str]:
         arguments["comment"] = '"#"'
     if layout.long_rows:
         arguments["on_bad_lines"] = '"skip"'
-        table.notes.append(f"{_plural(layout.long_rows, 'row')} with more fields than the others are left out")
+        table.notes.append(
+            f"{_plural(layout.long_rows, 'row')} with more fields than the others are left out"
+        )
     if layout.footer and layout.is_complete:
         arguments["nrows"] = str(len(layout.rows) + layout.blank_lines)
     if layout.footer:
@@ -167,7 +179,10 @@ def _lines(table: Table) -> list[str]:
     lines = [f"df = pd.read_csv({literal(table.source.name)}{arguments})"]
     if table.layout.blank_lines:
         lines.append('df = df.dropna(how="all")')
-    if any(column.name != column.name.strip() for column in table.columns) and "skipinitialspace" not in table.arguments:
+    if (
+        any(column.name != column.name.strip() for column in table.columns)
+        and "skipinitialspace" not in table.arguments
+    ):
         lines.append("df.columns = df.columns.str.strip()")
         return [*lines, *(line.replace("df[", "df[", 1) for line in table.conversions)]
     return [*lines, *table.conversions]
@@ -194,7 +209,15 @@ def _read(table: Table, *, nrows: int) -> Any:
 
 def _add_types(table: Table) -> None:
     """Set the arguments about columns, and the lines that convert what no argument can."""
-    for name in ("decimal", "thousands", "dtype", "parse_dates", "date_format", "na_values", "keep_default_na"):
+    for name in (
+        "decimal",
+        "thousands",
+        "dtype",
+        "parse_dates",
+        "date_format",
+        "na_values",
+        "keep_default_na",
+    ):
         table.arguments.pop(name, None)
     table.conversions = []
     table.decimal, table.thousands = _separators(table)
@@ -236,20 +259,23 @@ def _separators(table: Table) -> tuple[str, str]:
     """Return the separators of most numbers of the file."""
     formats = [column.number for column in table.columns if column.kind == "number" and column.number]
     plain = [number for number in formats if number.is_plain]
-    decimals = Counter(number.decimal for number in plain if number.decimal)
-    decimals = decimals or Counter(number.decimal for number in formats if number.decimal)
-    default = "," if table.layout.delimiter == ";" else "."
-    decimal = decimals.most_common(1)[0][0] if decimals else default
-    if any(number.ambiguous for number in formats) and not decimals:
-        _add_note(table, f"whether {_quoted(next(number.ambiguous for number in formats if number.ambiguous))} is a decimal or a thousands separator is not certain")
-    thousands = Counter(
-        number.resolved(decimal).thousands
-        for number, column in zip(formats, (each for each in table.columns if each.kind == "number"), strict=True)
-        if number.is_plain and not column.errors and _is_thousands(number.resolved(decimal).thousands)
-    )
-    has_decimals = any(number.resolved(decimal).decimal == decimal for number in plain)
+    decimal = _decimal(plain) or _decimal(formats)
+    if not decimal:
+        decimal = "," if table.layout.delimiter == ";" else "."
+        if ambiguous := [number.ambiguous for number in formats if number.ambiguous]:
+            what = f"{_quoted(ambiguous[0])} is a decimal or a thousands separator"
+            _add_note(table, f"whether {what} is not certain")
+    resolved = [number.resolved(decimal) for number in plain]
+    thousands = Counter(number.thousands for number in resolved if _is_thousands(number.thousands))
     separator = thousands.most_common(1)[0][0] if thousands else ""
+    has_decimals = any(number.decimal == decimal for number in resolved)
     return (decimal if has_decimals or separator == "." else "."), separator
+
+
+def _decimal(formats: list[NumberFormat]) -> str:
+    """Return the most common decimal separator; empty if no number has one for certain."""
+    counts = Counter(number.decimal for number in formats if number.decimal)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def _is_thousands(separator: str) -> bool:
@@ -281,7 +307,7 @@ def _add_dates(table: Table) -> None:
     formats = {}
     for column, found in dates[:MAX_SPECIAL_COLUMNS]:
         if found.is_ambiguous and (month_first or not day_first):
-            found = found.with_month_first()  # noqa: PLW2901 - another reading of the same
+            found = found.with_month_first()
         if found.is_ambiguous:
             order = "day first" if found.format.startswith("%d") else "month first"
             _add_note(table, f"dates of {column.key} are read {order}, which they do not prove")
@@ -303,13 +329,20 @@ def _add_note(table: Table, note: str) -> None:
 
 
 def _add_missing(table: Table) -> None:
-    marks = {column.key: column.missing for column in table.columns if column.missing and not _is_read_as_text(table, column)}
+    marks = {
+        column.key: column.missing
+        for column in table.columns
+        if column.missing and not _is_read_as_text(table, column)
+    }
     if marks:
         words = sorted({mark for each in marks.values() for mark in each})
         texts = [column for column in table.columns if column.key not in marks]
         if any(column.kind in ("text", "identifier") for column in texts):
             table.arguments["na_values"] = _mapping(
-                {key: f"[{', '.join(map(literal, each))}]" for key, each in [*marks.items()][:MAX_SPECIAL_COLUMNS]}
+                {
+                    key: f"[{', '.join(map(literal, each))}]"
+                    for key, each in [*marks.items()][:MAX_SPECIAL_COLUMNS]
+                }
             )
         else:
             table.arguments["na_values"] = f"[{', '.join(map(literal, words))}]"
@@ -333,7 +366,9 @@ def _corrected(table: Table, frame: Any) -> bool:
         again = classify(column.name, _telling(texts, column))
         again.key = column.key
         again.may_be_numbers = True
-        table.columns[index] = again if again != column else Column(column.name, "text", key=column.key, may_be_numbers=True)
+        table.columns[index] = (
+            again if again != column else Column(column.name, "text", key=column.key, may_be_numbers=True)
+        )
         found = True
     return found
 
@@ -361,14 +396,22 @@ def _with_csv(table: Table) -> Json:
     names: dict[str, Any] = {}
     exec("\n".join(lines), names)
     rows = names["rows"]
-    columns = describe_rows(rows if layout.header else [dict(zip(layout.names, row, strict=False)) for row in rows])
+    columns = describe_rows(
+        rows if layout.header else [dict(zip(layout.names, row, strict=False)) for row in rows]
+    )
     for described, column in zip(columns, table.columns, strict=False):
         if column.kind in ("number", "date"):
             described["type"] = f"text of {column.kind}s"
     _add_number_note(table)
     count = f"{len(rows):,} rows" if table.source.is_complete else "rows"
     facts = [count, _plural(len(layout.names), "column")]
-    return {"format": "CSV", "facts": facts, "read": lines, "columns": columns, "column_count": len(layout.names)}
+    return {
+        "format": "CSV",
+        "facts": facts,
+        "read": lines,
+        "columns": columns,
+        "column_count": len(layout.names),
+    }
 
 
 def _csv_lines(table: Table) -> list[str]:

@@ -23,7 +23,7 @@ MAX_UNIT_CHARS = 14
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 _TOTAL = re.compile(
-    r"\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|\W*sum\b.*|\W*(?:sous-)?totaux\b.*"
+    r"\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|\W*sum\b.*|\W*totaux\b.*"
     r"|\W*totales?\b.*|\W*totali\b.*|\W*somme\b.*|\W*totaal\b.*|\W*razem\b.*|\W*итого.*|\W*всего.*|\W*合计.*|\W*合計.*|\W*总计.*",
     re.IGNORECASE,
 )
@@ -214,7 +214,11 @@ def _without_units(layout: Layout, body: list[Row]) -> list[Row]:
     for index, unit in enumerate(units):
         below = [row.fields[index].strip() for row in body[1:30] if index < len(row.fields)]
         is_numeric = number_format({*filter(None, below)}) is not None
-        if len(unit) > MAX_UNIT_CHARS or not _UNIT_ROW.fullmatch(unit) or (unit and not is_numeric and not _is_bracketed(unit)):
+        if (
+            len(unit) > MAX_UNIT_CHARS
+            or not _UNIT_ROW.fullmatch(unit)
+            or (unit and not is_numeric and not _is_bracketed(unit))
+        ):
             return body
         has_unit = has_unit or bool(unit and unit != "-" and is_numeric)
     if not has_unit:
@@ -273,4 +277,3 @@ def _is_remark(row: Row, width: int) -> bool:
     """Return whether a row has a text in its first field alone, in a table of several."""
     filled = [cell for cell in row.fields if cell.strip()]
     return width > 2 and len(filled) == 1 and bool(row.fields[0].strip())
-

@@ -63,7 +63,8 @@ def profile_json(source: Source, text: Text) -> Json | None:
         return None
     read = ["import json", f"data = json.load({_opening(source, text)})"]
     path, rows = _records(value)
-    profile = {"format": "JSON", "facts": [f"encoding {text.encoding}"], "read": read}
+    facts = [f"encoding {text.encoding}"]
+    profile: Json = {"format": "JSON", "facts": facts, "read": read}
     if rows is None:
         return profile | {"structure": _structure(value, 0)[:1200]}
     place = "data" + "".join(f"[{literal(key)}]" for key in path)
@@ -74,7 +75,7 @@ def profile_json(source: Source, text: Text) -> Json | None:
         columns = _normalized(rows) if has_nested else describe_rows(rows)
     else:
         columns = describe_rows(rows)
-    profile["facts"] += [f"{len(rows):,} records" + (f" in {place}" if path else "")]
+    facts += [f"{len(rows):,} records" + (f" in {place}" if path else "")]
     if path:
         profile["structure"] = _structure(value, 0)[:800]
     shown = [json.dumps(row, ensure_ascii=False)[:MAX_ROW_CHARS] for row in rows[:3]]
@@ -124,7 +125,9 @@ def profile_parquet(source: Source, *, is_arrow: bool) -> Json:
         import pandas as pd
 
         frame = pd.read_feather(source.name)
-        return _frame_profile("Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})")
+        return _frame_profile(
+            "Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})"
+        )
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(source.name)
@@ -142,7 +145,10 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
         "read": ["import pandas as pd", line],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
-        "first_rows": [", ".join(str(value)[:60] for value in row)[:MAX_ROW_CHARS] for row in frame.head(3).values.tolist()],
+        "first_rows": [
+            ", ".join(str(value)[:60] for value in row)[:MAX_ROW_CHARS]
+            for row in frame.head(3).values.tolist()
+        ],
         "notes": notes,
     }
 
@@ -226,4 +232,9 @@ def profile_text(source: Source, text: Text) -> Json:
     count = lines if source.is_complete else source.count_lines()
     read = [f"text = {_opening(source, text)}.read()"]
     facts = [f"{count:,} lines", f"encoding {text.encoding}"]
-    return {"format": "text", "facts": facts, "read": read, "first_rows": text.text[:MAX_TEXT_CHARS].splitlines()}
+    return {
+        "format": "text",
+        "facts": facts,
+        "read": read,
+        "first_rows": text.text[:MAX_TEXT_CHARS].splitlines(),
+    }

@@ -68,7 +68,9 @@ def describe_rows(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
     for name in [*names][:MAX_COLUMNS]:
         values = [row[name] for row in rows if row.get(name) is not None]
         kind, detail = describe_values(values)
-        columns.append({"name": name[:200], "type": kind, "detail": detail, "missing": len(rows) - len(values)})
+        columns.append(
+            {"name": name[:200], "type": kind, "detail": detail, "missing": len(rows) - len(values)}
+        )
     return columns
 
 
@@ -114,4 +116,3 @@ def _texts(values: Sequence[str]) -> tuple[str, str]:
     if len(example) > MAX_EXAMPLE_CHARS:
         example = f"{example[:MAX_EXAMPLE_CHARS]}…"
     return "text", f"{len(distinct)} different, such as {example!r}"
-

@@ -69,7 +69,11 @@ def _time_limit(seconds: float) -> Iterator[None]:
     try:
         previous = signal.signal(signal.SIGALRM, expire)
         signal.setitimer(signal.ITIMER_REAL, seconds)
-    except (ValueError, OSError, AttributeError):  # Not the main thread, or not allowed: the executor has a limit, too.
+    except (
+        ValueError,
+        OSError,
+        AttributeError,
+    ):  # Not the main thread, or not allowed: the executor has a limit, too.
         yield
         return
     try:
@@ -97,7 +101,9 @@ def _profile_binary(source: Source) -> Json | None:
     if data.startswith(b"SQLite format 3\0"):
         return profile_database(source)
     if data.startswith(b"PK\x03\x04"):
-        return profile_workbook(source) if b"xl/" in data and _is_workbook(source) else profile_archive(source)
+        return (
+            profile_workbook(source) if b"xl/" in data and _is_workbook(source) else profile_archive(source)
+        )
     if data.startswith(b"PAR1"):
         return profile_parquet(source, is_arrow=False)
     if data.startswith(b"ARROW1"):

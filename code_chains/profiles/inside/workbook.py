@@ -35,7 +35,12 @@ def _without_packages(archive: zipfile.ZipFile) -> Json:
     text = archive.read("xl/workbook.xml")[:100_000].decode("utf-8", "replace")
     names = re.findall(r'<sheet [^>]*?name="([^"]*)"', text)
     notes = ["openpyxl or pandas is not installed, so it cannot be read as a table"]
-    return {"format": "Excel workbook", "facts": [f"sheets {', '.join(names[:20])}"], "read": [], "notes": notes}
+    return {
+        "format": "Excel workbook",
+        "facts": [f"sheets {', '.join(names[:20])}"],
+        "read": [],
+        "notes": notes,
+    }
 
 
 def _with_packages(source: Source) -> Json:
@@ -116,7 +121,9 @@ def _arguments(sheet: Any, start: int, first: int, last: int, count: int) -> str
 
 def _body(sheet: Any, start: int, width: int) -> list[list[Any]]:
     """Return rows below a header."""
-    rows = sheet.iter_rows(min_row=start + 2, max_row=start + 2 + MAX_BODY_ROWS, max_col=width, values_only=True)
+    rows = sheet.iter_rows(
+        min_row=start + 2, max_row=start + 2 + MAX_BODY_ROWS, max_col=width, values_only=True
+    )
     return [list(row) for row in rows]
 
 
@@ -125,7 +132,12 @@ def _text_columns(names: list[Any], rows: list[list[Any]]) -> list[Column]:
     columns = []
     for index, name in enumerate(names):
         values = [row[index] for row in rows if index < len(row) and row[index] is not None]
-        if values and isinstance(name, str) and names.count(name) == 1 and all(isinstance(value, str) for value in values):
+        if (
+            values
+            and isinstance(name, str)
+            and names.count(name) == 1
+            and all(isinstance(value, str) for value in values)
+        ):
             column = classify(name, values)
             column.key = literal(name)
             columns.append(column)
@@ -139,7 +151,9 @@ def _run_lines(call: str, nrows: int, texts: list[Column]) -> tuple[list[str], A
     lines = [f"{call})"]
     for column in texts:
         if column.kind == "date" and column.date and not column.date.is_ambiguous:
-            lines.append(f'df[{column.key}] = pd.to_datetime(df[{column.key}], format="{column.date.format}", errors="coerce")')
+            lines.append(
+                f'df[{column.key}] = pd.to_datetime(df[{column.key}], format="{column.date.format}", errors="coerce")'
+            )
         elif column.kind == "number" and column.number:
             lines.append(conversion(column, column.number.resolved(".")))
     names: dict[str, Any] = {"pd": pd}
