@@ -18,7 +18,7 @@ from code_chains import create_code_chain
 from code_chains.chains import ProfileChain
 from code_chains.errors import OverloadedError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
-from code_chains.profiles import FileProfiler
+from code_chains.profiles import FileProfiler, profile_variables
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, render_profile
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
@@ -353,7 +353,7 @@ REPORTS: list[Any] = [
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_any_report_of_a_program_gives_short_text_or_none(report: Any) -> None:
-    text = render_profile("a", 1, report, schema_only=False, max_chars=MAX_FILE_CHARS)
+    text = render_profile("a", report, schema_only=False, max_chars=MAX_FILE_CHARS)
     assert text is None or len(text) < 2 * MAX_FILE_CHARS
 
 
@@ -463,7 +463,7 @@ def _overloaded(code: str) -> str:
 )
 def test_without_a_profile_a_file_is_described_as_before(reply: Callable[[str], str]) -> None:
     chain = ProfileChain(ScriptedExecutor(reply))
-    assert chain.invoke({"query": "?", "files": FILES})["profiles"] == {}
+    assert chain.invoke({"query": "?", "files": FILES})["profiles"] == {"files": {}, "variables": {}}
 
 
 def test_a_profile_that_takes_too_long_is_left_out(
@@ -505,3 +505,54 @@ def test_without_pandas_the_lines_use_the_standard_library(
     assert "pandas" not in lines
     done = executor.run(f"{lines}\nassert {expression} == {value}, ({expression})", files={"a.csv": path})
     assert done.ok, f"{lines}\n{done.error}"
+
+
+# -- variables -----------------------------------------------------------------------------------------------------------
+
+RECORDS = [
+    {"region": "north", "amount": 1.5},
+    {"region": "south", "amount": 2.5},
+    {"region": None, "amount": 4.0},
+]
+COLUMNS = "columns: `region` (text: north, south, 1 missing), `amount` (float, 1.5 to 4)"
+
+
+def _tables() -> dict[str, Any]:
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    return {
+        "pandas DataFrame, 3 rows": pd.DataFrame(RECORDS),
+        "polars DataFrame, 3 rows": polars.DataFrame(RECORDS),
+        "Arrow table, 3 rows": pyarrow.Table.from_pylist(RECORDS),
+        "list of dicts, 3 items": RECORDS,
+    }
+
+
+def test_tables_of_all_kinds_are_described_in_the_same_words() -> None:
+    for kind, table in _tables().items():
+        text = profile_variables({"sales": table})["sales"]
+        assert kind in text
+        assert COLUMNS in text
+        assert text.count("\n    ") >= 3
+
+
+def test_a_series_is_described_with_its_range() -> None:
+    text = profile_variables({"s": pd.Series([1, 2, None], name="n")})["s"]
+    assert "pandas Series, 3 values" in text
+    assert "`n` (float, 1 to 2, 1 missing)" in text
+
+
+def test_a_schema_of_a_variable_holds_no_values() -> None:
+    for kind, table in _tables().items():
+        text = profile_variables({"sales": table}, schema_only=True).get("sales", "")
+        if kind.startswith("list"):  # Keys of dicts may be values.
+            assert text == ""
+            continue
+        assert text.splitlines()[1:] == ["  columns: `region` (text), `amount` (float)"]
+
+
+def test_a_table_among_the_variables_is_profiled_in_the_prompt(executor: SandboxExecutor) -> None:
+    prompts = Prompts()
+    with create_code_chain(prompts.model, executor=executor, interpret=False) as chain:
+        chain.invoke({"query": "?", "variables": {"sales": RECORDS, "n": 3}})
+    assert COLUMNS in prompts.last
+    assert "- variable `n`: int, 3" in prompts.last

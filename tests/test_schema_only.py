@@ -88,7 +88,7 @@ def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: d
         "2 columns",
         "notes.txt",
         "`items`: list, 1 items",
-        "columns `city`",
+        "columns: `city` (text)",
     ):
         assert part in sent
 

@@ -110,8 +110,8 @@ class FileProfiler:
                 profile = self._profiles.get(key)
                 if key in self._profiles:
                     self._profiles.move_to_end(key)
-            size = files[name].stat().st_size
-            if text := render_profile(name, size, profile, schema_only=schema_only, max_chars=max_chars):
+            title = f"- file `{name}` in the working directory, {files[name].stat().st_size:,} bytes"
+            if text := render_profile(title, profile, schema_only=schema_only, max_chars=max_chars):
                 texts[name] = text
         return texts
 

@@ -22,40 +22,56 @@ _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 Json = Mapping[str, Any]
 
 
-def render_profile(name: str, size: int, profile: object, *, schema_only: bool, max_chars: int) -> str | None:
+def render_profile(
+    title: str, profile: object, *, schema_only: bool, max_chars: int, trusts_names: bool = False
+) -> str | None:
     """Return the text about a file; None if the profile has nothing or not the right form.
 
     Args:
-        name: The name of the file.
-        size: Its size in bytes.
+        title: What it is about, such as the name and the size of a file.
         profile: What the program in the sandbox reported.
         schema_only: Whether to leave out rows, values, ranges and counts of missing values.
         max_chars: The limit of the text.
+        trusts_names: Whether names of columns are certainly that, and no values of a row.
     """
     if not isinstance(profile, Mapping) or not _text(profile, "format", 60):
         return None
     facts = ", ".join([_text(profile, "format", 60), *_texts(profile, "facts", MAX_FACT_CHARS)])
-    head = f"- file `{name}` in the working directory, {size:,} bytes: {facts}"
+    head = f"{title}: {facts}"
+    has_names = not schema_only or trusts_names or _has_names(profile)
     parts = [part for part in _items(profile, "parts") if isinstance(part, Mapping)]
-    lines = [head, *_section(profile, schema_only=schema_only, max_chars=max_chars - len(head))]
+    room = max_chars - len(head)
+    lines = [head, *_section(profile, has_names=has_names, schema_only=schema_only, max_chars=room)]
     for index, part in enumerate(parts):
         left = (max_chars - len("\n".join(lines))) // (len(parts) - index)
-        title = f"  `{_text(part, 'name', MAX_NAME_CHARS)}`: {', '.join(_texts(part, 'facts', 100))}"
-        section = _section(part, schema_only=schema_only, max_chars=left - len(title), indent="    ")
-        if left < len(title):
+        name = f"  `{_text(part, 'name', MAX_NAME_CHARS)}`: {', '.join(_texts(part, 'facts', 100))}"
+        if left < len(name):
             lines.append(f"  and {len(parts) - index} more")
             break
-        lines += [title, *section]
+        lines += [name, *_part(part, schema_only=schema_only, max_chars=left - len(name))]
     return "\n".join(lines)
 
 
-def _section(profile: Json, *, schema_only: bool, max_chars: int, indent: str = "  ") -> list[str]:
+def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
+    has_names = not schema_only or _has_names(part)
+    return _section(part, has_names=has_names, schema_only=schema_only, max_chars=max_chars, indent="    ")
+
+
+def _columns(profile: Json) -> list[Json]:
+    return [column for column in _items(profile, "columns") if isinstance(column, Mapping)]
+
+
+def _has_names(profile: Json) -> bool:
+    """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
+    return all(_COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
+
+
+def _section(
+    profile: Json, *, has_names: bool, schema_only: bool, max_chars: int, indent: str = "  "
+) -> list[str]:
     """Return the lines about a table: how to read it first, as that matters most, then columns, notes and rows."""
-    columns = [column for column in _items(profile, "columns") if isinstance(column, Mapping)]
+    columns = _columns(profile)
     # Invariant: what may be a row instead of a header is not sent where only the schema may be.
-    has_names = not schema_only or all(
-        _COLUMN_NAME.fullmatch(_text(each, "name", 200).strip()) for each in columns
-    )
     lines = _read_lines(profile, indent) if has_names else []
     budget = max_chars - sum(map(len, lines))
     if columns and has_names:

@@ -61,17 +61,17 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if 1e4 <= abs(value) < 1e15 else f"{value:.6g}"
 
 
-def describe_rows(rows: Sequence[Mapping[str, Any]]) -> list[Json]:
+def describe_rows(rows: Sequence[Mapping[Any, Any]]) -> list[Json]:
     """Describe the keys of records, such as those of JSON."""
-    names = dict.fromkeys(str(key) for row in rows[:MAX_DISTINCT_ROWS] for key in row)
-    columns = []
-    for name in [*names][:MAX_COLUMNS]:
-        values = [row[name] for row in rows if row.get(name) is not None]
-        kind, detail = describe_values(values)
-        columns.append(
-            {"name": name[:200], "type": kind, "detail": detail, "missing": len(rows) - len(values)}
-        )
-    return columns
+    names = dict.fromkeys(key for row in rows for key in row)
+    return [describe_column(str(name), [row.get(name) for row in rows]) for name in [*names][:MAX_COLUMNS]]
+
+
+def describe_column(name: str, values: Sequence[Any]) -> Json:
+    """Describe values, of which those that are None are missing."""
+    present = [value for value in values if value is not None]
+    kind, detail = describe_values(present)
+    return {"name": name[:200], "type": kind, "detail": detail, "missing": len(values) - len(present)}
 
 
 def describe_values(values: Sequence[Any]) -> tuple[str, str]:
