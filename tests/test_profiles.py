@@ -179,6 +179,27 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
         "2999.0",
     ),
     "a row that is too long": ("a.csv", "a,b\n1,2\n3,4,5\n6,7\n", "df['b'].sum()", "9"),
+    "a row far below that is too long": (
+        "a.csv",
+        "a,b\n" + "1,2\n" * 3000 + "1,2,3\n",
+        "df['b'].sum()",
+        "6000",
+    ),
+    "columns divided by spaces": (
+        "a.dat",
+        "t   x\n1   2.5\n22  3.5\n",
+        "df['x'].sum(), df['t'][1]",
+        "(6.0, 22)",
+    ),
+    "delimiters within quotes": ("a.csv", 'n,t\nA,"x;y;z"\nB,"x;y"\n', "df['t'][0]", "'x;y;z'"),
+    "a bank's export": (
+        "a.csv",
+        "Konto: 12345\nIBAN;DE893704\n\nTag;Zweck;Betrag\n01.11.2025;Miete; -1.250,00\n02.11.2025;Gehalt;3.500,00\n",
+        "df['Betrag'].sum(), df['Tag'].max().day",
+        "(2250.0, 2)",
+    ),
+    "a separator in the first line": ("a.csv", "sep=;\na;b\n1,5;2\n2,5;3\n", "df['a'].sum()", "4.0"),
+    "empty rows between": ("a.csv", "a;b\n;\n1;2\n;\n3;4\n", "df['b'].sum(), len(df)", "(6.0, 2)"),
     "a name with quotes": ('Umsatz "2025".csv', "a;b\n1;2,5\n", "df['b'].sum()", "2.5"),
     "records": ("a.json", b'\xef\xbb\xbf[{"id":1,"n":"A"},{"id":2,"n":"B"}]', "df['id'].sum()", "3"),
     "nested records": (
@@ -222,7 +243,7 @@ def test_each_sheet_of_a_workbook_has_its_lines(
     hidden.sheet_state = "hidden"
     book.save(path)
     text = profiler.profile({"book.xlsx": path})["book.xlsx"]
-    assert "`Rates`: hidden, 1 rows" in text
+    assert "`Rates`: hidden, 1 row" in text
     check = "assert (df['PLZ'][0], df['Amount'].sum(), df['Day'].max().day) == ('01067', 1242.0, 3), df"
     assert executor.run(f"{reading_lines(text)}\n{check}", files={"book.xlsx": path}).ok, text
 
@@ -289,6 +310,11 @@ SAYS = {
         "tab-separated text, 2 rows",
     ),
     "JSON Lines with different keys": ("a.jsonl", b'{"a":1}\n{"b":2}\n', "rows have different keys"),
+    "lines of text in the name of a table": (
+        "a.csv",
+        b"text\nhello, world\nfoo\nbar, baz, qux\n",
+        "text, 4 lines",
+    ),
     "a PDF": ("a.pdf", b"%PDF-1.7 \0\0\0", "PDF document"),
 }
 
@@ -302,7 +328,7 @@ def test_what_matters_about_a_file_is_said(profile: Callable[..., str], case: st
 def test_an_archive_is_described_by_its_names(profiler: FileProfiler, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("in.csv", "a,b\n1,2\n")
-    assert "1 files: in.csv (8 bytes)" in profiler.profile({"a.zip": tmp_path / "a.zip"})["a.zip"]
+    assert "1 file: in.csv (8 bytes)" in profiler.profile({"a.zip": tmp_path / "a.zip"})["a.zip"]
 
 
 # -- hostile and large files ---------------------------------------------------------------------------------------------

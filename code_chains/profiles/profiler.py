@@ -24,7 +24,7 @@ __all__ = ["FileProfiler"]
 
 _log = logging.getLogger(__name__)
 MODULES = (
-    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect"),
+    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "table", "csv_lines"),
     *("delimited", "workbook", "database", "documents", "program"),
 )
 """Modules of the program, each after those that it imports."""

@@ -10,7 +10,7 @@ import urllib.parse
 from typing import Any
 
 from .columns import literal
-from .frames import Json, describe_frame, describe_rows
+from .frames import Json, describe_frame, describe_rows, plural
 from .source import Source
 
 MAX_TABLES = 12
@@ -28,7 +28,9 @@ def profile_database(source: Source) -> Json:
         query = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         entries = database.execute(f"{query} ORDER BY type, rowid LIMIT 200").fetchall()
         parts = [_profile_entry(database, *entry) for entry in entries[:MAX_TABLES]]
-    facts = [f"{len(entries)} tables and views" if len(entries) != 1 else "1 table"]
+    facts = [
+        plural(len(entries), "table or view") if len(entries) == 1 else f"{len(entries)} tables and views"
+    ]
     read = ["import sqlite3", line]
     first = next((part["name"] for part in parts if "view" not in part["facts"]), "")
     if first and importlib.util.find_spec("pandas"):
@@ -85,7 +87,7 @@ def _profile_table(database: sqlite3.Connection, name: str) -> Json:
     cursor = database.execute(f"SELECT * FROM {table} LIMIT {MAX_ROWS}")
     names = [each[0] for each in cursor.description]
     rows = cursor.fetchall()
-    facts = [f"{count:,} rows" if count is not None else "many rows"]
+    facts = [plural(count, "row") if count is not None else "many rows"]
     facts += [f"{key[3]} refers to {key[2]}.{key[4]}" for key in keys[:8]]
     return {
         "name": name,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import warnings
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from .columns import Column, classify, conversion, literal
-from .dialect import Layout, find_layout
+from .csv_lines import profile_with_csv
+from .dialect import find_layout
 from .encoding import Text
-from .frames import Json, describe_frame, describe_rows
-from .numbers import NumberFormat
+from .frames import Json, describe_frame, plural
 from .source import Source
+from .table import Table, add_note, is_read_as_number, quoted, separators
 
 PROFILED_ROWS = 200_000
 """Rows that are read; of longer files these are the sample."""
@@ -24,31 +24,17 @@ MAX_SPECIAL_COLUMNS = 15
 MAX_PASSES = 3
 MAX_DISTINCT = 5_000
 VERBATIM_ROWS = 3
+LONG_ROWS = "rows with more fields than the others are left out"
 
 
-@dataclass
-class Table:
-    """A table of text on its way to a profile."""
-
-    source: Source
-    text: Text
-    layout: Layout
-    columns: list[Column] = field(default_factory=list)
-    arguments: dict[str, str] = field(default_factory=dict)
-    conversions: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    decimal: str = "."
-    thousands: str = ""
-
-
-def profile_delimited(source: Source, text: Text, delimiter: str) -> Json:
-    """Describe delimited text, and how to read it."""
+def profile_delimited(source: Source, text: Text, delimiter: str, *, is_spaced: bool = False) -> Json:
+    """Describe delimited text, and how to read it; columns that are spaced are given here with tabs between them."""
     layout = find_layout(text.text, delimiter, is_complete=source.is_complete)
-    table = Table(source, text, layout)
-    if not layout.rows and layout.header is None:
-        return {"format": "text without a table", "facts": [], "read": []}
+    table = Table(source, text, layout, is_spaced)
+    if not layout.rows and (layout.header is None or layout.skipped_lines > 2):
+        raise ValueError("no table")
     has_pandas = importlib.util.find_spec("pandas") is not None
-    profile = _with_pandas(table) if has_pandas else _with_csv(table)
+    profile = _with_pandas(table) if has_pandas else profile_with_csv(table)
     profile["first_rows"] = _verbatim(table)
     profile["facts"] += _facts(table)
     profile["notes"] = [*profile.get("notes", []), *table.notes]
@@ -56,31 +42,21 @@ def profile_delimited(source: Source, text: Text, delimiter: str) -> Json:
 
 
 def _facts(table: Table) -> list[str]:
-    layout, facts = (
-        table.layout,
-        [f"encoding {table.text.encoding}", f"delimiter {_quoted(table.layout.delimiter)}"],
-    )
+    layout, facts = table.layout, [f"encoding {table.text.encoding}"]
+    facts.append("columns divided by spaces" if table.is_spaced else f"delimiter {quoted(layout.delimiter)}")
     if table.decimal == ",":
         facts.append('decimal ","')
     if table.thousands:
-        facts.append(f"thousands {_quoted(table.thousands)}")
+        facts.append(f"thousands {quoted(table.thousands)}")
     if layout.skipped_lines:
         facts.append(
-            f"{_plural(layout.skipped_lines, 'line')} before the {'header' if layout.header else 'rows'}"
+            f"{plural(layout.skipped_lines, 'line')} before the {'header' if layout.header else 'rows'}"
         )
     if layout.header is None:
         facts.append("no header, so columns are numbered from 0")
     if layout.unit_lines:
         facts.append("a row of units below the header")
     return facts
-
-
-def _quoted(text: str) -> str:
-    return f'"{repr(text)[1:-1]}"'
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def _verbatim(table: Table) -> list[str]:
@@ -112,7 +88,7 @@ def _with_pandas(table: Table) -> Json:
         )
     for _ in range(MAX_PASSES):
         _add_types(table)
-        frame = _read(table, nrows=sampled + 1)
+        frame = _read_leniently(table, nrows=sampled + 1)
         if not _corrected(table, frame):
             break
     return _frame_profile(table, frame, sampled)
@@ -120,14 +96,15 @@ def _with_pandas(table: Table) -> Json:
 
 def _frame_profile(table: Table, frame: Any, sampled: int) -> Json:
     is_sample = len(frame) > sampled or not table.source.is_complete
-    rows = f"{len(frame):,} rows"
+    frame = frame.iloc[:sampled]
+    rows = plural(len(frame), "row")
     notes = []
     if is_sample and (total := table.source.count_lines()) > len(frame):
         rows = f"about {total - table.layout.skipped_lines - (table.layout.header is not None):,} rows"
         notes.append(f"types and ranges are those of the first {len(frame):,} rows")
     return {
         "format": "CSV" if table.layout.delimiter != "\t" else "tab-separated text",
-        "facts": [rows, _plural(len(frame.columns), "column")],
+        "facts": [rows, plural(len(frame.columns), "column")],
         "read": ["import pandas as pd", *_lines(table)],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
@@ -138,12 +115,14 @@ def _frame_profile(table: Table, frame: Any, sampled: int) -> Json:
 def _frame_arguments(table: Table) -> dict[str, str]:
     """Return the arguments that say where the table is; those about columns come later."""
     layout, arguments = table.layout, dict[str, str]()
-    if layout.delimiter != ",":
-        arguments["sep"] = _quoted(layout.delimiter)
+    if table.is_spaced:
+        arguments["sep"] = r'r"\s+"'
+    elif layout.delimiter != ",":
+        arguments["sep"] = quoted(layout.delimiter)
     if table.text.encoding not in ("utf-8", "utf-8-sig"):
-        arguments["encoding"] = _quoted(table.text.encoding)
+        arguments["encoding"] = quoted(table.text.encoding)
     if table.text.errors != "strict":
-        arguments["encoding_errors"] = _quoted(table.text.errors)
+        arguments["encoding_errors"] = quoted(table.text.errors)
     if layout.unit_lines:
         arguments["skiprows"] = repr([*range(layout.skipped_lines), *layout.unit_lines])
     elif layout.skipped_lines:
@@ -163,9 +142,7 @@ def _row_arguments(table: Table) -> dict[str, str]:
         arguments["comment"] = '"#"'
     if layout.long_rows:
         arguments["on_bad_lines"] = '"skip"'
-        table.notes.append(
-            f"{_plural(layout.long_rows, 'row')} with more fields than the others are left out"
-        )
+        table.notes.append(LONG_ROWS)
     if layout.footer and layout.is_complete:
         arguments["nrows"] = str(len(layout.rows) + layout.blank_lines)
     if layout.footer:
@@ -195,7 +172,7 @@ def _read(table: Table, *, nrows: int) -> Any:
     arguments = dict(table.arguments)
     limit = min(nrows, int(arguments.get("nrows", nrows)))
     arguments["nrows"] = str(limit)
-    shortened = Table(table.source, table.text, table.layout, table.columns, arguments, table.conversions)
+    shortened = replace(table, arguments=arguments)
     if not nrows:
         for name in ("dtype", "na_values", "parse_dates", "date_format"):
             arguments.pop(name, None)
@@ -205,6 +182,18 @@ def _read(table: Table, *, nrows: int) -> Any:
         warnings.simplefilter("ignore")
         exec("\n".join(_lines(shortened)), names)
     return names["df"]
+
+
+def _read_leniently(table: Table, *, nrows: int) -> Any:
+    """Run the lines; once more without rows that are too long, if these are below those that were looked at."""
+    try:
+        return _read(table, nrows=nrows)
+    except ValueError:
+        if "on_bad_lines" in table.arguments or table.layout.is_complete:
+            raise
+    table.arguments["on_bad_lines"] = '"skip"'
+    add_note(table, LONG_ROWS)
+    return _read(table, nrows=nrows)
 
 
 def _add_types(table: Table) -> None:
@@ -220,18 +209,18 @@ def _add_types(table: Table) -> None:
     ):
         table.arguments.pop(name, None)
     table.conversions = []
-    table.decimal, table.thousands = _separators(table)
+    table.decimal, table.thousands = separators(table)
     if table.decimal != ".":
-        table.arguments["decimal"] = _quoted(table.decimal)
+        table.arguments["decimal"] = quoted(table.decimal)
     if table.thousands:
-        table.arguments["thousands"] = _quoted(table.thousands)
+        table.arguments["thousands"] = quoted(table.thousands)
     texts = [column for column in table.columns if _is_read_as_text(table, column)]
     if texts:
         table.arguments["dtype"] = _type_argument(table, texts)
     _add_dates(table)
     _add_missing(table)
     for column in table.columns:
-        if column.kind == "number" and column.number and not _is_read_as_number(table, column):
+        if column.kind == "number" and column.number and not is_read_as_number(table, column):
             table.conversions.append(conversion(column, column.number.resolved(table.decimal)))
             _add_number_notes(table, column)
     del table.conversions[MAX_SPECIAL_COLUMNS:]
@@ -239,9 +228,9 @@ def _add_types(table: Table) -> None:
 
 def _add_number_notes(table: Table, column: Column) -> None:
     if column.number is not None and column.number.units:
-        _add_note(table, f"{column.key} is in {' or '.join(column.number.units)}")
+        add_note(table, f"{column.key} is in {' or '.join(column.number.units)}")
     if column.errors:
-        _add_note(table, f"texts in {column.key} that are no numbers become missing")
+        add_note(table, f"texts in {column.key} that are no numbers become missing")
 
 
 def _type_argument(table: Table, texts: list[Column]) -> str:
@@ -255,45 +244,9 @@ def _mapping(items: dict[str, str]) -> str:
     return "{" + ", ".join(f"{key}: {value}" for key, value in items.items()) + "}"
 
 
-def _separators(table: Table) -> tuple[str, str]:
-    """Return the separators of most numbers of the file."""
-    formats = [column.number for column in table.columns if column.kind == "number" and column.number]
-    plain = [number for number in formats if number.is_plain]
-    decimal = _decimal(plain) or _decimal(formats)
-    if not decimal:
-        decimal = "," if table.layout.delimiter == ";" else "."
-        if ambiguous := [number.ambiguous for number in formats if number.ambiguous]:
-            what = f"{_quoted(ambiguous[0])} is a decimal or a thousands separator"
-            _add_note(table, f"whether {what} is not certain")
-    resolved = [number.resolved(decimal) for number in plain]
-    thousands = Counter(number.thousands for number in resolved if _is_thousands(number.thousands))
-    separator = thousands.most_common(1)[0][0] if thousands else ""
-    has_decimals = any(number.decimal == decimal for number in resolved)
-    return (decimal if has_decimals or separator == "." else "."), separator
-
-
-def _decimal(formats: list[NumberFormat]) -> str:
-    """Return the most common decimal separator; empty if no number has one for certain."""
-    counts = Counter(number.decimal for number in formats if number.decimal)
-    return counts.most_common(1)[0][0] if counts else ""
-
-
-def _is_thousands(separator: str) -> bool:
-    """Return whether pandas takes a thousands separator."""
-    return len(separator) == 1 and separator.isascii()
-
-
-def _is_read_as_number(table: Table, column: Column) -> bool:
-    """Return whether `decimal` and `thousands` are enough to read a column of numbers."""
-    if column.number is None or not column.number.is_plain or column.errors:
-        return False
-    number = column.number.resolved(table.decimal)
-    return number.decimal in ("", table.decimal) and number.thousands in ("", table.thousands)
-
-
 def _is_read_as_text(table: Table, column: Column) -> bool:
     if column.kind == "number":
-        return not _is_read_as_number(table, column)
+        return not is_read_as_number(table, column)
     if column.kind == "date":
         return column.date is not None and column.date.has_zones
     return column.kind == "identifier" or column.may_be_numbers
@@ -310,22 +263,17 @@ def _add_dates(table: Table) -> None:
             found = found.with_month_first()
         if found.is_ambiguous:
             order = "day first" if found.format.startswith("%d") else "month first"
-            _add_note(table, f"dates of {column.key} are read {order}, which they do not prove")
+            add_note(table, f"dates of {column.key} are read {order}, which they do not prove")
         if found.has_zones:
             table.conversions.append(f"df[{column.key}] = pd.to_datetime(df[{column.key}], utc=True)")
         else:
-            formats[column.key] = _quoted(found.format)
+            formats[column.key] = quoted(found.format)
     if formats:
         table.arguments["parse_dates"] = f"[{', '.join(formats)}]"
         is_one = len(set(formats.values())) == 1
         value = next(iter(formats.values())) if is_one else _mapping(formats)
         if value != '"ISO8601"':
             table.arguments["date_format"] = value
-
-
-def _add_note(table: Table, note: str) -> None:
-    if note not in table.notes:
-        table.notes.append(note)
 
 
 def _add_missing(table: Table) -> None:
@@ -379,66 +327,3 @@ def _telling(texts: list[str], column: Column) -> list[str]:
         return texts
     odd = [text for text in texts if classify(column.name, [text]).kind != column.kind]
     return [*texts[:MAX_DISTINCT], *odd[:MAX_DISTINCT]]
-
-
-# -- without pandas ------------------------------------------------------------------------------------------------------
-
-
-def _with_csv(table: Table) -> Json:
-    """Return a profile of what lines of the module csv return."""
-    layout = table.layout
-    for index, name in enumerate(layout.names):
-        column = classify(name, layout.column(index))
-        column.key = literal(name)
-        table.columns.append(column)
-    table.decimal, table.thousands = _separators(table)
-    lines = _csv_lines(table)
-    names: dict[str, Any] = {}
-    exec("\n".join(lines), names)
-    rows = names["rows"]
-    columns = describe_rows(
-        rows if layout.header else [dict(zip(layout.names, row, strict=False)) for row in rows]
-    )
-    for described, column in zip(columns, table.columns, strict=False):
-        if column.kind in ("number", "date"):
-            described["type"] = f"text of {column.kind}s"
-    _add_number_note(table)
-    count = f"{len(rows):,} rows" if table.source.is_complete else "rows"
-    facts = [count, _plural(len(layout.names), "column")]
-    return {
-        "format": "CSV",
-        "facts": facts,
-        "read": lines,
-        "columns": columns,
-        "column_count": len(layout.names),
-    }
-
-
-def _csv_lines(table: Table) -> list[str]:
-    layout, skipped = table.layout, [*range(table.layout.skipped_lines), *table.layout.unit_lines]
-    reader = "csv.DictReader" if layout.header else "csv.reader"
-    delimiter = f", delimiter={_quoted(layout.delimiter)}" if layout.delimiter != "," else ""
-    opening = "gzip.open" if table.source.is_compressed else "open"
-    mode = ', "rt"' if table.source.is_compressed else ""
-    lines = [
-        f"import csv{', gzip' if mode else ''}",
-        f'with {opening}({literal(table.source.name)}{mode}, encoding={_quoted(table.text.encoding)}, newline="") as file:',
-    ]
-    if skipped:
-        condition = f"number not in {skipped}" if layout.unit_lines else f"number >= {len(skipped)}"
-        lines.append(f"    lines = [line for number, line in enumerate(file) if {condition}]")
-        lines.append(f"    rows = list({reader}(lines{delimiter}))")
-    else:
-        lines.append(f"    rows = list({reader}(file{delimiter}))")
-    if layout.footer:
-        lines.append(f"rows = rows[:{len(layout.rows)}]")
-    return lines
-
-
-def _add_number_note(table: Table) -> None:
-    keys = [column.key for column in table.columns if column.kind == "number"]
-    steps = f'.replace("{table.thousands}", "")' if table.thousands else ""
-    if table.decimal == ",":
-        steps += '.replace(",", ".")'
-    if keys and steps:
-        table.notes.append(f"all fields are text; numbers are read with float(text{steps})")

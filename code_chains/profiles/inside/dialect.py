@@ -15,6 +15,7 @@ from .numbers import number_format
 DELIMITERS = ",;\t|"
 MAX_CELLS, MAX_ROWS, MIN_ROWS = 100_000, 2_000, 12
 """How much of a table is looked at field by field."""
+MIN_SCORE = 0.1
 MAX_FIELD_CHARS = 1_000_000
 MAX_TITLE_ROWS = 60
 MAX_FOOTER_ROWS = 12
@@ -114,6 +115,14 @@ def find_delimiter(text: str) -> tuple[str, float]:
     return (best, scores[best]) if scores[best] > 0 else (",", 0.0)
 
 
+def has_spaced_columns(text: str) -> bool:
+    """Return whether spaces divide all lines into equally many words, as in aligned tables."""
+    lines = [line.split() for line in text[:200_000].splitlines()[:200] if line.strip()]
+    words = [word for line in lines[1:] for word in line]
+    is_even = len(lines) > 1 and len(lines[0]) > 1 and len({len(line) for line in lines}) == 1
+    return is_even and sum(map(_is_value, words)) * 2 >= len(words)
+
+
 def _score(head: str, delimiter: str) -> float:
     """Return how well a delimiter divides lines: into equally many fields, which look like values."""
     rows = [row for row in read_rows(head, delimiter, max_rows=200)[0] if not row.is_blank]
@@ -122,9 +131,11 @@ def _score(head: str, delimiter: str) -> float:
     if width < 2:
         return 0.0
     usual = [row for row in rows if len(row.fields) == width]
+    if any(cell.count('"') % 2 for row in usual for cell in row.fields[:50]):  # It divides what is quoted.
+        return MIN_SCORE
     cells = [cell.strip() for row in usual[1:80] for cell in row.fields[:50]]
     if any(other in cell for other in DELIMITERS.replace(delimiter, "").replace(",", "") for cell in cells):
-        return 0.2
+        return 2 * MIN_SCORE
     typed = sum(_is_value(cell) for cell in cells) / max(len(cells), 1)
     return len(usual) / len(rows) + typed / 2 + (delimiter != ",") / 10
 
@@ -166,10 +177,17 @@ def _find_start(rows: list[Row], width: int) -> int:
     needed = max(1, min(width, 2), (width + 1) // 2 if width > 3 else 1)
     for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
         count = sum(1 for cell in row.fields if cell.strip())
-        is_wide = len(row.fields) == width or (len(row.fields) == width - 1 and width > 2)
+        is_wide = len(row.fields) == width or _is_short_header(rows[index : index + 2], width)
         if is_wide and count >= min(needed, width) and not _is_comment(row):
             return index
     return 0
+
+
+def _is_short_header(rows: list[Row], width: int) -> bool:
+    """Return whether the first of two rows has a field less than the second, which has values."""
+    if len(rows) < 2 or width < 3 or len(rows[0].fields) != width - 1 or len(rows[1].fields) != width:
+        return False
+    return any(cell.strip() and _is_value(cell.strip()) for cell in rows[1].fields)
 
 
 def _is_comment(row: Row) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .columns import literal
 from .encoding import Text
-from .frames import Json, describe_frame, describe_rows, describe_values
+from .frames import Json, describe_frame, describe_rows, describe_values, plural
 from .source import Source
 
 MAX_ROWS = 50_000
@@ -39,7 +39,7 @@ def profile_lines(source: Source, text: Text) -> Json | None:
     notes = ["rows have different keys"] if len(keys) > 1 else []
     return {
         "format": "JSON Lines",
-        "facts": [f"{count:,} rows", f"encoding {text.encoding}"],
+        "facts": [plural(count, "row"), f"encoding {text.encoding}"],
         "read": read,
         "columns": describe_rows(rows),
         "column_count": len({key for row in rows for key in row}),
@@ -75,7 +75,7 @@ def profile_json(source: Source, text: Text) -> Json | None:
         columns = _normalized(rows) if has_nested else describe_rows(rows)
     else:
         columns = describe_rows(rows)
-    facts += [f"{len(rows):,} records" + (f" in {place}" if path else "")]
+    facts += [plural(len(rows), "record") + (f" in {place}" if path else "")]
     if path:
         profile["structure"] = _structure(value, 0)[:800]
     shown = [json.dumps(row, ensure_ascii=False)[:MAX_ROW_CHARS] for row in rows[:3]]
@@ -141,7 +141,7 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
     notes = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
     return {
         "format": format_name,
-        "facts": [f"{count:,} rows", f"{len(frame.columns):,} columns"],
+        "facts": [plural(count, "row"), plural(len(frame.columns), "column")],
         "read": ["import pandas as pd", line],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
@@ -164,7 +164,11 @@ def profile_archive(source: Source) -> Json:
     shown = ", ".join(f"{entry.filename[:80]} ({entry.file_size:,} bytes)" for entry in entries[:MAX_NAMES])
     more = f", and {len(entries) - MAX_NAMES} more" if len(entries) > MAX_NAMES else ""
     read = ["import zipfile", f"archive = zipfile.ZipFile({literal(source.name)})"]
-    return {"format": "ZIP archive", "facts": [f"{len(entries)} files: {shown}{more}"], "read": read}
+    return {
+        "format": "ZIP archive",
+        "facts": [f"{plural(len(entries), 'file')}: {shown}{more}"],
+        "read": read,
+    }
 
 
 def _document_kind(names: set[str]) -> str:
@@ -231,7 +235,7 @@ def profile_text(source: Source, text: Text) -> Json:
     lines = text.text.count("\n") + (not text.text.endswith("\n"))
     count = lines if source.is_complete else source.count_lines()
     read = [f"text = {_opening(source, text)}.read()"]
-    facts = [f"{count:,} lines", f"encoding {text.encoding}"]
+    facts = [plural(count, "line"), f"encoding {text.encoding}"]
     return {
         "format": "text",
         "facts": facts,

@@ -23,7 +23,7 @@ CYRILLIC = re.compile(r"[а-яА-ЯёЁ]")
 C1_CONTROLS = re.compile(rb"[\x80-\x9f]")
 NON_ASCII = re.compile(rb"[\x80-\xff]")
 HIGH_WORD = re.compile(rb"[\x80-\xff]{4,}")
-CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 MAX_BROKEN_SHARE = 0.05
 """Up to this share of characters beyond ASCII may be broken in a text that still counts as UTF-8."""
 MAX_CONTROL_SHARE = 0.01

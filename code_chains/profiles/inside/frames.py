@@ -116,3 +116,8 @@ def _texts(values: Sequence[str]) -> tuple[str, str]:
     if len(example) > MAX_EXAMPLE_CHARS:
         example = f"{example[:MAX_EXAMPLE_CHARS]}…"
     return "text", f"{len(distinct)} different, such as {example!r}"
+
+
+def plural(count: int, word: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

@@ -11,7 +11,7 @@ from typing import Any
 
 from .database import profile_database
 from .delimited import profile_delimited
-from .dialect import find_delimiter
+from .dialect import MIN_SCORE, find_delimiter, has_spaced_columns
 from .documents import (
     profile_archive,
     profile_image,
@@ -127,7 +127,22 @@ def _profile_text(source: Source, text: Text) -> Json:
         profile = profile_json(source, text) if source.is_complete else None
         profile = profile or profile_lines(source, text)
     if profile is None and source.suffix in TABLES | MAYBE_TABLES:
-        delimiter, score = find_delimiter(text.text)
-        if source.suffix in TABLES or score >= SURE:
-            profile = profile_delimited(source, text, delimiter)
+        profile = _profile_table(source, text)
     return profile or profile_text(source, text)
+
+
+def _profile_table(source: Source, text: Text) -> Json | None:
+    """Describe delimited text; None if it is none, or cannot be read as one."""
+    delimiter, score = find_delimiter(text.text)
+    is_spaced = score <= MIN_SCORE and has_spaced_columns(text.text)
+    if is_spaced:
+        words = "\n".join("\t".join(line.split()) for line in text.text.splitlines())
+        delimiter, text = "\t", Text(f"{words}\n", text.encoding, text.errors)
+    elif source.suffix not in TABLES and score < SURE:
+        return None
+    try:
+        return profile_delimited(source, text, delimiter, is_spaced=is_spaced)
+    except TimeLimitError:
+        raise
+    except Exception:  # What looks like a table and cannot be read as one is text.
+        return None

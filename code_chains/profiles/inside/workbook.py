@@ -9,7 +9,7 @@ import zipfile
 from typing import Any
 
 from .columns import Column, classify, conversion, literal
-from .frames import Json, describe_frame
+from .frames import Json, describe_frame, plural
 from .source import Source
 
 MAX_SHEETS, MAX_HEADER_ROWS, MAX_WIDTH = 8, 30, 300
@@ -51,7 +51,7 @@ def _with_packages(source: Source) -> Json:
         book = openpyxl.load_workbook(source.name, read_only=True, data_only=True)
         sheets = [sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")]
         parts = [_profile_sheet(source, sheet, len(sheets)) for sheet in sheets[:MAX_SHEETS]]
-    facts = [f"{len(sheets)} sheets" if len(sheets) != 1 else "1 sheet"]
+    facts = [plural(len(sheets), "sheet")]
     return {"format": "Excel workbook", "facts": facts, "read": [], "parts": parts}
 
 
@@ -71,7 +71,7 @@ def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
     call = f"df = pd.read_excel({literal(source.name)}{arguments}"
     nrows = max(20, MAX_CELLS // max(last - first + 1, 1))
     lines, frame = _run_lines(call, nrows, texts)
-    rows = f"{len(frame):,} rows"
+    rows = plural(len(frame), "row")
     if len(frame) >= nrows and sheet.max_row:
         rows = f"about {sheet.max_row - start - 1:,} rows"
     facts = [*hidden, rows, *([f"{start} rows before the header"] if start else [])]
