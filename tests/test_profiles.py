@@ -162,6 +162,12 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
     "years as names": ("a.csv", "r;2023;2024\nN;1,5;2,5\nS;3,5;4,5\n", "df['2024'].sum()", "7.0"),
     "duplicate names": ("a.csv", "a,a,b\n1,2,3\n4,5,6\n", "df['a.1'].sum()", "7"),
     "spaces around names": ("a.csv", "a , b ,c\n1,2,3\n", "list(df.columns)", "['a', 'b', 'c']"),
+    "spaces around names of dollars": (
+        "a.csv",
+        'a , b \n"$1,000",2\n"$5",3\n',
+        "df['a'].sum(), df['b'].sum()",
+        "(1005, 5)",
+    ),
     "a delimiter at the end of rows": (
         "a.csv",
         "a,b\n1,2,\n3,4,\n",

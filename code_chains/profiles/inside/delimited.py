@@ -145,7 +145,7 @@ def _row_arguments(table: Table) -> dict[str, str]:
         table.notes.append(LONG_ROWS)
     if layout.footer and layout.is_complete:
         arguments["nrows"] = str(len(layout.rows) + layout.blank_lines)
-    if layout.footer:
+    if any(not row.is_blank for row in layout.footer):
         what = "a row of totals" if layout.total else "a remark"
         table.notes.append(f"the table ends with {what}, which this leaves out")
     return arguments
@@ -156,13 +156,10 @@ def _lines(table: Table) -> list[str]:
     lines = [f"df = pd.read_csv({literal(table.source.name)}{arguments})"]
     if table.layout.blank_lines:
         lines.append('df = df.dropna(how="all")')
-    if (
-        any(column.name != column.name.strip() for column in table.columns)
-        and "skipinitialspace" not in table.arguments
-    ):
+    lines += table.conversions
+    if any(column.name != column.name.strip() for column in table.columns):
         lines.append("df.columns = df.columns.str.strip()")
-        return [*lines, *(line.replace("df[", "df[", 1) for line in table.conversions)]
-    return [*lines, *table.conversions]
+    return lines
 
 
 def _read(table: Table, *, nrows: int) -> Any:
