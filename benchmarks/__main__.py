@@ -27,6 +27,7 @@ PARTS = {
     "execution": ("The sandbox", "20"),
     "throughput": ("Many at once", "1000"),
     "start": ("Importing and starting", "5"),
+    "profiles": ("Profiles of files", "5"),
     "growth": ("Growth", ""),
     "caching": ("The cache", "200"),
     "retrieval": ("Retrieval", ""),
@@ -36,7 +37,14 @@ PARTS = {
     "questions": ("The embedded model", ""),
 }
 SLOW = ("answers", "questions", "soak")
-QUICK = {"overhead": "1", "throughput": "20", "start": "1", "growth": "quick", "caching": "5"}
+QUICK = {
+    "overhead": "1",
+    "throughput": "20",
+    "start": "1",
+    "profiles": "1",
+    "growth": "quick",
+    "caching": "5",
+}
 
 
 def measured(name: str, argument: str) -> str:

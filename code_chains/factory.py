@@ -24,6 +24,7 @@ from code_chains.chains import (
     InterpretChain,
     LanguageChain,
     LearnChain,
+    ProfileChain,
     RetrieveChain,
     StreamingSequentialChain,
     StreamingTransformChain,
@@ -91,6 +92,7 @@ def create_code_chain(
     budget: Budget | None = None,
     schema_only: bool = False,
     answer_type: Any = None,
+    profile_files: bool = True,
     language: str = "auto",
     instructions: str = "",
     prompts: Mapping[str, str] | None = None,
@@ -135,6 +137,8 @@ def create_code_chain(
         answer_type: The type of the value that the program must have: any type that pydantic supports, such as `float`,
             `list[str]`, `date`, a `BaseModel` or a `TypedDict`, or `pandas.DataFrame`. A value of another type is a failed
             attempt; `result["value"]` holds the value, or None if the verdict is `failed`. See `AnswerType`.
+        profile_files: Whether the models are told how each file is read and what is in it, found out by a program
+            that runs in the executor first; False for names, sizes and first lines alone.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
@@ -239,6 +243,7 @@ def create_code_chain(
         (True, lambda: LanguageChain(language)),
         (translate, lambda: TranslateChain(model=chat_model)),
         (store is not None, lambda: RetrieveChain(cast("VectorStore", store))),
+        (profile_files, lambda: ProfileChain(run_executor)),
         (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
         (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
@@ -250,7 +255,7 @@ def create_code_chain(
     return CodeChain(
         chains=stages,
         input_variables=["query"],
-        output_variables=[key for stage in stages for key in stage.output_keys],
+        output_variables=_public_keys(stages),
         executor=run_executor,
         owned_executor=None if run_executor is executor else run_executor,
         memory=_resolve_memory(memory, "answer" if interpret else "output"),
@@ -316,11 +321,16 @@ def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Execut
     """Return the stages, behind a cache if there is one."""
     if answers is None:
         return stages
-    added = [key for stage in stages for key in stage.output_keys]
+    added = _public_keys(stages)
     inner = StreamingSequentialChain(
         chains=stages, input_variables=["query"], output_variables=added, name="answer"
     )
     return [CachedChain(inner, store=answers, repeatable=_is_repeatable(executor))]
+
+
+def _public_keys(stages: Sequence[Chain]) -> list[str]:
+    """Return the keys that stages add to the result; profiles are for models alone."""
+    return [key for stage in stages for key in stage.output_keys if key != "profiles"]
 
 
 def _is_repeatable(executor: Executor) -> bool:

@@ -76,6 +76,7 @@ class CodeState(TypedDict, total=False):
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
         schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
+        profiles: Texts for the models about `files`, how each is read and what is in it, and about tables among `variables`.
         session_variables: What earlier programs left in the session: names of variables with their types.
         language: ISO 639-1 code of the language that answers come in.
         translation: The question in English; empty if it is in English or was not translated.
@@ -120,6 +121,7 @@ class CodeState(TypedDict, total=False):
     session_id: str
     session: Any
     schema_only: bool
+    profiles: Mapping[str, Mapping[str, str]]
     session_variables: str
     language: str
     translation: str

@@ -72,6 +72,7 @@ def all_chains() -> list[StreamingChain]:
         code_chains.LanguageChain(),
         code_chains.TranslateChain(model=_MODEL),
         code_chains.RetrieveChain(store),
+        code_chains.ProfileChain(executor),
         write,
         code_chains.ValidateChain(),
         code_chains.ExecuteChain(executor),

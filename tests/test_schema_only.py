@@ -84,11 +84,11 @@ def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: d
     assert SECRET in result["answer"]
     sent = str(recorder.sent[0][-1].text)
     for part in (
-        "columns `name`, `city`",
+        "columns: `name` (text), `city` (text)",
         "2 columns",
         "notes.txt",
         "`items`: list, 1 items",
-        "columns `city`",
+        "columns: `city` (text)",
     ):
         assert part in sent
 

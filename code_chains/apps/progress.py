@@ -45,6 +45,7 @@ __all__ = [
 STAGE_LABELS = {
     "translate": "Translating the question",
     "retrieve": "Searching for examples",
+    "profile": "Looking at the files",
     "plan": "Planning",
     "write_tests": "Writing tests",
     "generate": "Writing a program",

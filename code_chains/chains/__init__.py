@@ -13,6 +13,7 @@ from code_chains.chains.iterate import IterateChain
 from code_chains.chains.judge import JudgeChain
 from code_chains.chains.learn import LearnChain
 from code_chains.chains.plan import PlanChain
+from code_chains.chains.profile import ProfileChain
 from code_chains.chains.repair import RepairChain
 from code_chains.chains.retrieve import RetrieveChain
 from code_chains.chains.sample import SampleChain
@@ -35,6 +36,7 @@ __all__ = [
     "LanguageChain",
     "LearnChain",
     "PlanChain",
+    "ProfileChain",
     "RepairChain",
     "RetrieveChain",
     "SampleChain",

@@ -69,6 +69,10 @@ class StreamingChain(FlowChain):
         """Keys that are read if they are present."""
         return []
 
+    def is_needed(self, values: State) -> bool:
+        """Return whether there is anything to do; a sequence leaves the chain out otherwise."""
+        return True
+
     # -- schemas and tools -----------------------------------------------------------------------------------
 
     def get_input_schema(self, config: Config | None = None) -> type[BaseModel]:
@@ -189,6 +193,8 @@ class StreamingSequentialChain(StreamingChain, SequentialChain):
     def _flow(self, values: State, config: Config) -> Flow:
         values = dict(values)
         for chain in self.chains:
+            if isinstance(chain, StreamingChain) and not chain.is_needed(values):
+                continue
             values |= yield Invoke(chain, values, config, self._select_outputs)
         return values
 

@@ -104,8 +104,8 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `answer_type`, `feedback`, `failed_code`, `cells`, `sample_index` and
-    `schema_only`.
+    `context`, `history`, `previous_steps`, `answer_type`, `feedback`, `failed_code`, `cells`, `sample_index`,
+    `schema_only` and `profiles`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
     test and one or two of the examples, never all.
@@ -142,6 +142,7 @@ class GenerateChain(StreamingChain):
         "cells",
         "sample_index",
         "schema_only",
+        "profiles",
     ]
     output_keys: ClassVar[list[str]] = ["code", "finish_reason", "reply"]
 

@@ -64,7 +64,7 @@ class PlanChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = ["files", "variables", "previous_steps", "feedback"]
+    optional_keys: ClassVar[list[str]] = ["files", "variables", "previous_steps", "feedback", "profiles"]
     output_keys: ClassVar[list[str]] = ["steps"]
 
     name: str | None = "plan"

@@ -50,7 +50,7 @@ class WriteTestsChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
-    optional_keys: ClassVar[list[str]] = ["files", "variables", "tests", "examples"]
+    optional_keys: ClassVar[list[str]] = ["files", "variables", "tests", "examples", "profiles"]
     output_keys: ClassVar[list[str]] = ["generated_tests"]
 
     name: str | None = "write_tests"

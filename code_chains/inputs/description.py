@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 from code_chains.inputs.files import files_on_disk
@@ -19,19 +20,43 @@ _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
 _MAX_FILES, _MAX_NAMES_CHARS = 20, 1000
 """Files that are described one by one, and what is said of the others."""
+Profiles = Mapping[str, Mapping[str, str]]
+_NO_PROFILES: Profiles = MappingProxyType({})
+_READING = "read it with:"
+_ADVICE = "Read each file with exactly the lines given for it; they are tested, and df is then as described."
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
 _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 """What is surely a header and no row of data: words."""
 
 
-def describe(files: Mapping[str, Path], variables: Mapping[str, Any], *, schema_only: bool = False) -> str:
-    """Describe files and variables for a model: sizes, columns and types; unless `schema_only`, first rows and values."""
+def describe(
+    files: Mapping[str, Path],
+    variables: Mapping[str, Any],
+    *,
+    schema_only: bool = False,
+    profiles: Profiles = _NO_PROFILES,
+) -> str:
+    """Describe files and variables for a model: sizes, columns and types; unless `schema_only`, first rows and values.
+
+    Args:
+        files: Paths by name.
+        variables: Values by name.
+        schema_only: Whether to leave out rows and values.
+        profiles: Texts about `files` and `variables` that have been profiled, which replace ours.
+    """
+    file_profiles, variable_profiles = profiles.get("files", {}), profiles.get("variables", {})
     described = dict(itertools.islice(files.items(), _MAX_FILES))
-    parts = [_describe_file(name, path, schema_only=schema_only) for name, path in described.items()]
+    parts = [
+        file_profiles.get(name) or _describe_file(name, path, schema_only=schema_only)
+        for name, path in described.items()
+    ]
     if others := [name for name in files if name not in described]:
         names = _short(", ".join(f"`{name}`" for name in others), _MAX_NAMES_CHARS)
         parts.append(f"- {len(others)} more files in the working directory: {names}")
-    parts += [_describe_variable(name, value, schema_only=schema_only) for name, value in variables.items()]
+    parts += [
+        variable_profiles.get(name) or _describe_variable(name, value, schema_only=schema_only)
+        for name, value in variables.items()
+    ]
     return "\n".join(parts)
 
 
@@ -39,9 +64,13 @@ def describe_inputs(values: Mapping[str, Any]) -> list[str]:
     """Describe files and variables for a model; empty if there are none."""
     variables = check_variables(values.get("variables"))
     with files_on_disk(values.get("files")) as files:
-        inputs = describe(files, variables, schema_only=bool(values.get("schema_only")))
+        profiles = values.get("profiles") or _NO_PROFILES
+        inputs = describe(files, variables, schema_only=bool(values.get("schema_only")), profiles=profiles)
     description = "\n".join(filter(None, [inputs, values.get("session_variables")]))
-    return [f"What is there:\n{fenced(description)}"] if description else []
+    if not description:
+        return []
+    advice = [_ADVICE] if any(_READING in text for text in profiles.get("files", {}).values()) else []
+    return ["\n".join([f"What is there:\n{fenced(description)}", *advice])]
 
 
 def _describe_variable(name: str, value: Any, *, schema_only: bool) -> str:

@@ -1,0 +1,81 @@
+"""files, variables, (schema_only) -> profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic import PrivateAttr
+
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
+from code_chains.executors.base import Executor
+from code_chains.inputs import check_variables, files_on_disk
+from code_chains.profiles import FileProfiler, is_table, profile_variables
+
+__all__ = ["ProfileChain"]
+
+
+class ProfileChain(StreamingChain):
+    """Describe the files and tables of a question for the models. No model is called.
+
+    Adds `profiles`: texts about `files`, how each is read and what is in it, and about `variables` that are
+    tables. Those of files are computed by a program that runs in the executor, once per content. All hold
+    first rows and ranges of values unless `schema_only` is set.
+
+    Args:
+        executor: Where the programs of answers run.
+
+    Example:
+        >>> from code_chains.executors import SandboxExecutor
+        >>> with SandboxExecutor(preload=()) as sandbox:
+        ...     chain = ProfileChain(sandbox)
+        ...     print(chain.invoke({"query": "?", "files": {"n.json": b"[1, 2]"}})["profiles"]["files"]["n.json"])
+        - file `n.json` in the working directory, 6 bytes: JSON, encoding utf-8
+          read it with:
+            import json
+            data = json.load(open("n.json", encoding="utf-8"))
+          structure: [int, …] (2 items)
+    """
+
+    input_keys: ClassVar[list[str]] = ["query"]
+    optional_keys: ClassVar[list[str]] = ["files", "variables", "schema_only"]
+    output_keys: ClassVar[list[str]] = ["profiles"]
+
+    name: str | None = "profile"
+    executor: Executor
+    _profiler: FileProfiler = PrivateAttr()
+
+    def __init__(self, executor: Executor, **kwargs: Any) -> None:
+        super().__init__(**{"executor": executor, **kwargs})
+        self._profiler = FileProfiler(self.executor)
+
+    def is_needed(self, values: State) -> bool:
+        """Return whether there are files that a program of Python can read, or tables."""
+        variables = values.get("variables")
+        has_tables = isinstance(variables, Mapping) and any(map(is_table, variables.values()))
+        return has_tables or self._has_files(values)
+
+    def _has_files(self, values: Mapping[str, Any]) -> bool:
+        return bool(values.get("files")) and self.executor.language == "python"
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        files: dict[str, str] = {}
+        if self._has_files(values):
+            files = yield RunFunction(self._profile, values, config, self._aprofile)
+        variables = {}
+        if values.get("variables"):
+            variables = yield RunFunction(_profile_variables, values, config)
+        yield {"profiles": {"files": files, "variables": variables}}
+
+    def _profile(self, values: Mapping[str, Any]) -> dict[str, str]:
+        with files_on_disk(values["files"]) as files:
+            return self._profiler.profile(files, schema_only=bool(values.get("schema_only")))
+
+    async def _aprofile(self, values: Mapping[str, Any]) -> dict[str, str]:
+        with files_on_disk(values["files"]) as files:
+            return await self._profiler.aprofile(files, schema_only=bool(values.get("schema_only")))
+
+
+def _profile_variables(values: Mapping[str, Any]) -> dict[str, str]:
+    variables = check_variables(values["variables"])
+    return profile_variables(variables, schema_only=bool(values.get("schema_only")))

@@ -1,0 +1,6 @@
+"""Profiles of files for prompts: computed by a program in the executor that will run the answer, validated, rendered."""
+
+from code_chains.profiles.profiler import FileProfiler
+from code_chains.profiles.variables import is_table, profile_variables
+
+__all__ = ["FileProfiler", "is_table", "profile_variables"]

@@ -1,0 +1,171 @@
+"""What a column of texts holds, and the line of pandas that converts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .dates import DateFormat, date_format
+from .numbers import QUOTES, SPACES, NumberFormat, number_format
+
+PANDAS_MISSING = {
+    *("", " ", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"),
+    *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+}
+"""What pandas takes for missing by default."""
+OTHER_MISSING = {
+    *(
+        "-",
+        "--",
+        "---",
+        "—",
+        "–",
+        ".",
+        "..",
+        "?",
+        "??",
+        "*",
+        "x",
+        "k.A.",
+        "k. A.",
+        "kA",
+        "n.a.",
+        "N.A.",
+        "n.v.",
+        "na",
+        "Null",
+    ),
+    *(
+        "none",
+        "NONE",
+        "missing",
+        "Missing",
+        "unknown",
+        "Unknown",
+        "unbekannt",
+        "keine Angabe",
+        "inconnu",
+        "N.D.",
+        "n.d.",
+        "s/d",
+    ),
+    *(
+        "#NULL!",
+        "#DIV/0!",
+        "#VALUE!",
+        "#REF!",
+        "#NAME?",
+        "#NUM!",
+        "#WERT!",
+        "#BEZUG!",
+        "(null)",
+        "[null]",
+        "\\N",
+        "tbd",
+        "TBD",
+    ),
+}
+"""What else stands for a missing value in a column of numbers or dates."""
+MIN_SHARE = 0.9
+"""A column of at least this share of numbers is one of numbers with errors in it."""
+MIN_FOR_ERRORS = 10
+_SEPARATED_DIGITS = re.compile(rf"[\d.,{SPACES}{QUOTES}+-]*\d[\d.,{SPACES}{QUOTES}+-]*")
+_COUNTRY = re.compile(r"[A-Z]{2}")
+
+
+@dataclass
+class Column:
+    """What a column of texts holds.
+
+    Attributes:
+        name: Its name.
+        key: Its name as a literal of Python.
+        kind: `number`, `date`, `identifier`, `text` or `empty`.
+        number: How its numbers are written.
+        date: How its dates are written.
+        missing: Further marks of missing values in it.
+        errors: Texts that are not what the others are.
+        may_be_numbers: Whether a reader could take its texts for numbers.
+        has_code_na: Whether it is one of codes of two letters, of which NA is one.
+    """
+
+    name: str
+    kind: str
+    number: NumberFormat | None = None
+    date: DateFormat | None = None
+    missing: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    may_be_numbers: bool = False
+    has_code_na: bool = False
+    key: str = ""
+
+
+def classify(name: str, texts: Sequence[str]) -> Column:
+    """Find out what a column holds."""
+    values = {text.strip() for text in texts} - PANDAS_MISSING
+    if not values:
+        return Column(name, "empty")
+    for marks in (set[str](), values & OTHER_MISSING):
+        if values - marks and (column := _typed(name, values - marks)):
+            column.missing = tuple(sorted(marks))
+            return column
+    return _with_errors(name, texts, values) or _text(name, texts, values)
+
+
+def _typed(name: str, values: set[str]) -> Column | None:
+    """Return a column of numbers or dates; None if it is neither."""
+    if date := date_format(values, name):
+        return Column(name, "date", date=date)
+    number = number_format(values)
+    if number is None:
+        return None
+    return Column(name, "identifier" if number.is_identifier else "number", number=number)
+
+
+def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | None:
+    """Return a column of numbers with a few texts in it."""
+    numbers = {value for value in values if number_format([value])}
+    others = values - numbers
+    if len(others) > 5 or len(numbers) < MIN_FOR_ERRORS:
+        return None
+    count = sum(text.strip() in others for text in texts)
+    number = number_format(numbers)
+    if number is None or number.is_identifier or count > (1 - MIN_SHARE) * len(texts):
+        return None
+    return Column(name, "number", number=number, errors=tuple(sorted(others)))
+
+
+def _text(name: str, texts: Sequence[str], values: set[str]) -> Column:
+    looks_numeric = any(map(_SEPARATED_DIGITS.fullmatch, values))
+    is_code = all(map(_COUNTRY.fullmatch, values)) and len(values) > 2 and "NA" in texts
+    return Column(name, "text", may_be_numbers=looks_numeric, has_code_na=is_code)
+
+
+def conversion(column: Column, number: NumberFormat) -> str:
+    """Return the line that converts a column of texts to numbers."""
+    errors = ', errors="coerce"' if column.errors or column.missing else ""
+    steps = f"df[{column.key}]"
+    for unit in number.units:
+        if set(unit) & set(".,-"):  # Of such a unit a separator would be left.
+            steps += f'.str.replace("{unit}", "")'
+    if number.has_parentheses:
+        steps += r""".str.replace(r"\((.*)\)", r"-\1", regex=True)"""
+    if number.has_trailing_minus:
+        steps += r""".str.replace(r"^(.*)-$", r"-\1", regex=True)"""
+    if number.has_odd_signs:
+        steps += '.str.replace("−", "-")'
+    if number.units or number.thousands or number.has_odd_signs:
+        kept = f"0-9{number.decimal or ''}eE+-" if not number.units else f"0-9{number.decimal or ''}-"
+        steps += f'.str.replace("[^{kept}]", "", regex=True)'
+    if number.decimal == ",":
+        steps += '.str.replace(",", ".")'
+    return f"df[{column.key}] = pd.to_numeric({steps}{errors})"
+
+
+def literal(text: str) -> str:
+    """Return text as a literal of Python, in double quotes where that is possible."""
+    quoted = repr(text)
+    if quoted.startswith("'") and '"' not in quoted:
+        return f'"{quoted[1:-1]}"'
+    return quoted

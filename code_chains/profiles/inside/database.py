@@ -1,0 +1,116 @@
+"""SQLite databases: tables, views, columns, keys and rows. Nothing of the database's own runs: no view, no trigger."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sqlite3
+import time
+import urllib.parse
+from typing import Any
+
+from .columns import literal
+from .frames import Json, describe_frame, describe_rows, plural
+from .source import Source
+
+MAX_TABLES = 12
+MAX_ROWS = 20_000
+"""Rows of a table that are read."""
+TIMEOUT_S = 0.5
+"""Seconds for one statement."""
+
+
+def profile_database(source: Source) -> Json:
+    """Describe the tables of a database."""
+    address, line = _connection(source.name)
+    with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+        database.execute("PRAGMA trusted_schema = OFF")
+        query = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+        entries = database.execute(f"{query} ORDER BY type, rowid LIMIT 200").fetchall()
+        parts = [_profile_entry(database, *entry) for entry in entries[:MAX_TABLES]]
+    facts = [
+        plural(len(entries), "table or view") if len(entries) == 1 else f"{len(entries)} tables and views"
+    ]
+    read = ["import sqlite3", line]
+    first = next((part["name"] for part in parts if "view" not in part["facts"]), "")
+    if first and importlib.util.find_spec("pandas"):
+        read = [
+            "import sqlite3",
+            "import pandas as pd",
+            line,
+            f"df = pd.read_sql({literal(f'SELECT * FROM {_name(first)}')}, con)",
+        ]
+    elif first:
+        read.append(f"rows = con.execute({literal(f'SELECT * FROM {_name(first)}')}).fetchall()")
+    return {"format": "SQLite database", "facts": facts, "read": read, "parts": parts}
+
+
+def _connection(name: str) -> tuple[str, str]:
+    """Return the address that opens a database read-only, and the line that does so for a program."""
+    address = f"file:{urllib.parse.quote(name)}?mode=ro&immutable=1"
+    try:
+        with contextlib.closing(sqlite3.connect(name)) as database:
+            database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.Error:  # Such as one with a write-ahead log, whose folder would have to be writable.
+        return address, f"con = sqlite3.connect({literal(address)}, uri=True)"
+    return address, f"con = sqlite3.connect({literal(name)})"
+
+
+def _name(name: str) -> str:
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+
+
+def _limit_time(database: sqlite3.Connection) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    database.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+
+
+def _profile_entry(database: sqlite3.Connection, name: str, kind: str, sql: str | None) -> Json:
+    is_table = kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")
+    try:
+        _limit_time(database)
+        return _profile_table(database, name) if is_table else _profile_view(database, name, kind)
+    except (sqlite3.Error, ValueError) as error:
+        return {"name": name, "facts": [kind, f"not readable ({type(error).__name__})"]}
+
+
+def _profile_view(database: sqlite3.Connection, name: str, kind: str) -> Json:
+    return {"name": name, "facts": ["view" if kind == "view" else "virtual table"]}
+
+
+def _profile_table(database: sqlite3.Connection, name: str) -> Json:
+    table = '"' + name.replace('"', '""') + '"'
+    columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+    keys = database.execute(f"PRAGMA foreign_key_list({table})").fetchall()
+    count = _count(database, table)
+    _limit_time(database)
+    cursor = database.execute(f"SELECT * FROM {table} LIMIT {MAX_ROWS}")
+    names = [each[0] for each in cursor.description]
+    rows = cursor.fetchall()
+    facts = [plural(count, "row") if count is not None else "many rows"]
+    facts += [f"{key[3]} refers to {key[2]}.{key[4]}" for key in keys[:8]]
+    return {
+        "name": name,
+        "facts": facts,
+        "columns": _columns(names, rows)
+        if rows
+        else [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]],
+        "column_count": len(names),
+        "first_rows": [", ".join(str(value)[:60] for value in row)[:300] for row in rows[:3]],
+    }
+
+
+def _count(database: sqlite3.Connection, table: str) -> int | None:
+    try:
+        _limit_time(database)
+        return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    except sqlite3.Error:
+        return None
+
+
+def _columns(names: list[str], rows: list[tuple[Any, ...]]) -> list[Json]:
+    if importlib.util.find_spec("pandas") is None:
+        return describe_rows([dict(zip(names, row, strict=True)) for row in rows])
+    import pandas as pd
+
+    return describe_frame(pd.DataFrame(rows, columns=names))

@@ -1,0 +1,128 @@
+"""How dates are written in a column, as a format of `strptime`."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+ISO = "ISO8601"
+"""The name that pandas has for all forms of ISO 8601."""
+_TIME = (
+    r"(?:(?P<gap>[T ]+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?P<second>:\d{2})?(?P<fraction>[.,]\d{1,9})?"
+    r"(?P<half> ?[AaPp][Mm])?(?P<zone> ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?"
+)
+_NUMERIC = re.compile(rf"(?P<a>\d{{1,4}})(?P<gap1>[./-])(?P<b>\d{{1,2}})(?P=gap1)(?P<c>\d{{1,4}}){_TIME}")
+_NAMED = re.compile(
+    rf"(?P<day>\d{{1,2}})(?P<gap1>[ -]|\. )(?P<month>[A-Za-z]{{3,9}})(?P=gap1)(?P<year>\d{{4}}){_TIME}"
+)
+_NAMED_US = re.compile(rf"(?P<month>[A-Za-z]{{3,9}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}){_TIME}")
+_COMPACT = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+_NAME_OF_DATE = re.compile(r"dat[eu]|day|tag|jour|fecha|fech|data\b|дата|日", re.IGNORECASE)
+MAX_CHARS = 40
+MIN_COMPACT = 3
+"""So many numbers of eight digits must be dates to count as such without a name that says so."""
+
+
+@dataclass(frozen=True)
+class DateFormat:
+    """How the dates of a column are written.
+
+    Attributes:
+        format: The format of `strptime`, or `ISO8601`.
+        is_ambiguous: Whether day and month could be exchanged.
+        has_zones: Whether times have zones.
+    """
+
+    format: str
+    is_ambiguous: bool = False
+    has_zones: bool = False
+
+    def with_month_first(self) -> DateFormat:
+        """Return the other reading of an ambiguous format."""
+        return DateFormat(_exchanged(self.format), self.is_ambiguous, self.has_zones)
+
+
+def _exchanged(text: str) -> str:
+    return text.replace("%d", "\0").replace("%m", "%d").replace("\0", "%m")
+
+
+def date_format(values: Collection[str], name: str) -> DateFormat | None:
+    """Return how distinct texts are written as dates; None if they are not all dates of one format."""
+    if not values or max(map(len, values)) > MAX_CHARS:
+        return None
+    texts = [value.strip() for value in values]
+    if all(map(_COMPACT.fullmatch, texts)):
+        is_date = len(texts) >= MIN_COMPACT or _NAME_OF_DATE.search(name)
+        return _proven(DateFormat("%Y%m%d"), texts) if is_date else None
+    for pattern, build in ((_NUMERIC, _numeric), (_NAMED, _named), (_NAMED_US, _named)):
+        matches = [pattern.fullmatch(text) for text in texts]
+        if all(matches):
+            found = build([match for match in matches if match])
+            return found and _proven(found, texts)
+    return None
+
+
+def _numeric(matches: list[re.Match[str]]) -> DateFormat | None:
+    first, second = [int(match["a"]) for match in matches], [int(match["b"]) for match in matches]
+    gaps, time = {match["gap1"] for match in matches}, _time(matches)
+    if len(gaps) != 1 or time is None:
+        return None
+    gap, has_zones = gaps.pop(), any(match["zone"] for match in matches)
+    if all(len(match["a"]) == 4 for match in matches):
+        if gap == "-" and all(len(match["b"]) == len(match["c"]) == 2 for match in matches):
+            return DateFormat(ISO, has_zones=has_zones)
+        return DateFormat(f"%Y{gap}%m{gap}%d{time}", has_zones=has_zones)
+    widths = {len(match["c"]) for match in matches}
+    if widths not in ({4}, {2}) or any(len(match["a"]) > 2 for match in matches):
+        return None
+    year = "%Y" if widths == {4} else "%y"
+    day_first = f"%d{gap}%m{gap}{year}{time}"
+    if max(first) > 12:
+        return DateFormat(day_first, has_zones=has_zones) if max(second) <= 12 else None
+    if max(second) > 12:
+        return DateFormat(_exchanged(day_first), has_zones=has_zones)
+    return DateFormat(day_first, is_ambiguous=gap != ".", has_zones=has_zones)
+
+
+def _named(matches: list[re.Match[str]]) -> DateFormat | None:
+    time = _time(matches)
+    month = "%b" if all(len(match["month"]) == 3 for match in matches) else "%B"
+    if time is None:
+        return None
+    if "gap1" not in matches[0].groupdict():
+        return DateFormat(f"{month} %d, %Y{time}")
+    gaps = {match["gap1"] for match in matches}
+    gap = gaps.pop()
+    return None if gaps else DateFormat(f"%d{gap}{month}{gap}%Y{time}")
+
+
+def _time(matches: list[re.Match[str]]) -> str | None:
+    """Return the format of the times; empty without times, None if they differ."""
+    formats = {_time_of(match) for match in matches}
+    return formats.pop() if len(formats) == 1 else None
+
+
+def _time_of(match: re.Match[str]) -> str:
+    if match["hour"] is None:
+        return ""
+    hour = "%I" if match["half"] else "%H"
+    second = ":%S" if match["second"] else ""
+    fraction = f"{match['fraction'][0]}%f" if match["fraction"] else ""
+    half = match["half"] and (" %p" if match["half"].startswith(" ") else "%p")
+    zone = match["zone"] and (" %z" if match["zone"].startswith(" ") else "%z")
+    return f"{match['gap']}{hour}:%M{second}{fraction}{half or ''}{zone or ''}"
+
+
+def _proven(found: DateFormat, texts: list[str]) -> DateFormat | None:
+    """Return the format if it reads all texts."""
+    try:
+        for text in texts:
+            if found.format == ISO:
+                datetime.date.fromisoformat(text[:10])
+            else:
+                datetime.datetime.strptime(text, found.format)
+    except ValueError:
+        return None
+    return found

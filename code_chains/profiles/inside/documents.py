@@ -1,0 +1,244 @@
+"""JSON, JSON Lines, Parquet, images, archives and plain text."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+import zipfile
+from typing import Any
+
+from .columns import literal
+from .encoding import Text
+from .frames import Json, describe_frame, describe_rows, describe_values, plural
+from .source import Source
+
+MAX_ROWS = 50_000
+MAX_NAMES = 20
+MAX_TEXT_CHARS = 400
+MAX_ROW_CHARS = 300
+
+
+def profile_lines(source: Source, text: Text) -> Json | None:
+    """Describe JSON Lines; None if it is something else."""
+    lines = [line for line in text.text.split("\n") if line.strip()]
+    if not source.is_complete:
+        lines = lines[:-1]
+    try:
+        rows = [json.loads(line) for line in lines[:MAX_ROWS]]
+    except (ValueError, RecursionError):
+        return None
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        return None
+    opening = _opening(source, text)
+    read = ["import json", f"rows = [json.loads(line) for line in {opening} if line.strip()]"]
+    if importlib.util.find_spec("pandas"):
+        read = ["import json", "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
+    count = len(lines) if source.is_complete else source.count_lines()
+    keys = {frozenset(row) for row in rows[:1000]}
+    notes = ["rows have different keys"] if len(keys) > 1 else []
+    return {
+        "format": "JSON Lines",
+        "facts": [plural(count, "row"), f"encoding {text.encoding}"],
+        "read": read,
+        "columns": describe_rows(rows),
+        "column_count": len({key for row in rows for key in row}),
+        "first_rows": [line[:MAX_ROW_CHARS] for line in lines[:3]],
+        "notes": notes,
+    }
+
+
+def _opening(source: Source, text: Text) -> str:
+    encoding = f"encoding={literal(text.encoding)}"
+    if source.is_compressed:
+        return f'__import__("gzip").open({literal(source.name)}, "rt", {encoding})'
+    return f"open({literal(source.name)}, {encoding})"
+
+
+def profile_json(source: Source, text: Text) -> Json | None:
+    """Describe a JSON document; None if it is none."""
+    try:
+        value = json.loads(text.text)
+    except (ValueError, RecursionError):
+        return None
+    read = ["import json", f"data = json.load({_opening(source, text)})"]
+    path, rows = _records(value)
+    facts = [f"encoding {text.encoding}"]
+    profile: Json = {"format": "JSON", "facts": facts, "read": read}
+    if rows is None:
+        return profile | {"structure": _structure(value, 0)[:1200]}
+    place = "data" + "".join(f"[{literal(key)}]" for key in path)
+    if importlib.util.find_spec("pandas"):
+        read.insert(1, "import pandas as pd")
+        has_nested = any(isinstance(cell, dict) for row in rows[:100] for cell in row.values())
+        read.append(f"df = pd.json_normalize({place})" if has_nested else f"df = pd.DataFrame({place})")
+        columns = _normalized(rows) if has_nested else describe_rows(rows)
+    else:
+        columns = describe_rows(rows)
+    facts += [plural(len(rows), "record") + (f" in {place}" if path else "")]
+    if path:
+        profile["structure"] = _structure(value, 0)[:800]
+    shown = [json.dumps(row, ensure_ascii=False)[:MAX_ROW_CHARS] for row in rows[:3]]
+    return profile | {"columns": columns, "column_count": len(columns), "first_rows": shown}
+
+
+def _normalized(rows: list[Json]) -> list[Json]:
+    import pandas as pd
+
+    return describe_frame(pd.json_normalize(rows[:MAX_ROWS]))
+
+
+def _records(value: Any) -> tuple[list[str], list[Json] | None]:
+    """Return the path to the longest list of objects at the top or one or two levels below, and the list."""
+    best: tuple[list[str], list[Json] | None] = ([], None)
+    pending: list[tuple[list[str], Any]] = [([], value)]
+    while pending:
+        path, item = pending.pop(0)
+        if isinstance(item, list) and item and all(isinstance(each, dict) for each in item):
+            if best[1] is None or len(item) > len(best[1]):
+                best = (path, item)
+        elif isinstance(item, dict) and len(path) < 2:
+            pending += [([*path, key], each) for key, each in [*item.items()][:50]]
+    return best
+
+
+def _structure(value: Any, depth: int) -> str:
+    """Return the shape of a value: its keys with their types."""
+    if isinstance(value, dict):
+        if depth > 2:
+            return f"object of {len(value)} keys"
+        items = [f"{key[:60]}: {_structure(each, depth + 1)}" for key, each in [*value.items()][:MAX_NAMES]]
+        more = f", and {len(value) - MAX_NAMES} more keys" if len(value) > MAX_NAMES else ""
+        return "{" + ", ".join(items) + more + "}"
+    if isinstance(value, list):
+        inner = _structure(value[0], depth + 1) if value else ""
+        return f"[{inner}, …] ({len(value)} items)"
+    return describe_values([value])[0] if value is not None else "null"
+
+
+def profile_parquet(source: Source, *, is_arrow: bool) -> Json:
+    """Describe a table of Parquet or Arrow."""
+    if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pandas") is None:
+        name = "Arrow file" if is_arrow else "Parquet"
+        return {"format": name, "facts": [], "read": [], "notes": ["pyarrow or pandas is not installed"]}
+    if is_arrow:
+        import pandas as pd
+
+        frame = pd.read_feather(source.name)
+        return _frame_profile(
+            "Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})"
+        )
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(source.name)
+    batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
+    frame = file.schema_arrow.empty_table().to_pandas() if batch is None else batch.to_pandas()
+    count = file.metadata.num_rows
+    return _frame_profile("Parquet", frame, count, f"df = pd.read_parquet({literal(source.name)})")
+
+
+def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
+    notes = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
+    return {
+        "format": format_name,
+        "facts": [plural(count, "row"), plural(len(frame.columns), "column")],
+        "read": ["import pandas as pd", line],
+        "columns": describe_frame(frame),
+        "column_count": len(frame.columns),
+        "first_rows": [
+            ", ".join(str(value)[:60] for value in row)[:MAX_ROW_CHARS]
+            for row in frame.head(3).values.tolist()
+        ],
+        "notes": notes,
+    }
+
+
+def profile_archive(source: Source) -> Json:
+    """Describe a ZIP archive by the names in it."""
+    with zipfile.ZipFile(source.name) as archive:
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        names = {entry.filename for entry in entries}
+    kind = _document_kind(names)
+    if kind:
+        return {"format": kind, "facts": [], "read": []}
+    shown = ", ".join(f"{entry.filename[:80]} ({entry.file_size:,} bytes)" for entry in entries[:MAX_NAMES])
+    more = f", and {len(entries) - MAX_NAMES} more" if len(entries) > MAX_NAMES else ""
+    read = ["import zipfile", f"archive = zipfile.ZipFile({literal(source.name)})"]
+    return {
+        "format": "ZIP archive",
+        "facts": [f"{plural(len(entries), 'file')}: {shown}{more}"],
+        "read": read,
+    }
+
+
+def _document_kind(names: set[str]) -> str:
+    kinds = {"word/document.xml": "Word document", "ppt/presentation.xml": "PowerPoint presentation"}
+    found = [kind for name, kind in kinds.items() if name in names]
+    if "content.xml" in names and "mimetype" in names:
+        return "OpenDocument file"
+    return found[0] if found else ""
+
+
+def profile_image(source: Source) -> Json | None:
+    """Describe an image by its header; None if it is none."""
+    size = _image_size(source.data)
+    if size is None:
+        return None
+    kind, width, height = size
+    read = []
+    if importlib.util.find_spec("PIL"):
+        read = ["from PIL import Image", f"image = Image.open({literal(source.name)})"]
+    return {"format": f"{kind} image", "facts": [f"{width} × {height} pixels (width × height)"], "read": read}
+
+
+def _image_size(data: bytes) -> tuple[str, int, int] | None:
+    if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
+        return ("PNG", *struct.unpack(">II", data[16:24]))
+    if data[:6] in (b"GIF87a", b"GIF89a") and len(data) >= 10:
+        return ("GIF", *struct.unpack("<HH", data[6:10]))
+    if data.startswith(b"BM") and len(data) >= 26:
+        width, height = struct.unpack("<ii", data[18:26])
+        return "BMP", width, abs(height)
+    if data.startswith(b"\xff\xd8\xff"):
+        return _jpeg_size(data)
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return _webp_size(data)
+    return None
+
+
+def _jpeg_size(data: bytes) -> tuple[str, int, int] | None:
+    position = 2
+    while position + 9 < len(data) and data[position] == 0xFF:
+        marker, length = data[position + 1], int.from_bytes(data[position + 2 : position + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[position + 5 : position + 9])
+            return "JPEG", width, height
+        position += 2 + max(length, 2)
+    return None
+
+
+def _webp_size(data: bytes) -> tuple[str, int, int] | None:
+    if data[12:16] == b"VP8X" and len(data) >= 30:
+        width, height = data[24:27], data[27:30]
+        return "WebP", int.from_bytes(width, "little") + 1, int.from_bytes(height, "little") + 1
+    if data[12:16] == b"VP8 " and len(data) >= 30:
+        width, height = struct.unpack("<HH", data[26:30])
+        return "WebP", width & 0x3FFF, height & 0x3FFF
+    if data[12:16] == b"VP8L" and len(data) >= 25:
+        bits = int.from_bytes(data[21:25], "little")
+        return "WebP", (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    return None
+
+
+def profile_text(source: Source, text: Text) -> Json:
+    """Describe plain text by its beginning."""
+    lines = text.text.count("\n") + (not text.text.endswith("\n"))
+    count = lines if source.is_complete else source.count_lines()
+    read = [f"text = {_opening(source, text)}.read()"]
+    facts = [plural(count, "line"), f"encoding {text.encoding}"]
+    return {
+        "format": "text",
+        "facts": facts,
+        "read": read,
+        "first_rows": text.text[:MAX_TEXT_CHARS].splitlines(),
+    }

@@ -1,0 +1,123 @@
+"""Columns of a frame of pandas, or of rows, in a few words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+MAX_COLUMNS = 40
+"""Columns that are described one by one."""
+MAX_CATEGORIES, MAX_CATEGORY_CHARS, MAX_EXAMPLE_CHARS = 10, 30, 40
+MAX_DISTINCT_ROWS = 50_000
+"""Rows of which distinct values are counted."""
+
+
+def describe_frame(frame: Any) -> list[Json]:
+    """Describe the first columns of a frame: name, type, missing values and range."""
+    positions = range(min(len(frame.columns), MAX_COLUMNS))
+    return [
+        {"name": str(frame.columns[position])[:200], **_describe_series(frame.iloc[:, position])}
+        for position in positions
+    ]
+
+
+def _describe_series(series: Any) -> Json:
+    missing = int(series.isna().sum())
+    kind, detail = _kind_and_detail(series, series.dropna())
+    return {"type": kind, "detail": detail, "missing": missing}
+
+
+def _kind_and_detail(series: Any, values: Any) -> tuple[str, str]:
+    code = getattr(series.dtype, "kind", "O")
+    if not len(values):
+        return "empty", ""
+    if code == "b":
+        return "bool", ""
+    if code in "iuf":
+        lowest, highest = values.min().item(), values.max().item()
+        return ("float" if code == "f" else "int"), f"{_number(lowest)} to {_number(highest)}"
+    if code == "M":
+        return _dates(values)
+    if code == "m":
+        return "timedelta", f"{values.min()} to {values.max()}"
+    return _objects(values.head(MAX_DISTINCT_ROWS).tolist())
+
+
+def _dates(values: Any) -> tuple[str, str]:
+    lowest, highest = values.min(), values.max()
+    is_date = values.dt.tz is None and bool((values == values.dt.normalize()).all())
+    if is_date:
+        return "date", f"{lowest:%Y-%m-%d} to {highest:%Y-%m-%d}"
+    return "datetime", f"{lowest.isoformat(sep=' ')} to {highest.isoformat(sep=' ')}"
+
+
+def _number(value: float) -> str:
+    """Return a number as a program would write it, without separators and with few digits."""
+    if isinstance(value, int):
+        return str(value)
+    return f"{value:.2f}" if 1e4 <= abs(value) < 1e15 else f"{value:.6g}"
+
+
+def describe_rows(rows: Sequence[Mapping[Any, Any]]) -> list[Json]:
+    """Describe the keys of records, such as those of JSON."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    return [describe_column(str(name), [row.get(name) for row in rows]) for name in [*names][:MAX_COLUMNS]]
+
+
+def describe_column(name: str, values: Sequence[Any]) -> Json:
+    """Describe values, of which those that are None are missing."""
+    present = [value for value in values if value is not None]
+    kind, detail = describe_values(present)
+    return {"name": name[:200], "type": kind, "detail": detail, "missing": len(values) - len(present)}
+
+
+def describe_values(values: Sequence[Any]) -> tuple[str, str]:
+    """Return the type of values that are not missing, and their range or categories."""
+    kinds = {type(value) for value in values}
+    if not values:
+        return "empty", ""
+    if kinds == {bool}:
+        return "bool", ""
+    if kinds <= {int, float}:
+        finite = [value for value in values if math.isfinite(value)]
+        detail = f"{_number(min(finite))} to {_number(max(finite))}" if finite else ""
+        return ("float" if float in kinds else "int"), detail
+    return _objects(values)
+
+
+def _objects(values: Sequence[Any]) -> tuple[str, str]:
+    kinds = sorted({type(value).__name__ for value in values})
+    if kinds == ["str"]:
+        return _texts(values)
+    if set(kinds) <= {"date", "datetime", "Timestamp"}:
+        return "datetime" if "datetime" in kinds else "date", f"{min(values)} to {max(values)}"
+    if kinds in (["dict"], ["list"], ["ndarray"]):
+        return _nested(kinds[0], values)
+    if set(kinds) <= {"Decimal", "time", "bytes", "UUID"} and len(kinds) == 1:
+        return kinds[0], ""
+    return f"mixed: {', '.join(kinds[:5])}", ""
+
+
+def _nested(kind: str, values: Sequence[Any]) -> tuple[str, str]:
+    if kind != "dict":
+        return "list", ""
+    keys = dict.fromkeys(str(key)[:40] for value in values[:100] for key in value)
+    return "dict", f"keys {', '.join([*keys][:10])}"
+
+
+def _texts(values: Sequence[str]) -> tuple[str, str]:
+    distinct = dict.fromkeys(values)
+    if len(distinct) <= MAX_CATEGORIES and all(len(text) <= MAX_CATEGORY_CHARS for text in distinct):
+        return "text", ": " + ", ".join(sorted(distinct))
+    example = next((text for text in distinct if text.strip()), "")
+    if len(example) > MAX_EXAMPLE_CHARS:
+        example = f"{example[:MAX_EXAMPLE_CHARS]}…"
+    return "text", f"{len(distinct)} different, such as {example!r}"
+
+
+def plural(count: int, word: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"

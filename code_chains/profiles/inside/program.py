@@ -1,0 +1,148 @@
+"""The program: describes files one after the other, each within a time of its own, and prints a line of JSON for each."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .database import profile_database
+from .delimited import profile_delimited
+from .dialect import MIN_SCORE, find_delimiter, has_spaced_columns
+from .documents import (
+    profile_archive,
+    profile_image,
+    profile_json,
+    profile_lines,
+    profile_parquet,
+    profile_text,
+)
+from .encoding import Text, decode
+from .frames import Json
+from .source import Source, load
+from .workbook import profile_workbook
+
+TABLES = {".csv", ".tsv", ".tab", ".psv"}
+MAYBE_TABLES = {".txt", ".dat", ".data", ".asc", ".out", ""}
+"""What is a table if one delimiter divides it well."""
+SURE = 1.3
+BINARY = {
+    b"%PDF": "PDF document",
+    b"\xd0\xcf\x11\xe0": "old Excel or Word file",
+    b"\x7fELF": "program",
+    b"\x89HDF": "HDF5 file",
+    b"\x93NUMPY": "NumPy array",
+}
+MAX_PROFILE_CHARS = 30_000
+
+
+class TimeLimitError(Exception):
+    """A file took too long."""
+
+
+def main(names: Iterable[str], seconds: float) -> None:
+    """Print a line of JSON for each file."""
+    for name in names:
+        sys.stdout.write(json.dumps({"name": name, "profile": _profile_in_time(name, seconds)}) + "\n")
+        sys.stdout.flush()
+
+
+def _profile_in_time(name: str, seconds: float) -> Json | None:
+    try:
+        with _time_limit(seconds):
+            profile = profile_file(name)
+    except Exception:  # Whatever a file does to a reader, it is described otherwise.
+        return None
+    return profile if len(json.dumps(profile)) <= MAX_PROFILE_CHARS else None
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise within the block after so many seconds, where signals allow it."""
+
+    def expire(*_: Any) -> None:
+        raise TimeLimitError
+
+    try:
+        previous = signal.signal(signal.SIGALRM, expire)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    except (
+        ValueError,
+        OSError,
+        AttributeError,
+    ):  # Not the main thread, or not allowed: the executor has a limit, too.
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def profile_file(name: str) -> Json | None:
+    """Describe a file; None if there is nothing to say of it."""
+    source = load(name)
+    if not source.data:
+        return {"format": "empty file", "facts": [], "read": []}
+    if (profile := _profile_binary(source)) is not None:
+        return profile
+    text = decode(source.data)
+    if text is None:
+        return {"format": "binary", "facts": [], "read": []}
+    return _profile_text(source, text)
+
+
+def _profile_binary(source: Source) -> Json | None:
+    data = source.data
+    if data.startswith(b"SQLite format 3\0"):
+        return profile_database(source)
+    if data.startswith(b"PK\x03\x04"):
+        return (
+            profile_workbook(source) if b"xl/" in data and _is_workbook(source) else profile_archive(source)
+        )
+    if data.startswith(b"PAR1"):
+        return profile_parquet(source, is_arrow=False)
+    if data.startswith(b"ARROW1"):
+        return profile_parquet(source, is_arrow=True)
+    for magic, kind in BINARY.items():
+        if data.startswith(magic):
+            return {"format": kind, "facts": [], "read": []}
+    return profile_image(source)
+
+
+def _is_workbook(source: Source) -> bool:
+    import zipfile
+
+    with zipfile.ZipFile(source.name) as archive:
+        return "xl/workbook.xml" in archive.namelist()
+
+
+def _profile_text(source: Source, text: Text) -> Json:
+    profile: Json | None = None
+    if source.suffix in (".jsonl", ".ndjson") or text.text.lstrip()[:1] in ("{", "["):
+        profile = profile_json(source, text) if source.is_complete else None
+        profile = profile or profile_lines(source, text)
+    if profile is None and source.suffix in TABLES | MAYBE_TABLES:
+        profile = _profile_table(source, text)
+    return profile or profile_text(source, text)
+
+
+def _profile_table(source: Source, text: Text) -> Json | None:
+    """Describe delimited text; None if it is none, or cannot be read as one."""
+    delimiter, score = find_delimiter(text.text)
+    is_spaced = score <= MIN_SCORE and has_spaced_columns(text.text)
+    if is_spaced:
+        words = "\n".join("\t".join(line.split()) for line in text.text.splitlines())
+        delimiter, text = "\t", Text(f"{words}\n", text.encoding, text.errors)
+    elif source.suffix not in TABLES and score < SURE:
+        return None
+    try:
+        return profile_delimited(source, text, delimiter, is_spaced=is_spaced)
+    except TimeLimitError:
+        raise
+    except Exception:  # What looks like a table and cannot be read as one is text.
+        return None

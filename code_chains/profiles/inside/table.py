@@ -1,0 +1,75 @@
+"""A table of text on its way to a profile: what is known of it, and which separators its numbers have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from .columns import Column
+from .dialect import Layout
+from .encoding import Text
+from .numbers import NumberFormat
+from .source import Source
+
+
+@dataclass
+class Table:
+    """A table of text on its way to a profile."""
+
+    source: Source
+    text: Text
+    layout: Layout
+    is_spaced: bool = False
+    columns: list[Column] = field(default_factory=list)
+    arguments: dict[str, str] = field(default_factory=dict)
+    conversions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    decimal: str = "."
+    thousands: str = ""
+
+
+def quoted(text: str) -> str:
+    """Return a separator as a literal in double quotes."""
+    return f'"{repr(text)[1:-1]}"'
+
+
+def separators(table: Table) -> tuple[str, str]:
+    """Return the separators of most numbers of the file."""
+    formats = [column.number for column in table.columns if column.kind == "number" and column.number]
+    plain = [number for number in formats if number.is_plain]
+    decimal = _decimal(plain) or _decimal(formats)
+    if not decimal:
+        decimal = "," if table.layout.delimiter == ";" else "."
+        if ambiguous := [number.ambiguous for number in formats if number.ambiguous]:
+            what = f"{quoted(ambiguous[0])} is a decimal or a thousands separator"
+            add_note(table, f"whether {what} is not certain")
+    resolved = [number.resolved(decimal) for number in plain]
+    thousands = Counter(number.thousands for number in resolved if _is_thousands(number.thousands))
+    separator = thousands.most_common(1)[0][0] if thousands else ""
+    has_decimals = any(number.decimal == decimal for number in resolved)
+    return (decimal if has_decimals or separator == "." else "."), separator
+
+
+def _decimal(formats: list[NumberFormat]) -> str:
+    """Return the most common decimal separator; empty if no number has one for certain."""
+    counts = Counter(number.decimal for number in formats if number.decimal)
+    return counts.most_common(1)[0][0] if counts else ""
+
+
+def _is_thousands(separator: str) -> bool:
+    """Return whether pandas takes a thousands separator."""
+    return len(separator) == 1 and separator.isascii()
+
+
+def is_read_as_number(table: Table, column: Column) -> bool:
+    """Return whether `decimal` and `thousands` are enough to read a column of numbers."""
+    if column.number is None or not column.number.is_plain or column.errors:
+        return False
+    number = column.number.resolved(table.decimal)
+    return number.decimal in ("", table.decimal) and number.thousands in ("", table.thousands)
+
+
+def add_note(table: Table, note: str) -> None:
+    """Add a note once."""
+    if note not in table.notes:
+        table.notes.append(note)

@@ -1,0 +1,159 @@
+"""A profile from the sandbox, which is untrusted JSON -> text of limited length for a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from code_chains.callbacks.redaction import strip_control_chars
+
+__all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
+
+MAX_FILE_CHARS, MAX_TOTAL_CHARS = 2500, 10_000
+"""Characters of one profile, and about of all together."""
+MIN_FILE_CHARS = 500
+MAX_LINE_CHARS, MAX_READ_CHARS = 700, 1500
+MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
+MAX_ITEMS = 60
+_COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
+"""What is surely a name of a column and no value: words."""
+
+Json = Mapping[str, Any]
+
+
+def render_profile(
+    title: str, profile: object, *, schema_only: bool, max_chars: int, trusts_names: bool = False
+) -> str | None:
+    """Return the text about a file; None if the profile has nothing or not the right form.
+
+    Args:
+        title: What it is about, such as the name and the size of a file.
+        profile: What the program in the sandbox reported.
+        schema_only: Whether to leave out rows, values, ranges and counts of missing values.
+        max_chars: The limit of the text.
+        trusts_names: Whether names of columns are certainly that, and no values of a row.
+    """
+    if not isinstance(profile, Mapping) or not _text(profile, "format", 60):
+        return None
+    facts = ", ".join([_text(profile, "format", 60), *_texts(profile, "facts", MAX_FACT_CHARS)])
+    head = f"{title}: {facts}"
+    has_names = not schema_only or trusts_names or _has_names(profile)
+    parts = [part for part in _items(profile, "parts") if isinstance(part, Mapping)]
+    room = max_chars - len(head)
+    lines = [head, *_section(profile, has_names=has_names, schema_only=schema_only, max_chars=room)]
+    for index, part in enumerate(parts):
+        left = (max_chars - len("\n".join(lines))) // (len(parts) - index)
+        name = f"  `{_text(part, 'name', MAX_NAME_CHARS)}`: {', '.join(_texts(part, 'facts', 100))}"
+        if left < len(name):
+            lines.append(f"  and {len(parts) - index} more")
+            break
+        lines += [name, *_part(part, schema_only=schema_only, max_chars=left - len(name))]
+    return "\n".join(lines)
+
+
+def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
+    has_names = not schema_only or _has_names(part)
+    return _section(part, has_names=has_names, schema_only=schema_only, max_chars=max_chars, indent="    ")
+
+
+def _columns(profile: Json) -> list[Json]:
+    return [column for column in _items(profile, "columns") if isinstance(column, Mapping)]
+
+
+def _has_names(profile: Json) -> bool:
+    """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
+    return all(_COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
+
+
+def _section(
+    profile: Json, *, has_names: bool, schema_only: bool, max_chars: int, indent: str = "  "
+) -> list[str]:
+    """Return the lines about a table: how to read it first, as that matters most, then columns, notes and rows."""
+    columns = _columns(profile)
+    # Invariant: what may be a row instead of a header is not sent where only the schema may be.
+    lines = _read_lines(profile, indent) if has_names else []
+    budget = max_chars - sum(map(len, lines))
+    if columns and has_names:
+        described = [_column(column, schema_only=schema_only) for column in columns]
+        lines.append(indent + _column_line(described, profile, budget * 3 // 5))
+    elif columns:
+        lines.append(f"{indent}{_count(profile, columns)} columns")
+    extra = [f"note: {note}" for note in _texts(profile, "notes", 200)] if has_names else []
+    if not schema_only:
+        if structure := _text(profile, "structure", 1200):
+            extra.append(f"structure: {structure}")
+        extra += _first_rows(profile)
+    for line in extra:
+        if sum(map(len, lines)) + len(line) > max_chars:
+            break
+        lines.append(indent + line)
+    return lines
+
+
+def _read_lines(profile: Json, indent: str) -> list[str]:
+    """Return how to read a file; nothing if it is too long, as a part of it would be wrong."""
+    read = _items(profile, "read")
+    if not read or not all(isinstance(line, str) and len(line) <= MAX_LINE_CHARS for line in read):
+        return []
+    if sum(map(len, read)) > MAX_READ_CHARS or any(
+        strip_control_chars(line) != line or "\n" in line for line in read
+    ):
+        return []
+    return [f"{indent}read it with:", *(f"{indent}  {line}" for line in read)]
+
+
+def _column(column: Json, *, schema_only: bool) -> str:
+    kind, name = _text(column, "type", 40), _text(column, "name", MAX_NAME_CHARS)
+    parts = [kind] if kind else []
+    if not schema_only:
+        detail = _text(column, "detail", MAX_DETAIL_CHARS)
+        separator = "" if detail.startswith(":") else ", "
+        if detail:
+            parts = [separator.join([*parts, detail])]
+        missing = column.get("missing")
+        if isinstance(missing, int) and missing > 0:
+            parts.append(f"{missing:,} missing")
+    return f"`{name}` ({', '.join(parts)})" if parts else f"`{name}`"
+
+
+def _column_line(described: Sequence[str], profile: Json, max_chars: int) -> str:
+    """Return the columns that fit; the others are counted."""
+    shown, length = list[str](), 0
+    for column in described:
+        length += len(column) + 2
+        if length > max(max_chars, 200):
+            break
+        shown.append(column)
+    more = _count(profile, described) - len(shown)
+    return f"columns: {', '.join(shown)}" + (f" and {more:,} more" if more > 0 else "")
+
+
+def _count(profile: Json, columns: Sequence[Any]) -> int:
+    count = profile.get("column_count")
+    return count if isinstance(count, int) and count > len(columns) else len(columns)
+
+
+def _first_rows(profile: Json) -> list[str]:
+    rows = _texts(profile, "first_rows", MAX_ROW_CHARS)[:12]
+    return ["begins with:", *(f"  {row}" for row in rows)] if rows else []
+
+
+def _items(profile: Json, key: str) -> list[Any]:
+    items = profile.get(key)
+    return items[:MAX_ITEMS] if isinstance(items, list) else []
+
+
+def _texts(profile: Json, key: str, limit: int) -> list[str]:
+    return [_shortened(item, limit) for item in _items(profile, key) if isinstance(item, str)]
+
+
+def _text(profile: Json, key: str, limit: int) -> str:
+    value = profile.get(key)
+    return _shortened(value, limit) if isinstance(value, str) else ""
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Return text on one line, without control characters."""
+    line = strip_control_chars(text[: limit + 1].replace("\n", " ").replace("\r", " "))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
