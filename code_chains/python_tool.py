@@ -11,6 +11,7 @@ from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
 from code_chains.analysis.extraction import as_program
+from code_chains.arguments import has_sessions, resolve_executor, resolve_tools
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
@@ -18,13 +19,7 @@ from code_chains.chains.validate import Approve
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import Executor
-from code_chains.factory import (
-    has_sessions,
-    open_conversations,
-    resolve_executor,
-    resolve_tools,
-    user_code_chains,
-)
+from code_chains.factory import open_conversations, user_code_chains
 from code_chains.inputs import check_session_id
 from code_chains.toolbox import ApproveTools
 

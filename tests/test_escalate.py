@@ -10,9 +10,9 @@ import pytest
 from pydantic import Field
 
 from code_chains import Budget, CodeChain, EscalateChain, create_code_chain
+from code_chains.arguments import model_name
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
-from code_chains.factory import _model_name
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -156,4 +156,4 @@ def test_a_chain_without_solvers_is_refused() -> None:
 
 
 def test_records_of_attempts_name_no_folder() -> None:
-    assert _model_name("gguf:/home/ann/small.gguf", []) == "gguf:small.gguf"
+    assert model_name("gguf:/home/ann/small.gguf", []) == "gguf:small.gguf"

@@ -114,9 +114,9 @@ class IterateChain(StreamingChain):
         """Keys that the chains use, except those that this chain sets."""
         chains = [self.write, self.validate_cell, self.execute, self.evaluate, self.otherwise]
         keys = {key for chain in chains if chain is not None for key in getattr(chain, "optional_keys", [])}
-        return sorted(
-            keys - {"cells", "feedback", "failed_code", "sample_index", "problems", "code", "output"}
-        )
+        made = {"code", "problems", "output", "finish_reason", "reply"}
+        own = {"cells", "feedback", "failed_code", "sample_index"}
+        return sorted(keys - made - own - set(self.input_keys))
 
     def _flow(self, values: State, config: Config) -> Flow:
         if self.otherwise is not None and self.when == "auto" and not _wants_cells(values):

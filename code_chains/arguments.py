@@ -1,0 +1,270 @@
+"""The arguments of `create_code_chain`: checked, and resolved into the parts that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+from langchain_classic.base_memory import BaseMemory
+from langchain_core.documents import Document
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.runnables import Runnable
+from langchain_core.stores import BaseStore, ByteStore
+from langchain_core.tools import BaseTool
+from langchain_core.vectorstores import VectorStore
+
+from code_chains.callbacks.budget import Budget
+from code_chains.chains.execute import check_takes_tools
+from code_chains.chains.solver import Iterate, Plan
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.errors import ConfigurationError, check_int
+from code_chains.executors import (
+    ContainerExecutor,
+    Executor,
+    Limits,
+    MontyExecutor,
+    ProcessExecutor,
+    SandboxExecutor,
+    SqlExecutor,
+)
+from code_chains.models import resolve_model
+from code_chains.retrieval.curated import curated_snippets
+from code_chains.retrieval.store import SnippetStore
+from code_chains.storage.sqlite import SqliteStore
+from code_chains.toolbox import ApproveTools, Toolbox
+
+__all__ = [
+    "Snippets",
+    "answers_store",
+    "check_arguments",
+    "check_executor",
+    "check_iterate",
+    "check_models",
+    "has_sessions",
+    "may_ask_model",
+    "model_name",
+    "resolve_cache",
+    "resolve_executor",
+    "resolve_fallback",
+    "resolve_memory",
+    "resolve_prompts",
+    "resolve_snippets",
+    "resolve_tools",
+]
+
+_EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
+    {
+        "sandbox": SandboxExecutor,
+        "container": ContainerExecutor,
+        "monty": MontyExecutor,
+        "sql": SqlExecutor,
+        "none": ProcessExecutor,
+    }
+)
+_HISTORY_KEYS = {"history", "chat_history"}
+Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
+
+
+def check_models(models: object) -> Sequence[str | Runnable[LanguageModelInput, Any]]:
+    """Return fallback models, checked."""
+    is_list = isinstance(models, Sequence) and not isinstance(models, str)
+    if not is_list or not all(
+        isinstance(model, str | Runnable) for model in cast("Sequence[object]", models)
+    ):
+        raise ConfigurationError("fallback_models", models, 'a list of models, e.g. ["openai:gpt-5-mini"]')
+    return cast("Sequence[str | Runnable[LanguageModelInput, Any]]", models)
+
+
+def resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
+    """Return the chat model that a fallback stands for."""
+    try:
+        return resolve_model(model, start=False)
+    except ConfigurationError as error:
+        remedy = (
+            f"{error.remedy}; base_url is for the first model alone, so pass a chat model for another server"
+        )
+        raise ConfigurationError("fallback_models", model, remedy) from error
+
+
+def model_name(model: str | Runnable[LanguageModelInput, Any], others: Collection[str]) -> str:
+    """Return the name of a model in the records of attempts, which no other model of the chain has."""
+    name = (
+        model if isinstance(model, str) else str(getattr(model, "model_name", None) or type(model).__name__)
+    )
+    if name.startswith("gguf:"):  # Records must not learn the folders of this machine.
+        name = f"gguf:{Path(name).name}"
+    return f"{name} ({len(others) + 1})" if name in others else name
+
+
+def has_sessions(executor: Executor | None) -> bool:
+    """Return whether runs of an executor can share a state."""
+    return executor is not None and type(executor).session is not Executor.session
+
+
+def check_iterate(iterate: object, *, samples: int, schema_only: bool) -> None:
+    """Raise unless `iterate` is valid and goes with the other arguments."""
+    if iterate not in (True, False, "auto"):
+        raise ConfigurationError("iterate", iterate, 'True, False or "auto"')
+    if iterate and samples > 1:
+        raise ConfigurationError(
+            "iterate", iterate, "it with samples=1: cells depend on what was seen before"
+        )
+    if iterate and schema_only:
+        raise ConfigurationError(
+            "iterate", iterate, "it without schema_only: the model sees what its cells show"
+        )
+
+
+def check_executor(
+    executor: Executor, *, write_tests: bool, plan: Plan, iterate: Iterate, checks: object
+) -> None:
+    """Raise if an executor lacks what an argument needs."""
+    if write_tests and (
+        isinstance(executor, ProcessExecutor) or type(executor).run_tests is Executor.run_tests
+    ):
+        raise ConfigurationError(
+            "write_tests", write_tests, "it with an executor that isolates tests, such as SandboxExecutor"
+        )
+    if plan and not has_sessions(executor):
+        raise ConfigurationError(
+            "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
+        )
+    if iterate and not has_sessions(executor):
+        raise ConfigurationError(
+            "iterate", iterate, "it with an executor that has sessions, such as SandboxExecutor"
+        )
+    if executor.language != "python" and checks == "strict":
+        raise ConfigurationError(
+            "checks", checks, '"none" or functions of your own: the policies read Python'
+        )
+
+
+def check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
+    """Raise unless the arguments that are no parts are valid; the counts are passed by name."""
+    for name, count in counts.items():
+        check_int(name, count, "a whole number, at least 1", minimum=1)
+    if budget is not None and not isinstance(budget, Budget):
+        raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
+    if plan not in (True, False, "auto"):
+        raise ConfigurationError("plan", plan, 'True, False or "auto"')
+    if approve is not None and not callable(approve):
+        raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
+
+
+def resolve_snippets(snippets: object) -> VectorStore | Runnable[str, list[Document]] | None:
+    """Return where examples for the model come from; None for none."""
+    if snippets is False or snippets is None:
+        return None
+    if snippets is True:
+        return curated_snippets()
+    if isinstance(snippets, str | Path):
+        return SnippetStore.open(snippets)
+    if isinstance(snippets, VectorStore | Runnable):
+        return snippets
+    raise ConfigurationError(
+        "snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever"
+    )
+
+
+def resolve_cache(cache: object) -> ByteStore | None:
+    """Return the store of answers; None without a cache."""
+    if cache is None or cache is False:
+        return None
+    if isinstance(cache, BaseStore):
+        return cache
+    if cache is True or isinstance(cache, str | Path):
+        return answers_store(None if cache is True else cache)
+    raise ConfigurationError("cache", cache, "True, a path, or a ByteStore, e.g. SqliteStore(path)")
+
+
+def answers_store(path: str | Path | None = None) -> SqliteStore:
+    """Return the store of answers, for 30 days and up to 256 MB; by default in the user's cache."""
+    from platformdirs import user_cache_path
+
+    return SqliteStore(
+        path or user_cache_path("code_chains") / "answers.sqlite", ttl=30 * 86_400, max_bytes=256 << 20
+    )
+
+
+def may_ask_model(memory: object) -> bool:
+    """Return whether a memory may have a model read the conversation, as those that summarize do."""
+    if isinstance(memory, ConversationMemory):
+        return memory.summarize is not None
+    return isinstance(memory, BaseMemory)
+
+
+def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
+    """Return the memory of conversations; None for none."""
+    if memory is None or memory is False:
+        return None
+    if memory is True:
+        return ConversationMemory()
+    if isinstance(memory, str | Path):
+        return ConversationMemory(SqliteStore(memory))
+    if isinstance(memory, BaseStore):
+        return ConversationMemory(memory)
+    if isinstance(memory, BaseMemory):
+        if not isinstance(memory, ConversationMemory) and not _HISTORY_KEYS.intersection(
+            memory.memory_variables
+        ):
+            raise ConfigurationError(
+                "memory", memory, 'it with memory_key="history", which the model is shown'
+            )
+        # Classic memories need the keys of question and answer if a chain has further keys.
+        keys = {"input_key": "query", "output_key": answer_key}
+        missing = {name: key for name, key in keys.items() if getattr(memory, name, "") is None}
+        return memory.model_copy(update=missing) if missing else memory
+    raise ConfigurationError(
+        "memory",
+        memory,
+        "True, a path, a ByteStore, or a LangChain memory, e.g. ConversationMemory(SqliteStore(path))",
+    )
+
+
+def resolve_prompts(prompts: object, instructions: object) -> dict[str, dict[str, str]]:
+    """Return the texts of the chains that have a prompt, as keyword arguments by the name of the chain."""
+    if not isinstance(instructions, str):
+        raise ConfigurationError("instructions", instructions, "text")
+    texts = {} if prompts is None else prompts
+    names = ("generate", "interpret")
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise ConfigurationError("prompts", prompts, '{"generate": text, "interpret": text}')
+    if unknown := sorted(map(str, set(texts) - set(names))):
+        raise ConfigurationError(
+            "prompts", prompts, f"only the keys {' and '.join(names)}, not {unknown[0]!r}"
+        )
+    replaced = {name: {"prompt": texts[name]} if name in texts else {} for name in names}
+    return {name: {"instructions": instructions.strip(), **prompt} for name, prompt in replaced.items()}
+
+
+def resolve_tools(
+    tools: Sequence[BaseTool | Callable[..., Any]],
+    approve_tools: ApproveTools | None,
+    executor: Executor,
+    samples: int = 1,
+) -> Toolbox | None:
+    """Return the tools that programs of an executor may call; None without any."""
+    toolbox = Toolbox(tools, approve=approve_tools)
+    if not toolbox:
+        if approve_tools is not None:
+            raise ConfigurationError("approve_tools", approve_tools, "it with tools=, which it decides on")
+        return None
+    check_takes_tools(executor)
+    if samples > 1 and not toolbox.is_read_only:
+        remedy = 'samples=1, or tools that have metadata={"read_only": True}: samples call them several times'
+        raise ConfigurationError("samples", samples, remedy)
+    return toolbox
+
+
+def resolve_executor(executor: object, limits: Limits | None = None) -> Executor:
+    """Return an executor, or the one that a name stands for."""
+    if isinstance(executor, Executor):
+        if limits is not None:
+            raise ConfigurationError("limits", limits, "it to the executor itself, or name the executor")
+        return executor
+    if isinstance(executor, str) and executor in _EXECUTORS:
+        return _EXECUTORS[executor](limits=limits)
+    names = ", ".join(f'"{name}"' for name in _EXECUTORS)
+    raise ConfigurationError("executor", executor, f"one of {names} (protects nothing), or an Executor")
