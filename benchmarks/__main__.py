@@ -25,6 +25,7 @@ Written by `python -m benchmarks`. Contenders of a table take turns within one r
 PARTS = {
     "overhead": ("Cost of the chains", "30"),
     "execution": ("The sandbox", "20"),
+    "tool_calls": ("Calls of tools", "10"),
     "throughput": ("Many at once", "1000"),
     "start": ("Importing and starting", "5"),
     "profiles": ("Profiles of files", "5"),

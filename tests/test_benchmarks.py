@@ -45,6 +45,7 @@ def test_most_of_what_queries_ask_for_is_among_the_first_three() -> None:
 
 QUICK = {
     "overhead": "of the LangGraph graph",
+    "tool_calls": "from a program in the sandbox",
     "growth": "slope at the end",
     "caching": "| median ms |",
     "throughput": "of the ideal",

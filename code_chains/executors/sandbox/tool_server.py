@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import os
+import queue
 import re
 import select
 import threading
@@ -107,6 +108,8 @@ class ToolServer(Closing):
         self._inbox, self._outbox = bytearray(), bytearray()
         self._is_closed = False
         self._thread: threading.Thread | None = None
+        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._workers = self._idle_workers = 0
         self._descriptors: list[int] = []
         self._incoming, program_out = self._pipe()
         program_in, self._outgoing = self._pipe()
@@ -142,6 +145,8 @@ class ToolServer(Closing):
         self._close(*self._descriptors)
         for future in futures:
             future.cancel()
+        for _ in range(self._workers):
+            self._tasks.put(None)
 
     def _close(self, *descriptors: int) -> None:
         with self._lock:
@@ -229,11 +234,23 @@ class ToolServer(Closing):
                 self._start_in_thread(number, pending)
 
     def _start_in_thread(self, number: int, pending: PendingCall) -> None:
-        def make() -> None:
-            self._finish(number, partial(self.calls.call, pending))
+        make = partial(self.calls.context.copy().run, self.calls.call, pending)
+        self._tasks.put(partial(self._finish, number, make))
+        with self._lock:
+            has_idle = self._idle_workers > 0
+            if has_idle:
+                self._idle_workers -= 1
+            else:
+                self._workers += 1
+        if not has_idle:
+            threading.Thread(target=self._work, daemon=True, name="code-chains-tool").start()
 
-        context = self.calls.context.copy()
-        threading.Thread(target=context.run, args=(make,), daemon=True, name="code-chains-tool").start()
+    def _work(self) -> None:
+        """Make calls until the run ends. A worker is counted as idle before it waits, and as busy by whoever has work."""
+        while (task := self._tasks.get()) is not None:
+            task()
+            with self._lock:
+                self._idle_workers += 1
 
     def _start_on_loop(self, number: int, pending: PendingCall) -> None:
         assert self.calls.loop is not None
@@ -264,7 +281,9 @@ class ToolServer(Closing):
             is_due = self._pending.pop(number, None) is not None
         if is_due:
             self._reply(number, message, data)
-            self._wake()
+            self._write()
+            if self._outbox or self._waiting:
+                self._wake()
 
     def _abandon_overdue(self) -> None:
         now = time.monotonic()
@@ -288,7 +307,10 @@ class ToolServer(Closing):
             self._outbox += reply
 
     def _write(self) -> None:
-        with self._lock, contextlib.suppress(BlockingIOError):
+        """Write what the pipe takes, in whichever thread; the rest waits for the thread of this server."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._outgoing not in self._descriptors:
+                return
             written = os.write(self._outgoing, self._outbox[:READ_BYTES])
             del self._outbox[:written]
 
