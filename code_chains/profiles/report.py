@@ -13,7 +13,7 @@ __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
 MAX_FILE_CHARS, MAX_TOTAL_CHARS = 2500, 10_000
 """Characters of one profile, and about of all together."""
 MIN_FILE_CHARS = 500
-MAX_LINE_CHARS, MAX_READ_CHARS = 700, 1500
+MAX_LINE_CHARS, MAX_READ_CHARS = 1200, 1800
 MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
 MAX_ITEMS = 60
 _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
