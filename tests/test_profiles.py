@@ -461,6 +461,10 @@ def test_profiles_can_be_switched_off(executor: SandboxExecutor) -> None:
         ("a.json", '[{"a": "xyzzy"}]'),
         ("a.jsonl", '{"a": {"xyzzy": 1}}\n'),
         ("a.txt", "xyzzy"),
+        ("a.csv", "n,w\na,5 xyzzy\nb,6 xyzzy\n"),
+        ("a.json", '{"xyzzy": [{"a": 1}, {"a": 2}]}'),
+        ("a.json", '[{"scores": {"xyzzy": 1}}]'),
+        ("a.jsonl", '{"xyzzy": 1}\n'),
     ],
 )
 def test_a_schema_holds_no_values(profile: Callable[..., str], name: str, content: str) -> None:
