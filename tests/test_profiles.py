@@ -276,6 +276,19 @@ def test_a_database_is_described_by_its_tables_and_no_view_is_run(
         assert part in text
 
 
+@pytest.mark.parametrize("name", ["order", "odd name", 'a"b', "Größe"])
+def test_the_line_reads_a_table_whatever_its_name(
+    executor: SandboxExecutor, profiler: FileProfiler, tmp_path: Path, name: str
+) -> None:
+    path, quoted = tmp_path / "shop.db", name.replace('"', '""')
+    with sqlite3.connect(path) as database:
+        database.execute(f'CREATE TABLE "{quoted}" (n INTEGER)')
+        database.execute(f'INSERT INTO "{quoted}" VALUES (7)')
+    database.close()
+    code = reading_lines(profiler.profile({"shop.db": path})["shop.db"])
+    assert executor.run(f"{code}\nassert df['n'].sum() == 7", files={"shop.db": path}).ok, code
+
+
 def test_parquet_is_described_with_nested_columns(profiler: FileProfiler, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     pd.DataFrame({"a": [1, 2], "n": [{"x": 1}, {"x": 2}]}).to_parquet(tmp_path / "x.parquet")
@@ -448,6 +461,10 @@ def test_profiles_can_be_switched_off(executor: SandboxExecutor) -> None:
         ("a.json", '[{"a": "xyzzy"}]'),
         ("a.jsonl", '{"a": {"xyzzy": 1}}\n'),
         ("a.txt", "xyzzy"),
+        ("a.csv", "n,w\na,5 xyzzy\nb,6 xyzzy\n"),
+        ("a.json", '{"xyzzy": [{"a": 1}, {"a": 2}]}'),
+        ("a.json", '[{"scores": {"xyzzy": 1}}]'),
+        ("a.jsonl", '{"xyzzy": 1}\n'),
     ],
 )
 def test_a_schema_holds_no_values(profile: Callable[..., str], name: str, content: str) -> None:

@@ -23,7 +23,7 @@ _MAX_FILES, _MAX_NAMES_CHARS = 20, 1000
 Profiles = Mapping[str, Mapping[str, str]]
 _NO_PROFILES: Profiles = MappingProxyType({})
 _READING = "read it with:"
-_ADVICE = "Read each file with exactly the lines given for it; they are tested, and df is then as described."
+_ADVICE = "Read each file with exactly the lines given for it; df is then as described."
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
 _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 """What is surely a header and no row of data: words."""

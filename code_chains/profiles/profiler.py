@@ -47,13 +47,6 @@ class FileProfiler:
 
     Args:
         executor: Where the program runs: any executor of Python.
-
-    Example:
-        >>> from code_chains.executors import SandboxExecutor
-        >>> with SandboxExecutor(preload=()) as sandbox:
-        ...     profiles = FileProfiler(sandbox).profile({"a.txt": Path("LICENSE")})
-        >>> profiles["a.txt"].splitlines()[1:]  # doctest: +SKIP
-        ['  read it with:', '    text = open("a.txt", encoding="utf-8").read()', …]
     """
 
     def __init__(self, executor: Executor) -> None:

@@ -13,7 +13,7 @@ __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
 MAX_FILE_CHARS, MAX_TOTAL_CHARS = 2500, 10_000
 """Characters of one profile, and about of all together."""
 MIN_FILE_CHARS = 500
-MAX_LINE_CHARS, MAX_READ_CHARS = 700, 1500
+MAX_LINE_CHARS, MAX_READ_CHARS = 1200, 1800
 MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
 MAX_ITEMS = 60
 _COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
@@ -36,8 +36,11 @@ def render_profile(
     """
     if not isinstance(profile, Mapping) or not _text(profile, "format", 60):
         return None
-    facts = ", ".join([_text(profile, "format", 60), *_texts(profile, "facts", MAX_FACT_CHARS)])
-    head = f"{title}: {facts}"
+    kind, facts = _text(profile, "format", 60), _texts(profile, "facts", MAX_FACT_CHARS)
+    if schema_only and kind.startswith("JSON"):
+        facts = [fact for fact in facts if "[" not in fact]
+    summary = ", ".join([kind, *facts])
+    head = f"{title}: {summary}"
     has_names = not schema_only or trusts_names or _has_names(profile)
     parts = [part for part in _items(profile, "parts") if isinstance(part, Mapping)]
     room = max_chars - len(head)
@@ -63,6 +66,8 @@ def _columns(profile: Json) -> list[Json]:
 
 def _has_names(profile: Json) -> bool:
     """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
+    if _text(profile, "format", 60).startswith("JSON"):  # Keys may be values.
+        return False
     return all(_COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
 
 
@@ -79,8 +84,9 @@ def _section(
         lines.append(indent + _column_line(described, profile, budget * 3 // 5))
     elif columns:
         lines.append(f"{indent}{_count(profile, columns)} columns")
-    extra = [f"note: {note}" for note in _texts(profile, "notes", 200)] if has_names else []
+    extra: list[str] = []
     if not schema_only:
+        extra += [f"note: {note}" for note in _texts(profile, "notes", 200)]
         if structure := _text(profile, "structure", 1200):
             extra.append(f"structure: {structure}")
         extra += _first_rows(profile)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .dates import DateFormat, date_format
@@ -70,6 +70,7 @@ OTHER_MISSING = {
 MIN_SHARE = 0.9
 """A column of at least this share of numbers is one of numbers with errors in it."""
 MIN_FOR_ERRORS = 10
+MAX_STATEMENT_CHARS = 1000
 _SEPARATED_DIGITS = re.compile(rf"[\d.,{SPACES}{QUOTES}+-]*\d[\d.,{SPACES}{QUOTES}+-]*")
 _COUNTRY = re.compile(r"[A-Z]{2}")
 
@@ -143,7 +144,7 @@ def _text(name: str, texts: Sequence[str], values: set[str]) -> Column:
 
 
 def conversion(column: Column, number: NumberFormat) -> str:
-    """Return the line that converts a column of texts to numbers."""
+    """Return the expression that converts a column of texts to numbers."""
     errors = ', errors="coerce"' if column.errors or column.missing else ""
     steps = f"df[{column.key}]"
     for unit in number.units:
@@ -160,7 +161,20 @@ def conversion(column: Column, number: NumberFormat) -> str:
         steps += f'.str.replace("[^{kept}]", "", regex=True)'
     if number.decimal == ",":
         steps += '.str.replace(",", ".")'
-    return f"df[{column.key}] = pd.to_numeric({steps}{errors})"
+    return f"pd.to_numeric({steps}{errors})"
+
+
+def with_conversions(call: str, conversions: Mapping[str, str]) -> list[str]:
+    """Return the lines that read a table and convert columns.
+
+    Invariant: it is one statement wherever that is possible, as small models copy the first one alone.
+    """
+    named = [f"{key}: lambda df: {expression}" for key, expression in conversions.items()]
+    if all(key.startswith(("'", '"')) for key in conversions):
+        assigned = f".assign(**{{{', '.join(named)}}})" if named else ""
+        if len(call) + len(assigned) <= MAX_STATEMENT_CHARS:
+            return [f"df = {call}{assigned}"]
+    return [f"df = {call}", *(f"df[{key}] = {expression}" for key, expression in conversions.items())]
 
 
 def literal(text: str) -> str:

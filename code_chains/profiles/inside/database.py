@@ -16,48 +16,88 @@ from .source import Source
 MAX_TABLES = 12
 MAX_ROWS = 20_000
 """Rows of a table that are read."""
+KEYWORDS = {
+    *(
+        "add",
+        "all",
+        "alter",
+        "and",
+        "as",
+        "case",
+        "check",
+        "column",
+        "commit",
+        "create",
+        "default",
+        "delete",
+        "distinct",
+    ),
+    *(
+        "drop",
+        "else",
+        "exists",
+        "from",
+        "group",
+        "having",
+        "in",
+        "index",
+        "insert",
+        "into",
+        "is",
+        "join",
+        "limit",
+        "not",
+    ),
+    *(
+        "null",
+        "on",
+        "or",
+        "order",
+        "primary",
+        "references",
+        "select",
+        "set",
+        "table",
+        "then",
+        "to",
+        "transaction",
+    ),
+    *("union", "unique", "update", "using", "values", "when", "where"),
+}
+"""Words of SQL that a table is not called without quotes."""
 TIMEOUT_S = 0.5
 """Seconds for one statement."""
 
 
 def profile_database(source: Source) -> Json:
     """Describe the tables of a database."""
-    address, line = _connection(source.name)
+    address, connect = _connection(source.name)
     with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
         database.execute("PRAGMA trusted_schema = OFF")
         query = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         entries = database.execute(f"{query} ORDER BY type, rowid LIMIT 200").fetchall()
-        parts = [_profile_entry(database, *entry) for entry in entries[:MAX_TABLES]]
+        parts = [_profile_entry(database, connect, *entry) for entry in entries[:MAX_TABLES]]
     facts = [
         plural(len(entries), "table or view") if len(entries) == 1 else f"{len(entries)} tables and views"
     ]
-    read = ["import sqlite3", line]
-    first = next((part["name"] for part in parts if "view" not in part["facts"]), "")
-    if first and importlib.util.find_spec("pandas"):
-        read = [
-            "import sqlite3",
-            "import pandas as pd",
-            line,
-            f"df = pd.read_sql({literal(f'SELECT * FROM {_name(first)}')}, con)",
-        ]
-    elif first:
-        read.append(f"rows = con.execute({literal(f'SELECT * FROM {_name(first)}')}).fetchall()")
-    return {"format": "SQLite database", "facts": facts, "read": read, "parts": parts}
+    return {"format": "SQLite database", "facts": facts, "read": [], "parts": parts}
 
 
 def _connection(name: str) -> tuple[str, str]:
-    """Return the address that opens a database read-only, and the line that does so for a program."""
+    """Return the address that opens a database read-only, and the expression that does so for a program."""
     address = f"file:{urllib.parse.quote(name)}?mode=ro&immutable=1"
     try:
         with contextlib.closing(sqlite3.connect(name)) as database:
             database.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.Error:  # Such as one with a write-ahead log, whose folder would have to be writable.
-        return address, f"con = sqlite3.connect({literal(address)}, uri=True)"
-    return address, f"con = sqlite3.connect({literal(name)})"
+        return address, f"sqlite3.connect({literal(address)}, uri=True)"
+    return address, f"sqlite3.connect({literal(name)})"
 
 
 def _name(name: str) -> str:
-    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+    return (
+        name if name.isidentifier() and name.lower() not in KEYWORDS else '"' + name.replace('"', '""') + '"'
+    )
 
 
 def _limit_time(database: sqlite3.Connection) -> None:
@@ -65,11 +105,11 @@ def _limit_time(database: sqlite3.Connection) -> None:
     database.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
 
 
-def _profile_entry(database: sqlite3.Connection, name: str, kind: str, sql: str | None) -> Json:
+def _profile_entry(database: sqlite3.Connection, connect: str, name: str, kind: str, sql: str | None) -> Json:
     is_table = kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")
     try:
         _limit_time(database)
-        return _profile_table(database, name) if is_table else _profile_view(database, name, kind)
+        return _profile_table(database, connect, name) if is_table else _profile_view(database, name, kind)
     except (sqlite3.Error, ValueError) as error:
         return {"name": name, "facts": [kind, f"not readable ({type(error).__name__})"]}
 
@@ -78,7 +118,7 @@ def _profile_view(database: sqlite3.Connection, name: str, kind: str) -> Json:
     return {"name": name, "facts": ["view" if kind == "view" else "virtual table"]}
 
 
-def _profile_table(database: sqlite3.Connection, name: str) -> Json:
+def _profile_table(database: sqlite3.Connection, connect: str, name: str) -> Json:
     table = '"' + name.replace('"', '""') + '"'
     columns = database.execute(f"PRAGMA table_info({table})").fetchall()
     keys = database.execute(f"PRAGMA foreign_key_list({table})").fetchall()
@@ -92,12 +132,21 @@ def _profile_table(database: sqlite3.Connection, name: str) -> Json:
     return {
         "name": name,
         "facts": facts,
+        "read": _lines(connect, name),
         "columns": _columns(names, rows)
         if rows
         else [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]],
         "column_count": len(names),
         "first_rows": [", ".join(str(value)[:60] for value in row)[:300] for row in rows[:3]],
     }
+
+
+def _lines(connect: str, name: str) -> list[str]:
+    """Return the lines that read a table."""
+    query = literal(f"SELECT * FROM {_name(name)}")
+    if importlib.util.find_spec("pandas") is None:
+        return ["import sqlite3", f"rows = {connect}.execute({query}).fetchall()"]
+    return ["import sqlite3", "import pandas as pd", f"df = pd.read_sql({query}, {connect})"]
 
 
 def _count(database: sqlite3.Connection, table: str) -> int | None:

@@ -8,7 +8,7 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from .columns import Column, classify, conversion, literal
+from .columns import Column, classify, conversion, literal, with_conversions
 from .csv_lines import profile_with_csv
 from .dialect import find_layout
 from .encoding import Text
@@ -24,6 +24,7 @@ MAX_SPECIAL_COLUMNS = 15
 MAX_PASSES = 3
 MAX_DISTINCT = 5_000
 VERBATIM_ROWS = 3
+STRIP = "df.columns = df.columns.str.strip()"
 LONG_ROWS = "rows with more fields than the others are left out"
 
 
@@ -153,12 +154,12 @@ def _row_arguments(table: Table) -> dict[str, str]:
 
 def _lines(table: Table) -> list[str]:
     arguments = "".join(f", {name}={value}" for name, value in table.arguments.items())
-    lines = [f"df = pd.read_csv({literal(table.source.name)}{arguments})"]
+    call = f"pd.read_csv({literal(table.source.name)}{arguments})"
     if table.layout.blank_lines:
-        lines.append('df = df.dropna(how="all")')
-    lines += table.conversions
+        call += '.dropna(how="all")'
+    lines = with_conversions(call, table.conversions)
     if any(column.name != column.name.strip() for column in table.columns):
-        lines.append("df.columns = df.columns.str.strip()")
+        lines[-1:] = [f"{lines[-1]}.rename(columns=str.strip)"] if len(lines) == 1 else [lines[-1], STRIP]
     return lines
 
 
@@ -173,7 +174,7 @@ def _read(table: Table, *, nrows: int) -> Any:
     if not nrows:
         for name in ("dtype", "na_values", "parse_dates", "date_format"):
             arguments.pop(name, None)
-        shortened.conversions = []
+        shortened.conversions = {}
     names: dict[str, Any] = {"pd": pd}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -205,7 +206,7 @@ def _add_types(table: Table) -> None:
         "keep_default_na",
     ):
         table.arguments.pop(name, None)
-    table.conversions = []
+    table.conversions = {}
     table.decimal, table.thousands = separators(table)
     if table.decimal != ".":
         table.arguments["decimal"] = quoted(table.decimal)
@@ -218,9 +219,9 @@ def _add_types(table: Table) -> None:
     _add_missing(table)
     for column in table.columns:
         if column.kind == "number" and column.number and not is_read_as_number(table, column):
-            table.conversions.append(conversion(column, column.number.resolved(table.decimal)))
+            table.conversions[column.key] = conversion(column, column.number.resolved(table.decimal))
             _add_number_notes(table, column)
-    del table.conversions[MAX_SPECIAL_COLUMNS:]
+    table.conversions = dict([*table.conversions.items()][:MAX_SPECIAL_COLUMNS])
 
 
 def _add_number_notes(table: Table, column: Column) -> None:
@@ -262,7 +263,7 @@ def _add_dates(table: Table) -> None:
             order = "day first" if found.format.startswith("%d") else "month first"
             add_note(table, f"dates of {column.key} are read {order}, which they do not prove")
         if found.has_zones:
-            table.conversions.append(f"df[{column.key}] = pd.to_datetime(df[{column.key}], utc=True)")
+            table.conversions[column.key] = f"pd.to_datetime(df[{column.key}], utc=True)"
         else:
             formats[column.key] = quoted(found.format)
     if formats:

@@ -22,7 +22,7 @@ class Table:
     is_spaced: bool = False
     columns: list[Column] = field(default_factory=list)
     arguments: dict[str, str] = field(default_factory=dict)
-    conversions: list[str] = field(default_factory=list)
+    conversions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     decimal: str = "."
     thousands: str = ""

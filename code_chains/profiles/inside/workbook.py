@@ -8,7 +8,7 @@ import warnings
 import zipfile
 from typing import Any
 
-from .columns import Column, classify, conversion, literal
+from .columns import Column, classify, conversion, literal, with_conversions
 from .frames import Json, describe_frame, plural
 from .source import Source
 
@@ -68,7 +68,7 @@ def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
     typed = [column for column in texts if column.kind in ("number", "identifier") or column.may_be_numbers]
     if typed:  # Texts that look like numbers would be read as such.
         arguments += ", dtype={" + ", ".join(f"{column.key}: str" for column in typed) + "}"
-    call = f"df = pd.read_excel({literal(source.name)}{arguments}"
+    call = f"pd.read_excel({literal(source.name)}{arguments}"
     nrows = max(20, MAX_CELLS // max(last - first + 1, 1))
     lines, frame = _run_lines(call, nrows, texts)
     rows = plural(len(frame), "row")
@@ -148,14 +148,14 @@ def _run_lines(call: str, nrows: int, texts: list[Column]) -> tuple[list[str], A
     """Return the lines that read a sheet and convert its numbers that are texts, and what they return."""
     import pandas as pd
 
-    lines = [f"{call})"]
+    conversions = {}
     for column in texts:
         if column.kind == "date" and column.date and not column.date.is_ambiguous:
-            lines.append(
-                f'df[{column.key}] = pd.to_datetime(df[{column.key}], format="{column.date.format}", errors="coerce")'
-            )
+            form = f'format="{column.date.format}", errors="coerce"'
+            conversions[column.key] = f"pd.to_datetime(df[{column.key}], {form})"
         elif column.kind == "number" and column.number:
-            lines.append(conversion(column, column.number.resolved(".")))
+            conversions[column.key] = conversion(column, column.number.resolved("."))
+    lines = with_conversions(f"{call})", conversions)
     names: dict[str, Any] = {"pd": pd}
-    exec("\n".join([f"{call}, nrows={nrows})", *lines[1:]]), names)
+    exec("\n".join(with_conversions(f"{call}, nrows={nrows})", conversions)), names)
     return lines, names["df"]
