@@ -226,7 +226,7 @@ ERRORS = {
     "odd('generator')": "return a list",
     "odd('large')": "65,536 are allowed",
     "echo('x' * 100_000)": "65,536 are allowed",
-    "hang()": "hang was abandoned after 2 seconds",
+    "hang()": "hang took longer than 2 seconds",
     "echo('\\ud800')": "not valid Unicode",
 }
 
@@ -313,11 +313,11 @@ def test_no_more_calls_are_made_at_one_time_than_allowed(box: SandboxExecutor) -
 
 
 def test_the_clock_of_a_program_stands_still_while_the_host_works() -> None:
-    with SandboxExecutor(limits=Limits(seconds=1, tool_seconds=10), preload=()) as box:
-        assert value(box.run("hang(0.8), hang(0.8)", tools=[hang])) == "('done', 'done')"
+    with SandboxExecutor(limits=Limits(seconds=2, tool_seconds=10), preload=()) as box:
+        assert value(box.run("hang(1.5), hang(1.5)", tools=[hang])) == "('done', 'done')"
         assert box.run("hang(0.3)\nwhile True: pass", tools=[hang]).status == "timeout"
         with box.session() as session:
-            assert value(session.run("hang(0.8), hang(0.8)", tools=[hang])) == "('done', 'done')"
+            assert value(session.run("hang(1.5), hang(1.5)", tools=[hang])) == "('done', 'done')"
             assert session.run("while True: pass", tools=[hang]).status == "timeout"
 
 
@@ -340,10 +340,11 @@ def test_a_budget_counts_calls_of_all_runs() -> None:
 
 
 def test_a_cancelled_question_cancels_its_calls(box: SandboxExecutor) -> None:
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
 
     async def wait() -> None:
         """Wait."""
+        begun.set()
         try:
             await asyncio.sleep(60)
         finally:
@@ -351,31 +352,42 @@ def test_a_cancelled_question_cancels_its_calls(box: SandboxExecutor) -> None:
 
     async def cancel() -> None:
         running = asyncio.create_task(box.arun("wait()", tools=[wait]))
-        await asyncio.sleep(0.5)
+        assert await asyncio.to_thread(begun.wait, 30)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await asyncio.sleep(0.2)
+        assert await asyncio.to_thread(ended.wait, 30)
 
     asyncio.run(cancel())
-    assert ended.is_set()
 
 
-def test_a_program_that_is_killed_leaves_calls_recorded_as_cancelled(box: SandboxExecutor) -> None:
-    start = "import os, threading, time\nthreading.Thread(target=hang, daemon=True).start()\n"
-    code = f"{start}time.sleep(0.3)\nos._exit(3)"
-    done = box.run(code, tools=[hang])
+def test_a_program_that_is_killed_leaves_calls_recorded_as_cancelled(sandbox: SandboxExecutor) -> None:
+    begun = threading.Event()
+
+    def work() -> None:
+        """Work."""
+        begun.set()
+        time.sleep(20)
+
+    def has_begun() -> bool:
+        """Wait for the work to begin."""
+        return begun.wait(20)
+
+    code = (
+        "import os, threading\nthreading.Thread(target=work, daemon=True).start()\nhas_begun()\nos._exit(3)"
+    )
+    done = sandbox.run(code, tools=[work, has_begun])
     assert done.status == "killed"
-    assert [(call.name, call.status) for call in done.tool_calls] == [("hang", "cancelled")]
+    assert {call.name: call.status for call in done.tool_calls} == {"work": "cancelled", "has_begun": "ok"}
 
 
 def test_threads_and_descriptors_are_given_back(box: SandboxExecutor) -> None:
     box.run("echo(1)", tools=TOOLS)
     at_rest()
     before = len(list(Path("/proc/self/fd").iterdir()))
-    for _ in range(5):
+    for _ in range(10):
         box.run("echo(1)", tools=TOOLS)
-    assert soon(lambda: len(list(Path("/proc/self/fd").iterdir())) <= before + 2)
+    assert soon(lambda: len(list(Path("/proc/self/fd").iterdir())) <= before + 10)
     assert soon(lambda: not [t for t in threading.enumerate() if t.name == "code-chains-tools"])
 
 

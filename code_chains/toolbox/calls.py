@@ -52,6 +52,7 @@ class PendingCall:
     Attributes:
         request: What is called.
         record: Its record so far.
+        seconds: How long it may take, from when it is approved.
         deadline: Monotonic time at which it is abandoned; infinite while nobody has approved it.
         started: Monotonic time at which it was begun.
         is_settled: Whether its outcome is recorded; what comes later is discarded.
@@ -59,6 +60,7 @@ class PendingCall:
 
     request: ToolRequest
     record: ToolCall
+    seconds: float = math.inf
     deadline: float = math.inf
     started: float = field(default_factory=time.monotonic)
     is_settled: bool = False
@@ -177,8 +179,7 @@ class ToolCalls(Generic[T]):
 
     def abandon(self, pending: PendingCall) -> ToolCallError:
         """Record that a call takes too long, and return what the program is told."""
-        seconds = pending.deadline - pending.started
-        message = f"{pending.request.name} was abandoned after {seconds:.3g} seconds."
+        message = f"{pending.request.name} took longer than {pending.seconds:.3g} seconds, and was abandoned."
         return self._failed(pending, ToolCallError(message, "timeout"))
 
     # -- steps -----------------------------------------------------------------------------------------------
@@ -218,7 +219,9 @@ class ToolCalls(Generic[T]):
     def _set_deadline(self, pending: PendingCall) -> None:
         """Start the clock of a call, once it is approved."""
         ends = min((budget.deadline for budget in self._budgets), default=math.inf)
-        pending.deadline = min(ends, time.monotonic() + self._seconds)
+        now = time.monotonic()
+        pending.seconds = max(0.0, min(self._seconds, ends - now))
+        pending.deadline = now + pending.seconds
 
     def _succeeded(self, pending: PendingCall, value: Any) -> T:
         try:
