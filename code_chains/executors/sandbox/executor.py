@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import Any, Literal
 
-from code_chains.analysis.well_known_imports import USUAL_PACKAGES, distribution_of
-from code_chains.errors import ConfigurationError, ExecutorError, OverloadedError, check_int
+from code_chains.analysis.well_known_imports import distribution_of
+from code_chains.errors import ConfigurationError, OverloadedError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.limiter import ConcurrencyLimiter
-from code_chains.executors.sandbox.artifacts import ArtifactCollector, has_artifacts
-from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.interpreter import (
     Interpreter,
     other,
@@ -27,17 +22,16 @@ from code_chains.executors.sandbox.launchers import LAUNCHERS
 from code_chains.executors.sandbox.network import destinations
 from code_chains.executors.sandbox.provider import PRELOAD, REQUIRED_LAYERS, SandboxProvider, SandboxSettings
 from code_chains.executors.sandbox.request import Request
-from code_chains.executors.sandbox.results import build_execution
-from code_chains.executors.sandbox.sessions import GRACE_S, SandboxSession, Tools, await_program
+from code_chains.executors.sandbox.runs import connected_requests, run_request
+from code_chains.executors.sandbox.sessions import SandboxSession, Tools
+from code_chains.executors.sandbox.surroundings import describe_surroundings
 from code_chains.executors.sandbox.tool_server import Reply, open_tool_calls
-from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
+from code_chains.executors.waiting import Operation, adrive, astream, drive, stream
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
 __all__ = ["ProcessExecutor", "SandboxExecutor"]
 
-HEAD_START_S = 0.02
-"""Seconds that a program has the processors for itself before the next sandbox is started."""
 MAX_POOL_SIZE, MAX_QUEUE_TIMEOUT_S = 1000, 86_400
 
 
@@ -136,23 +130,7 @@ class SandboxExecutor(Executor):
         self.max_sessions = max_sessions
         self._sessions = set[SandboxSession]()
         self._lock = threading.Lock()
-        self.guidance = f"{self._describe_libraries()} {self._describe_network()}".strip()
-
-    def _describe_libraries(self) -> str:
-        """Say which libraries programs may import: the selected packages, or what is installed of the usual ones."""
-        if self.packages:
-            return (
-                f"You may import the standard library, {', '.join(self.packages)}; nothing else is installed."
-            )
-        installed = list(filter(self._provider.settings.python.has, USUAL_PACKAGES))
-        others = f", and {', '.join(installed)} where the question needs them" if installed else " alone"
-        return f"Use the standard library{others}."
-
-    def _describe_network(self) -> str:
-        if not self._provider.is_confined:
-            return ""
-        addresses = ", ".join(f"{destination.host}:{destination.port}" for destination in self.network)
-        return f"Of the network only {addresses} can be reached." if addresses else "There is no network."
+        self.guidance = describe_surroundings(self._provider, self.packages)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -341,54 +319,15 @@ class SandboxExecutor(Executor):
     def _calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Reply] | None:
         return open_tool_calls(tools, self.limits, loop)
 
-    # -- a run -----------------------------------------------------------------------------------------------
+    def _run(self, program: Program) -> Operation[Execution]:
+        return (yield from run_request(self._provider, Request(program, self.limits)))
 
     def _connected_runs(
         self, program: Program, tests: str
     ) -> tuple[Operation[Execution], Operation[Execution]]:
-        """Return two runs, of the program and of its tests, with a pipe each way between them."""
-        with ExitStack() as undo:
-            tested = undo.enter_context(Request(program, self.limits))
-            tests_alone = replace(program, code=tests, tool_calls=None)
-            harness = undo.enter_context(Request(tests_alone, self.limits, is_harness=True))
-            undo.pop_all()
-        (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()
-        tested.connect(program_in, program_out)
-        harness.connect(harness_in, harness_out)
-        return self._run_request(tested), self._run_request(harness)
-
-    def _run(self, program: Program) -> Operation[Execution]:
-        return (yield from self._run_request(Request(program, self.limits)))
-
-    def _run_request(self, request: Request) -> Operation[Execution]:
-        with request:
-            fork = yield from self._provider.acquire()
-            try:
-                started = time.monotonic()
-                request.send(fork, {"op": "run"})
-                with suppress(ExecutorError):  # The next run reports it.
-                    self._provider.pool.prepare()
-                yield Wait(fork, fork.is_finished, request.seconds_left(HEAD_START_S))
-                with suppress(ExecutorError):
-                    self._provider.pool.warm_up()
-                yield from await_program(fork, request, self.limits.seconds)
-                execution = yield from self._finish(fork, started, request.files)
-                return request.finish(execution)
-            finally:
-                fork.close()
-
-    def _finish(self, fork: Fork, started: float, inputs: Iterable[str]) -> Generator[Wait, None, Execution]:
-        """Collect what a program made, once nothing of it runs any more."""
-        seconds = time.monotonic() - started
-        fork.drain()
-        collector = ArtifactCollector(self.limits.artifacts_bytes)
-        if fork.root is not None and has_artifacts(fork.root, set(inputs)):
-            with suppress(ExecutorError):  # It has just ended by itself.
-                fork.stop_program()
-            yield Wait(fork, fork.has_replied, GRACE_S)
-            collector.collect_files(fork.root, inputs=set(inputs))
-        collector.collect_views(fork.result)
-        return build_execution(fork, self.limits, seconds, collector)
+        """Return two runs, of the program and of its tests."""
+        tested, harness = connected_requests(program, tests, self.limits)
+        return run_request(self._provider, tested), run_request(self._provider, harness)
 
 
 class ProcessExecutor(SandboxExecutor):

@@ -18,18 +18,15 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
+from code_chains.executors.sandbox.runs import GRACE_S, await_program
 from code_chains.executors.sandbox.tool_server import open_tool_calls
 from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
 
-__all__ = ["GRACE_S", "SandboxSession"]
+__all__ = ["SandboxSession"]
 
 MAX_CHECKPOINTS = 8
-GRACE_S = 20.0
-"""Seconds that a run may take besides its program."""
-CLOCK_INTERVAL_S = 0.05
-"""Pause between two looks at the clock of a program whose time is spent except for what tools took."""
 T = TypeVar("T")
 Tools = Toolbox | Sequence[Any] | None
 """What programs may call: LangChain tools, or typed functions."""
@@ -285,31 +282,6 @@ class SandboxSession(Session):
             self._fork.close()
         self._fork = None
         self._on_end(self)
-
-
-def await_program(fork: Fork, request: Request, seconds: float) -> Operation[None]:
-    """Wait until a program has ended, and cut it off at its deadline.
-
-    The supervisor ends a program at its limit of time. Only the host knows how long it has worked on calls of the
-    program, which does not count, so it measures the time of those that call tools.
-
-    Args:
-        fork: Where the program runs.
-        request: What runs.
-        seconds: The limit of time.
-    """
-    started = time.monotonic()
-    if not request.has_tools:
-        yield Wait(fork, fork.is_finished, request.seconds_left(seconds + GRACE_S), fork.take_stdout)
-    while request.has_tools and not fork.is_finished() and not request.is_expired:
-        left = seconds + request.busy_seconds - (time.monotonic() - started)
-        if left <= 0:
-            fork.expire("timeout")
-        else:
-            wait = request.seconds_left(max(left, CLOCK_INTERVAL_S))
-            yield Wait(fork, fork.is_finished, wait, fork.take_stdout)
-    if request.is_expired:
-        fork.expire()
 
 
 def _rejected(execution: Execution) -> Execution:

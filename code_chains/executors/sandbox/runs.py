@@ -1,0 +1,107 @@
+"""Runs: each in a sandbox of its own, from the request to the record."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+
+from code_chains.errors import ExecutorError
+from code_chains.executors.base import Limits, Program
+from code_chains.executors.sandbox.artifacts import ArtifactCollector, has_artifacts
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.provider import SandboxProvider
+from code_chains.executors.sandbox.request import Request
+from code_chains.executors.sandbox.results import build_execution
+from code_chains.executors.waiting import Operation, Wait
+from code_chains.state import Execution
+
+__all__ = ["GRACE_S", "await_program", "connected_requests", "run_request"]
+
+GRACE_S = 20.0
+"""Seconds that a run may take besides its program."""
+HEAD_START_S = 0.02
+"""Seconds that a program has the processors for itself before the next sandbox is started."""
+CLOCK_INTERVAL_S = 0.05
+"""Pause between two looks at the clock of a program whose time is spent except for what tools took."""
+
+
+def run_request(provider: SandboxProvider, request: Request) -> Operation[Execution]:
+    """Run what was requested; the request is closed.
+
+    Args:
+        provider: Provides the sandbox.
+        request: What runs.
+    """
+    limits = provider.settings.limits
+    with request:
+        fork = yield from provider.acquire()
+        try:
+            started = time.monotonic()
+            request.send(fork, {"op": "run"})
+            with suppress(ExecutorError):  # The next run reports it.
+                provider.pool.prepare()
+            yield Wait(fork, fork.is_finished, request.seconds_left(HEAD_START_S))
+            with suppress(ExecutorError):
+                provider.pool.warm_up()
+            yield from await_program(fork, request, limits.seconds)
+            execution = yield from _finish(fork, limits, started, request.files)
+            return request.finish(execution)
+        finally:
+            fork.close()
+
+
+def _finish(
+    fork: Fork, limits: Limits, started: float, inputs: Iterable[str]
+) -> Generator[Wait, None, Execution]:
+    """Collect what a program made, once nothing of it runs any more."""
+    seconds = time.monotonic() - started
+    fork.drain()
+    collector = ArtifactCollector(limits.artifacts_bytes)
+    if fork.root is not None and has_artifacts(fork.root, set(inputs)):
+        with suppress(ExecutorError):  # It has just ended by itself.
+            fork.stop_program()
+        yield Wait(fork, fork.has_replied, GRACE_S)
+        collector.collect_files(fork.root, inputs=set(inputs))
+    collector.collect_views(fork.result)
+    return build_execution(fork, limits, seconds, collector)
+
+
+def await_program(fork: Fork, request: Request, seconds: float) -> Operation[None]:
+    """Wait until a program has ended, and cut it off at its deadline.
+
+    The supervisor ends a program at its limit of time. Only the host knows how long it has worked on calls of the
+    program, which does not count, so it measures the time of those that call tools.
+
+    Args:
+        fork: Where the program runs.
+        request: What runs.
+        seconds: The limit of time.
+    """
+    started = time.monotonic()
+    if not request.has_tools:
+        yield Wait(fork, fork.is_finished, request.seconds_left(seconds + GRACE_S), fork.take_stdout)
+    while request.has_tools and not fork.is_finished() and not request.is_expired:
+        left = seconds + request.busy_seconds - (time.monotonic() - started)
+        if left <= 0:
+            fork.expire("timeout")
+        else:
+            wait = request.seconds_left(max(left, CLOCK_INTERVAL_S))
+            yield Wait(fork, fork.is_finished, wait, fork.take_stdout)
+    if request.is_expired:
+        fork.expire()
+
+
+def connected_requests(program: Program, tests: str, limits: Limits) -> tuple[Request, Request]:
+    """Return the requests of a program and of its tests, with a pipe each way between them."""
+    with ExitStack() as undo:
+        tested = undo.enter_context(Request(program, limits))
+        tests_alone = replace(program, code=tests, tool_calls=None)
+        harness = undo.enter_context(Request(tests_alone, limits, is_harness=True))
+        undo.pop_all()
+    (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()
+    tested.connect(program_in, program_out)
+    harness.connect(harness_in, harness_out)
+    return tested, harness

@@ -1,0 +1,38 @@
+"""What the model that writes programs is told of the sandbox: libraries and network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from code_chains.analysis.well_known_imports import USUAL_PACKAGES
+from code_chains.executors.sandbox.provider import SandboxProvider
+
+__all__ = ["describe_surroundings"]
+
+
+def describe_surroundings(provider: SandboxProvider, packages: Sequence[str]) -> str:
+    """Describe what programs find.
+
+    Args:
+        provider: Provides the sandboxes.
+        packages: The packages that were selected for programs; empty for what is installed.
+    """
+    return f"{_describe_libraries(provider, packages)} {_describe_network(provider)}".strip()
+
+
+def _describe_libraries(provider: SandboxProvider, packages: Sequence[str]) -> str:
+    """Say which libraries programs may import: the selected packages, or what is installed of the usual ones."""
+    if packages:
+        return f"You may import the standard library, {', '.join(packages)}; nothing else is installed."
+    installed = list(filter(provider.settings.python.has, USUAL_PACKAGES))
+    others = f", and {', '.join(installed)} where the question needs them" if installed else " alone"
+    return f"Use the standard library{others}."
+
+
+def _describe_network(provider: SandboxProvider) -> str:
+    if not provider.is_confined:
+        return ""
+    addresses = ", ".join(
+        f"{destination.host}:{destination.port}" for destination in provider.settings.network
+    )
+    return f"Of the network only {addresses} can be reached." if addresses else "There is no network."
