@@ -184,7 +184,10 @@ def _plain(value: object) -> object:
         return [_plain(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
         return value
-    return _state_adapter("value").dump_python(value, mode="json", fallback=_fallback)
+    try:
+        return _state_adapter("value").dump_python(value, mode="json", fallback=_fallback)
+    except ValueError:  # It holds bytes that are no text.
+        return str(value)
 
 
 def _fallback(value: Any) -> object:

@@ -87,3 +87,7 @@ def test_a_whole_result_is_json() -> None:
 )
 def test_what_was_printed_last_is_not_shown_again(stdout: str, result: str | None, output: str) -> None:
     assert Execution("ok", stdout=stdout, result=result).output == output
+
+
+def test_bytes_that_are_no_text_become_the_text_of_their_literal() -> None:
+    assert as_json({"files": {"a.bin": b"\xff"}}) == {"files": {"a.bin": "b'\\xff'"}}

@@ -24,7 +24,17 @@ from code_chains.state import PROBED, ErrorReport, Execution, Isolation
 __all__ = ["ContainerExecutor"]
 
 PACKAGE_FOLDER = Path(__file__).parent
-INSIDE_MODULES = ("__init__", "cell", "display", "serialization", "suggestions", "wire")
+INSIDE_MODULES = (
+    "__init__",
+    "cell",
+    "display",
+    "serialization",
+    "suggestions",
+    "tables",
+    "tools",
+    "values",
+    "wire",
+)
 COPIED_FILES = {
     "container_program.py": PACKAGE_FOLDER / "container_program.py",
     **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
