@@ -84,7 +84,7 @@ ENDINGS = {
     "caught": ("try:\n    final_answer(42)\nexcept Exception:\n    pass", "42"),
     "in a function": ("def main():\n    final_answer(42)\nmain()", "42"),
     "with further output": ("print('Sum:')\nfinal_answer(42)", "Sum:\n42"),
-    "none": ("print('nothing')\nfinal_answer(None)", "nothing"),
+    "none after output": ("print('nothing')\nfinal_answer(None)", "nothing"),
     "a text": ("final_answer('forty-two')", "'forty-two'"),
 }
 
@@ -108,6 +108,7 @@ NEVER: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
     "a mention without a call": (("# final_answer(1)\nprint(1)",), {}, "same_failure"),
     "a call that is not reached": (("if False:\n    final_answer(1)",), {}, "same_failure"),
     "a function of its own": (("def final_answer(x): print(x)\nfinal_answer(42)",), {}, "same_failure"),
+    "None as the answer": (("final_answer(None)",), {}, "same_failure"),
     "the budget": (("print(1)", "print(2)"), {"budget": Budget(attempts=1)}, "attempts"),
 }
 
@@ -138,6 +139,12 @@ def test_the_program_of_all_cells_gives_the_answer_again(chain: Any, box: Sandbo
     result = chain(
         "open('n.txt', 'w').write('42')", "with open('n.txt') as f: n = int(f.read())", "final_answer(n)"
     ).invoke({"query": "What?"})
+    assert box.run(result["code"]).result == "42"
+    assert "ran" in result["verdict"].reason
+
+
+def test_imports_from_the_future_come_first_in_the_program(chain: Any, box: SandboxExecutor) -> None:
+    result = chain("x = 42", "from __future__ import annotations\nfinal_answer(x)").invoke({"query": "What?"})
     assert box.run(result["code"]).result == "42"
     assert "ran" in result["verdict"].reason
 

@@ -75,6 +75,11 @@ def fail(kind: str) -> None:
     raise kinds[kind]
 
 
+async def cancelled() -> None:
+    """Be cancelled."""
+    raise asyncio.CancelledError
+
+
 async def exit_async() -> None:
     """Exit."""
     raise SystemExit(3)
@@ -91,7 +96,7 @@ def odd(kind: str) -> Any:
     return {"object": object(), "generator": iter([1]), "class": int, "large": "x" * 100_000}[kind]
 
 
-TOOLS = [echo, orders, double, where, fail, exit_async, hang, odd]
+TOOLS = [echo, orders, double, where, fail, cancelled, exit_async, hang, odd]
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +111,15 @@ def value(execution: Execution) -> str | None:
 
 
 CALLS = {
+    "import asyncio\nasync def main():\n    async with asyncio.TaskGroup() as group:\n"
+    "        task = group.create_task(double(4))\n    return task.result()\nasyncio.run(main())": "8",
+    "import asyncio\nasyncio.run(double(4))": "8",
+    "import asyncio\ntasks = [double(n) for n in range(3)]\nawait asyncio.gather(*tasks)": "[0, 2, 4]",
+    "import asyncio\nawait asyncio.gather(*map(double, range(3)))": "[0, 2, 4]",
+    "call = double(1)\nawait call": "2",
+    "async def twice(function, x):\n    return await function(x)\nawait twice(double, 3)": "6",
+    "import asyncio\nawait asyncio.wait_for(double(5), 10)": "10",
+    "import asyncio\nasync def own(x):\n    return x\nawait asyncio.gather(own(1), double(1), own(3))": "[1, 2, 3]",
     "orders(4)[1]['id']": "41",
     "orders(customer=4, limit=1)": "[{'id': 40, 'total': 1.5}]",
     "[orders(n, 1)[0]['id'] for n in range(3)]": "[0, 10, 20]",
@@ -220,6 +234,7 @@ ERRORS = {
     "fail('value')": "fail: ValueError: api_key='[secret]'",
     "fail('exit')": "fail: SystemExit: 3",
     "fail('interrupt')": "fail: KeyboardInterrupt",
+    "cancelled()": "ancelled",
     "exit_async()": "exit_async: ToolException: It ended with SystemExit.",
     "orders('many')": "Wrong arguments for orders: customer",
     "odd('object')": "What odd returned cannot be passed to a program",
@@ -683,6 +698,75 @@ def test_an_injected_argument_cannot_be_forged(box: SandboxExecutor) -> None:
     forged = {"id": 1, "name": "account", "arguments": {"x": 1, "owner": "bob"}}
     code = FORGE.replace("echo", "account") + "os.write(out, ask(**request))\nprint(c._await(1)[0])"
     assert "bob" not in box.run(code, variables={"request": forged}, tools=[account]).stdout
+
+
+def test_calls_whose_program_has_broken_the_channel_do_not_stop_its_clock() -> None:
+    limits = Limits(seconds=2, tool_seconds=5, tool_calls=50)
+    with SandboxExecutor(limits=limits, preload=()) as box:
+        code = (
+            FORGE.replace("echo", "hang")
+            + "calls = [ask(id=n, name='hang', arguments={'seconds': 4}) for n in range(1, 50)]\n"
+            "os.write(out, b''.join(calls) + b'\\xff' * 50)\nwhile True: pass"
+        )
+        done = box.run(code, tools=[hang])
+    assert done.status == "timeout"
+    assert done.duration < 15
+
+
+def test_results_that_nobody_reads_do_not_fill_the_memory_of_the_host() -> None:
+    made: list[int] = []
+
+    def large(n: int) -> str:
+        """Return a lot."""
+        made.append(n)
+        return "x" * 1_000_000
+
+    with SandboxExecutor(limits=Limits(seconds=2), preload=()) as box:
+        code = (
+            FORGE.replace("echo", "large")
+            + "os.write(out, b''.join(ask(id=n, name='large', arguments={'n': n}) for n in range(1, 500)))\ntime.sleep(60)"
+        )
+        box.run(code, tools=[large])
+    assert len(made) <= 2 * Limits().tool_concurrency
+
+
+def test_calls_with_equal_numbers_are_not_made_at_once() -> None:
+    running: list[int] = []
+
+    def busy(n: int) -> int:
+        """Work."""
+        running.append(n)
+        time.sleep(2)
+        return n
+
+    with SandboxExecutor(limits=Limits(seconds=2, tool_concurrency=2), preload=()) as box:
+        code = (
+            FORGE.replace("echo", "busy")
+            + "os.write(out, ask(id=1, name='busy', arguments={'n': 1}) * 100)\ntime.sleep(60)"
+        )
+        box.run(code, tools=[busy])
+    assert len(running) <= 2
+
+
+def test_effects_are_known_however_many_calls_there_were() -> None:
+    def look(n: int) -> int:
+        """Look."""
+        return n
+
+    pure = StructuredTool.from_function(look, metadata={"pure": True})
+    with SandboxExecutor(limits=Limits(seconds=30, tool_calls=1100), preload=()) as box:
+        done = box.run("for n in range(1050): look(n)\necho(1)", tools=[pure, echo])
+    assert done.has_effects
+    assert len(done.tool_calls) < 1050
+
+
+def test_an_approver_cannot_change_what_is_called(box: SandboxExecutor) -> None:
+    def approve(request: ToolRequest) -> bool:
+        arguments: Any = request.arguments
+        arguments["value"] = 99
+        return True
+
+    assert value(box.run("echo(1)", tools=Toolbox([echo], approve=approve))) == "1"
 
 
 def test_calls_in_flight_of_a_hostile_program_do_not_stop_its_clock() -> None:

@@ -108,6 +108,23 @@ def test_a_signature_ends_where_a_type_does_not(function: Callable[..., Any]) ->
     assert len(described) < 1000
 
 
+def test_nested_models_keep_the_types_of_their_fields() -> None:
+    def place(path: list[dict[str, list[Item]]]) -> None:
+        """Place."""
+
+    assert "list[dict[str, list[{'name': str, 'count': int}]]]" in Toolbox([place]).format_for_model()
+
+
+def test_a_table_as_argument_is_refused_in_one_line() -> None:
+    def use(frame: pandas.DataFrame) -> int:
+        """Use."""
+        return 1
+
+    with pytest.raises(ConfigurationError) as refused:
+        Toolbox([use])
+    assert "\n" not in str(refused.value)
+
+
 def test_a_langchain_tool_keeps_its_own_name_and_description() -> None:
     @tool("find_city", description="Find a city by its name.")
     def find(name: str) -> str:

@@ -58,7 +58,9 @@ _RESET = "_is_answered = False"
 _HIDE = f'final_answer.__module__ = "tools"\n{_RESET}'
 _PROBE = "assert _is_answered\nresult"
 _UNFINISHED = "The model gave no final answer. Cells: {cells}."
+_NO_VALUE = "The final answer is None, which says nothing."
 _NOT_REPRODUCED = "Run from the beginning, the program does not give this answer again."
+_FUTURE_IMPORT = re.compile(r"^from __future__ import [\w, ]+\n", re.MULTILINE)
 _OPEN_ENDED = re.compile(
     r"\b(?:explor|analy[sz]|insight|investigat|examine|patterns?\b|trends?\b|untersuch|auswert|erkund|analiz|tendenc|"
     r"esplor|indag|tendanc)|探索|分析|傾向|趋势",
@@ -157,18 +159,23 @@ class IterateChain(StreamingChain):
         )
         prelude.raise_for_failure()
         outcome = yield from self._answer(progress, values, config, is_own=is_own)
-        while progress.is_answered and not outcome["verdict"].ok and progress.number < self.max_iterations:
-            if outcome["execution"].has_effects and not self.repeat_effects:
-                progress.stop_reason = "effects"
-                break
+        while self._may_go_on(progress, outcome):
             progress.reopen(repair_feedback(outcome))
-            reset = {**values, "code": _RESET, "problems": []}
-            yield Invoke(self.execute, reset, config)
-            outcome = yield from self._answer(progress, values, config, is_own=is_own)
+            yield Invoke(self.execute, {**values, "code": _RESET, "problems": []}, config)
+            again = yield from self._answer(progress, values, config, is_own=is_own)
+            outcome = again if progress.is_answered else outcome  # A rejected answer says more than none.
         if progress.is_answered and not outcome["verdict"].ok:
             progress.stop_reason = "attempts"
         yield {**outcome, "stop_reason": progress.stop_reason or "attempts"}
         return outcome
+
+    def _may_go_on(self, progress: _Progress, outcome: State) -> bool:
+        """Return whether an answer was rejected, and another one may be looked for."""
+        if not progress.is_answered or outcome["verdict"].ok:
+            return False
+        if outcome["execution"].has_effects and not self.repeat_effects:
+            progress.stop_reason = "effects"
+        return progress.is_answered and progress.number < self.max_iterations
 
     def _answer(self, progress: _Progress, values: State, config: Config, *, is_own: bool) -> Flow:
         """Run cells until there is an answer, or a reason to stop; return the outcome."""
@@ -214,6 +221,8 @@ class IterateChain(StreamingChain):
         if not progress.is_answered:
             reason = execution.summary if not execution.ok else _UNFINISHED.format(cells=progress.number)
             return {**outcome, "verdict": Verdict("failed", "none", reason)}
+        if progress.final is not None and not execution.output.strip() and not execution.artifacts:
+            return {**outcome, "verdict": Verdict("failed", "none", _NO_VALUE)}
         state = {**values, **outcome, "session": None}
         outcome |= yield Invoke(self.evaluate, state, config)
         if is_own and outcome["verdict"].ok and not execution.has_effects:
@@ -281,10 +290,10 @@ class _Progress:
         is_new = self.observations.add(cell)
         if cell.execution.ok:
             self.cells.append(cell)
-        if self.final is not None:
+        if not is_new:
+            self.stop_reason, self.final = "same_failure", None
+        elif self.final is not None:
             self.stop_reason = "answered"
-        elif not is_new:
-            self.stop_reason = "same_failure"
         verdict = Verdict("failed", "none", cell.execution.summary)
         if cell.execution.ok:
             verdict = Verdict("unverified", "none", "The cell ran.")
@@ -320,8 +329,10 @@ class _Progress:
     def program(self) -> str:
         """All cells that ran as one program."""
         cells = [cell.code.strip() for cell in self.cells] or [self.last.code if self.last else ""]
-        prelude = [_PRELUDE] if any("final_answer" in cell for cell in cells) else []
-        return "\n\n".join([*prelude, *cells]) + "\n"
+        parts = [_PRELUDE, *cells] if any("final_answer" in cell for cell in cells) else cells
+        code = "\n\n".join(parts)
+        imports = "".join(_FUTURE_IMPORT.findall(code))  # They must come first.
+        return f"{imports}{_FUTURE_IMPORT.sub('', code)}\n"
 
 
 def is_open_ended(query: str) -> bool:

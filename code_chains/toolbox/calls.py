@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import math
 import threading
 import time
@@ -27,8 +28,8 @@ __all__ = ["PendingCall", "ToolCallError", "ToolCalls"]
 
 T = TypeVar("T")
 _MAX_MESSAGE_CHARS = 1000
-_MAX_RECORDS = 1000
-"""Calls that are recorded one by one; the others are counted."""
+_MAX_PURE_RECORDS = 1000
+"""Calls of pure tools that are recorded one by one; of others each is, as decisions depend on them."""
 Outcome = Literal["ok", "error", "refused", "timeout", "cancelled"]
 
 
@@ -155,8 +156,9 @@ class ToolCalls(Generic[T]):
             ToolCallError: It was not made, or failed.
         """
         try:
+            self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(approve(decide, pending.request))
+                _accept(approve(decide, copy.deepcopy(pending.request)))
             self._set_deadline(pending)
             value = _invoke(self.toolbox[pending.request.name], dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -166,8 +168,9 @@ class ToolCalls(Generic[T]):
     async def acall(self, pending: PendingCall) -> T:
         """Do what `call` does on the event loop; its async twin."""
         try:
+            self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(await aapprove(decide, pending.request))
+                _accept(await aapprove(decide, copy.deepcopy(pending.request)))
             self._set_deadline(pending)
             value = await self.toolbox[pending.request.name].ainvoke(dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -182,6 +185,10 @@ class ToolCalls(Generic[T]):
         message = f"{pending.request.name} took longer than {pending.seconds:.3g} seconds, and was abandoned."
         return self._failed(pending, ToolCallError(message, "timeout"))
 
+    def cancel(self, pending: PendingCall) -> None:
+        """Record that nobody waits for a call any more, so that the program's clock goes on."""
+        self._failed(pending, ToolCallError("It was cancelled.", "cancelled"))
+
     # -- steps -----------------------------------------------------------------------------------------------
 
     def _admit(self, pending: PendingCall) -> None:
@@ -193,10 +200,16 @@ class ToolCalls(Generic[T]):
                 raise ToolCallError(
                     f"The limit of {self._max_calls} tool calls in one run is reached.", "refused"
                 )
-            if len(self._begun) < _MAX_RECORDS:
+            if pending.request.effect != "pure" or len(self._begun) < _MAX_PURE_RECORDS:
                 self._begun.append(pending)
+
+    def _start(self, pending: PendingCall) -> None:
+        """Stop the program's clock for a call. A call that waits for others does not stop it."""
+        with self._lock:
+            if pending.is_settled:
+                raise ToolCallError("It was cancelled.", "cancelled")
             if not self._working:
-                self._busy_since = pending.started
+                self._busy_since = time.monotonic()
             self._working.add(id(pending))
 
     def _check(self, request: ToolRequest) -> None:
@@ -248,10 +261,10 @@ class ToolCalls(Generic[T]):
             if pending.is_settled:
                 return
             pending.is_settled = True
-            self._working.discard(id(pending))
             now = time.monotonic()
-            if not self._working:
+            if self._working == {id(pending)}:
                 self._busy_seconds += now - self._busy_since
+            self._working.discard(id(pending))
             seconds = now - pending.started
             pending.record = replace(pending.record, status=status, summary=summary, seconds=seconds)
 

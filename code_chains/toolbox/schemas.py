@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["type_of_schema"]
+__all__ = ["short_type", "type_of_schema"]
 
-_MAX_DEPTH = 4
-"""Levels of nested objects; recursive schemas end here."""
+_MAX_DEPTH = 8
+"""Levels of nesting and references; recursive schemas end here."""
+_MAX_CHARS = 400
 _MAX_FIELDS = 20
 _MAX_CHOICES = 20
 _PLAIN = {"integer": "int", "number": "float", "boolean": "bool", "null": "None", "string": "str"}
@@ -37,6 +38,12 @@ def type_of_schema(schema: Any, definitions: Mapping[str, Any] | None = None, de
         if key in schema:
             return render(schema, known, depth)
     return "Any"
+
+
+def short_type(schema: Any, definitions: Mapping[str, Any] | None = None) -> str:
+    """Return what `type_of_schema` does, or `Any` if that is long, as it is for models that refer to each other."""
+    rendered = type_of_schema(schema, definitions)
+    return rendered if len(rendered) <= _MAX_CHARS else "Any"
 
 
 def _choices(schema: Mapping[str, Any], known: Mapping[str, Any], depth: int) -> str:

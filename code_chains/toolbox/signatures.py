@@ -13,7 +13,7 @@ from pydantic import JsonValue, TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from code_chains.errors import ConfigurationError
-from code_chains.toolbox.schemas import type_of_schema
+from code_chains.toolbox.schemas import short_type
 
 __all__ = ["Effect", "Parameter", "Signature", "effect_of", "signature_of"]
 
@@ -95,7 +95,7 @@ def signature_of(tool: BaseTool) -> Signature:
             remedy = f"it without the parameter {name!r}, which is no name of a Python parameter; wrap it in a function"
             raise ConfigurationError("tools", tool.name, remedy)
         default = field.get("default") if isinstance(field, Mapping) else None
-        kind = type_of_schema(field, schema.get("$defs"))
+        kind = short_type(field, schema.get("$defs"))
         parameters.append(Parameter(name, kind, name in required, default))
     parameters.sort(key=lambda parameter: not parameter.is_required)
     return Signature(tool.name, tuple(parameters), _return_type(tool), _description(tool), effect_of(tool))
@@ -115,7 +115,7 @@ def _schema_of(tool: BaseTool) -> Mapping[str, Any]:
         schema = tool.tool_call_schema
         found = schema if isinstance(schema, dict) else TypeAdapter(schema).json_schema()
     except (PydanticUserError, TypeError, ValueError) as error:
-        remedy = f"a tool whose arguments have a JSON schema ({type(error).__name__}: {error})"
+        remedy = f"a tool whose arguments have a JSON schema ({str(error).splitlines()[0]})"
         raise ConfigurationError("tools", tool.name, remedy) from error
     return found
 
@@ -143,7 +143,7 @@ def _return_type(tool: BaseTool) -> str:
     if annotation is bytes:
         return "bytes"
     try:
-        return type_of_schema(TypeAdapter(annotation).json_schema(mode="serialization"))
+        return short_type(TypeAdapter(annotation).json_schema(mode="serialization"))
     except (PydanticUserError, TypeError, ValueError):
         return "Any"
 

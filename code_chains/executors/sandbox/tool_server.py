@@ -106,6 +106,7 @@ class ToolServer(Closing):
         self._futures: dict[int, Future[Any]] = {}
         self._waiting: deque[tuple[int, PendingCall]] = deque()
         self._inbox, self._outbox = bytearray(), bytearray()
+        self._last_number = 0
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -140,11 +141,8 @@ class ToolServer(Closing):
         self._wake()
         if self._thread is not None:
             self._thread.join(JOIN_TIMEOUT_S)
-        with self._lock:
-            futures = [*self._futures.values()]
         self._close(*self._descriptors)
-        for future in futures:
-            future.cancel()
+        self._cancel_calls()
         for _ in range(self._workers):
             self._tasks.put(None)
 
@@ -171,12 +169,25 @@ class ToolServer(Closing):
             # The program is gone, or wrote something that is no request: it can call nothing any more.
             self.calls.close()
             self._close(self._incoming, self._outgoing)
+            self._cancel_calls()
+
+    def _cancel_calls(self) -> None:
+        """Cancel calls that nobody can receive the results of. Invariant: they no longer stop the program's clock."""
+        with self._lock:
+            pending = [*self._pending.values(), *(call for _, call in self._waiting)]
+            futures = [*self._futures.values()]
+            self._pending.clear()
+            self._waiting.clear()
+        for call in pending:
+            self.calls.cancel(call)
+        for future in futures:
+            future.cancel()
 
     def _step(self) -> None:
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         # Invariant: nothing is read while replies wait, so that no program can fill the memory of the host.
-        if not self._waiting and len(self._outbox) < MAX_OUTBOX_BYTES:
+        if not self._waiting and not self._is_congested:
             poll.register(self._incoming, select.POLLIN)
         if self._outbox:
             poll.register(self._outgoing, select.POLLOUT)
@@ -189,6 +200,10 @@ class ToolServer(Closing):
         self._start_waiting()
         if self._outbox:
             self._write()
+
+    @property
+    def _is_congested(self) -> bool:
+        return len(self._outbox) >= MAX_OUTBOX_BYTES
 
     def _read(self) -> None:
         data = os.read(self._incoming, READ_BYTES)
@@ -211,6 +226,9 @@ class ToolServer(Closing):
         number, name, arguments = request["id"], request["name"], request["arguments"]
         if type(number) is not int or type(name) is not str or type(arguments) is not dict:
             raise TypeError
+        if number <= self._last_number:
+            raise ValueError
+        self._last_number = number
         try:
             if _SURROGATE.search(data):
                 _check_text(request)
@@ -218,13 +236,11 @@ class ToolServer(Closing):
         except ToolCallError as error:
             self._reply(number, {"error": str(error)})
             return
-        with self._lock:
-            if number in self._pending:
-                raise ValueError
         self._waiting.append((number, pending))
 
     def _start_waiting(self) -> None:
-        while self._waiting and len(self._pending) < self._max_running:
+        # Invariant: no call is made while results wait to be read, which are in the memory of the host.
+        while self._waiting and len(self._pending) < self._max_running and not self._is_congested:
             number, pending = self._waiting.popleft()
             with self._lock:
                 self._pending[number] = pending
@@ -268,8 +284,8 @@ class ToolServer(Closing):
     def _finish_future(self, number: int, future: Future[Reply]) -> None:
         with self._lock:
             self._futures.pop(number, None)
-        if not future.cancelled():
-            self._finish(number, future.result)
+        outcome: Callable[[], Reply] = _cancelled if future.cancelled() else future.result
+        self._finish(number, outcome)
 
     def _finish(self, number: int, outcome: Callable[[], Reply]) -> None:
         """Send the outcome of a call, unless it was abandoned."""
@@ -313,6 +329,10 @@ class ToolServer(Closing):
                 return
             written = os.write(self._outgoing, self._outbox[:READ_BYTES])
             del self._outbox[:written]
+
+
+def _cancelled() -> Reply:
+    raise ToolCallError("It was cancelled.", "cancelled")
 
 
 def _refuse(constant: str) -> NoReturn:

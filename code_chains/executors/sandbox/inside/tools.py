@@ -11,15 +11,27 @@ import inspect
 import io
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import tables, values
 from .wire import FRAME_HEADER, Json, decode, encode
 
-AWAIT_NAME, START_NAME = "__await_tool__", "__start_tool__"
-"""What `await tool(…)`, and `tool(…)` among the arguments of `asyncio.gather` and its like, are rewritten to."""
-STARTERS = {"gather", "create_task", "ensure_future", "wait_for", "as_completed", "wait", "shield", "run"}
+START_NAME, AWAITABLE_NAME = "__start_tool__", "__awaitable__"
+"""What `tool(…)` is rewritten to where a coroutine is expected, and what makes other values awaitable there."""
+STARTERS = {
+    "gather",
+    "create_task",
+    "ensure_future",
+    "wait_for",
+    "shield",
+    "run_until_complete",
+    "as_completed",
+    "wait",
+}
+"""What takes coroutines: functions of `asyncio`, and methods of task groups and loops."""
+COLLECTORS = {"as_completed", "wait"}
+"""Those that take a list of them."""
 MODULE_NAME = "tools"
 """The module of what a program finds but has not made itself."""
 MAX_READ_BYTES = 1 << 20
@@ -153,7 +165,7 @@ def connect(tools: Json | None) -> Json:
     incoming, outgoing = tools["descriptors"]
     _connection.open(incoming, outgoing, tools["max_bytes"])
     functions = {each["name"]: make_function(each) for each in tools["signatures"]}
-    return functions | {"ToolError": ToolError, AWAIT_NAME: await_tool, START_NAME: start_tool}
+    return functions | {"ToolError": ToolError, START_NAME: start_tool, AWAITABLE_NAME: awaitable}
 
 
 def disconnect() -> None:
@@ -275,12 +287,12 @@ def key_of(key: Any) -> str:
 
 
 def rewrite(tree: ast.Module, names: Json) -> ast.Module:
-    """Let a program await tools, as if they were coroutines, in the places where a coroutine is expected.
+    """Let a program await tools as if they were coroutines, where `await` or `asyncio` expects one.
 
-    Elsewhere, also in a coroutine, a call returns its result at once.
+    Elsewhere, also in a coroutine, a call returns its result at once; awaiting that result later gives it again.
     """
     tools = {name for name, value in names.items() if getattr(value, "is_tool", False) is True}
-    if not tools or not any(isinstance(node, ast.Await | ast.AsyncFor) for node in ast.walk(tree)):
+    if not tools:
         return tree
     rewritten: ast.Module = Rewriter(tools).visit(tree)
     return ast.fix_missing_locations(rewritten)
@@ -295,18 +307,39 @@ class Rewriter(ast.NodeTransformer):
     def visit_Await(self, node: ast.Await) -> ast.AST:
         """Rewrite `await tool(…)`."""
         self.generic_visit(node)
-        if isinstance(node.value, ast.Call) and self._is_tool(node.value):
-            node.value = through(AWAIT_NAME, node.value)
+        node.value = self._started(node.value)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Rewrite calls of tools among the arguments of `asyncio.gather` and its like."""
+        """Rewrite what is handed to `asyncio.gather` and its like."""
         self.generic_visit(node)
-        arguments = node.args if called_name(node) in STARTERS else []
-        for call in calls_in(arguments):
-            if self._is_tool(call):
-                call.func, call.args = through(START_NAME, call).func, [call.func, *call.args]
+        name = starter_name(node)
+        if name in COLLECTORS:
+            for call in calls_in(node.args[:1]):
+                self._start_in_place(call)
+        elif name == "gather":
+            node.args = [self._started(argument) for argument in node.args]
+        elif name:
+            node.args[:1] = [self._started(argument) for argument in node.args[:1]]
         return node
+
+    def _started(self, argument: ast.expr) -> ast.expr:
+        """Return an expression for something to await."""
+        if isinstance(argument, ast.Starred):
+            for call in calls_in([argument.value]):
+                self._start_in_place(call)
+            function = ast.Name(AWAITABLE_NAME, ast.Load())
+            mapped = ast.Call(ast.Name("map", ast.Load()), [function, argument.value], [])
+            return ast.copy_location(ast.Starred(mapped, ast.Load()), argument)
+        if isinstance(argument, ast.Call) and self._is_tool(argument):
+            self._start_in_place(argument)
+            return argument
+        return ast.copy_location(ast.Call(ast.Name(AWAITABLE_NAME, ast.Load()), [argument], []), argument)
+
+    def _start_in_place(self, call: ast.Call) -> None:
+        if self._is_tool(call):
+            function = ast.copy_location(ast.Name(START_NAME, ast.Load()), call.func)
+            call.func, call.args = function, [call.func, *call.args]
 
     def _is_tool(self, node: ast.Call) -> bool:
         return isinstance(node.func, ast.Name) and node.func.id in self._tools
@@ -328,31 +361,33 @@ def calls_in(arguments: list[ast.expr]) -> list[ast.Call]:
     return calls
 
 
-def through(name: str, call: ast.Call) -> ast.Call:
-    """Return `name(function, …)` for `function(…)`."""
-    function = ast.copy_location(ast.Name(name, ast.Load()), call.func)
-    return ast.copy_location(ast.Call(function, [call.func, *call.args], call.keywords), call)
-
-
-def called_name(node: ast.Call) -> str:
+def starter_name(node: ast.Call) -> str:
+    """Return the name of the function of `asyncio` that is called; empty for any other."""
     function = node.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if isinstance(function, ast.Name):
+        return function.id if function.id in STARTERS - {"wait"} else ""
+    if not isinstance(function, ast.Attribute):
+        return ""
+    is_module = isinstance(function.value, ast.Name) and function.value.id == "asyncio"
+    known = STARTERS | {"run"} if is_module else {"create_task", "run_until_complete"}
+    return function.attr if function.attr in known else ""
 
 
-def await_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Return something to await for a call; what is no tool is called as it is."""
-    if getattr(function, "is_tool", False) is not True:
-        return function(*args, **kwargs)
-    return start_tool(function, *args, **kwargs)
-
-
-def start_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Coroutine[Any, Any, Any]:
-    """Return a coroutine that calls a tool in a thread."""
+def start_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Return a coroutine that calls a tool in a thread; what has replaced the tool is called as it is."""
 
     async def call() -> Any:
         outcome = functools.partial(function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(None, outcome)
 
-    if getattr(function, "is_tool", False) is not True:
-        return function(*args, **kwargs)  # type: ignore[no-any-return]
-    return call()
+    is_tool = getattr(function, "is_tool", False) is True
+    return call() if is_tool else awaitable(function(*args, **kwargs))
+
+
+def awaitable(value: Any) -> Any:
+    """Return what can be awaited as it is; anything else as a coroutine with that result."""
+
+    async def give() -> Any:
+        return value
+
+    return value if inspect.isawaitable(value) else give()
