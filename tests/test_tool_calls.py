@@ -578,11 +578,35 @@ def test_samples_need_tools_without_effects() -> None:
         create_code_chain(chain_model(), tools=[echo], samples=3)
 
 
-@pytest.mark.parametrize("executor", ["monty", "sql"])
-def test_executors_that_cannot_provide_tools_refuse_them_at_once(executor: Any) -> None:
-    pytest.importorskip("pydantic_monty" if executor == "monty" else "duckdb")
+def test_executors_that_cannot_provide_tools_refuse_them_at_once() -> None:
+    pytest.importorskip("duckdb")
     with pytest.raises(ConfigurationError, match="SandboxExecutor"):
-        create_code_chain(chain_model(), executor=executor, tools=[echo])
+        create_code_chain(chain_model(), executor="sql", tools=[echo])
+
+
+IN_MONTY = {
+    "orders(4)[1]['id']": ("41", "ok"),
+    "[double(n) for n in range(3)]": ("[0, 2, 4]", "ok"),
+    "try:\n    fail('tool')\nexcept ToolError as error:\n    result = str(error)\nresult": (
+        "'fail: ToolException",
+        "ok",
+    ),
+    "echo({'a': [1, None]}), echo(x=1)": ("TypeError", "error"),
+    "hang(20)": ("took longer than 1 seconds", "error"),
+    "odd('object')": ("cannot be passed", "error"),
+    "hang(0.8), hang(0.8)": ("('done', 'done')", "ok"),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), IN_MONTY.items())
+def test_monty_calls_tools_as_external_functions(code: str, expected: tuple[str, str]) -> None:
+    pytest.importorskip("pydantic_monty")
+    from code_chains.executors import MontyExecutor
+
+    with MontyExecutor(limits=Limits(seconds=1, tool_seconds=1)) as executor:
+        for done in (executor.run(code, tools=TOOLS), asyncio.run(executor.arun(code, tools=TOOLS))):
+            assert (expected[0] in f"{done.result} {done.error}", done.status) == (True, expected[1]), done
+            assert done.tool_calls
 
 
 def test_a_variable_must_not_have_the_name_of_a_tool(box: SandboxExecutor) -> None:

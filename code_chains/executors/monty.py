@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +23,8 @@ from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
+from code_chains.toolbox import Toolbox, ToolCalls
+from code_chains.toolbox.blocking import blocking_functions
 
 if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, MountDir
@@ -40,6 +42,8 @@ WORKDIR = "/box"
 MAX_REPR_CHARS = 100_000
 MAX_MESSAGE_CHARS, MAX_TRACEBACK_CHARS, MAX_TRACEBACK_FRAMES = 2000, 6000, 8
 MAX_VARIABLES, MAX_VALUE_CHARS = 12, 200
+TOOL_ERROR = "ToolError = RuntimeError"
+"""Calls of tools raise what Monty knows; it has no inheritance for an exception of its own."""
 VALUE_NAME = "__shown__"
 """The name that a program's last value is bound to."""
 SHOW_VALUE = f'\nNone if {VALUE_NAME} is None else f"{{{VALUE_NAME}!r}}"[:{MAX_REPR_CHARS}]'
@@ -83,21 +87,66 @@ class MontyExecutor(Executor):
         self._is_closed = False
 
     def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
     ) -> Execution:
-        """Run a program to its end; see `Executor.run`. Sleeping takes no time."""
-        return self._run(_Output(self.limits.output_bytes), Program(code, files, variables))
+        """Run a program to its end; see `Executor.run` and, for its tools, `SandboxExecutor.run`. Sleeping takes no time."""
+        program = Program(code, files, variables, self._calls(tools))
+        return self._run(_Output(self.limits.output_bytes), program)
 
     async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
         output = _Output(self.limits.output_bytes)
+        program = Program(code, files, variables, self._calls(tools, asyncio.get_running_loop()))
         try:
-            return await asyncio.to_thread(self._run, output, Program(code, files, variables))
+            return await asyncio.to_thread(self._run, output, program)
         except asyncio.CancelledError:
             output.stop()
             raise
+
+    def stream(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
+        tools: Any = None,
+    ) -> Generator[str | Execution, None, None]:
+        """Run a program and yield its `Execution`; output is not read meanwhile, and values are not returned."""
+        yield self.run(code, files=files, variables=variables, tools=tools)
+
+    async def astream(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
+        tools: Any = None,
+    ) -> AsyncGenerator[str | Execution, None]:
+        """Like `stream`, without blocking the event loop."""
+        yield await self.arun(code, files=files, variables=variables, tools=tools)
+
+    def _calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Any] | None:
+        toolbox = Toolbox.of(tools)
+        if toolbox is None:
+            return None
+        limits = self.limits
+        return ToolCalls(
+            toolbox, max_calls=limits.tool_calls, seconds=limits.tool_seconds, encode=_as_json, loop=loop
+        )
 
     def close(self) -> None:
         """End the workers and refuse further runs."""
@@ -165,6 +214,9 @@ class MontyExecutor(Executor):
 
     def _run(self, output: _Output, program: Program) -> Execution:
         code, inputs = check_code(program.code), check_json_variables(program.variables)
+        calls = program.tool_calls
+        if calls is not None:
+            calls.toolbox.check_variables(inputs)
         pool, isolation = self._pool()
         try:
             source = _Source(code, inputs)
@@ -174,7 +226,7 @@ class MontyExecutor(Executor):
             return Execution("error", error=report, isolation=isolation)
         with files_on_disk(program.files) as files, _mounted(files) as mount, self._session(pool) as session:
             started = time.monotonic()
-            status, failure, result = self._outcome(session, source, output, mount)
+            status, failure, result = self._outcome(session, source, output, mount, calls)
             duration = time.monotonic() - started
         return Execution(
             status,
@@ -185,23 +237,33 @@ class MontyExecutor(Executor):
             duration=duration,
             truncated=output.is_full,
             isolation=None if status == "refused" else isolation,
+            tool_calls=() if calls is None else calls.records,
         )
 
     def _outcome(
-        self, session: MontySession, source: _Source, output: _Output, mount: MountDir | None
+        self,
+        session: MontySession,
+        source: _Source,
+        output: _Output,
+        mount: MountDir | None,
+        calls: ToolCalls[Any] | None,
     ) -> RunOutcome:
         """Run the program in a session; return status, error and result."""
         from pydantic_monty import MontyError
 
         started = time.monotonic()
+        functions = None if calls is None else blocking_functions(calls)
         try:
             with output.attached(session.worker_pid):
+                if functions:
+                    session.feed_run(TOOL_ERROR)
                 result = session.feed_run(
                     source.text,
                     inputs=source.inputs,
                     print_callback=output.write,
                     mount=mount,
                     cwd=mount and WORKDIR,
+                    external_lookup=functions,
                 )
         except MontyError as error:
             status, report = _failure(error, source, self.limits, output.is_full)
@@ -210,6 +272,15 @@ class MontyExecutor(Executor):
                 report = _with_variables(report, session, source)
             return status, report, None
         return "ok", None, result
+
+
+def _as_json(value: Any) -> Any:
+    """Return what a tool returned, if it is a JSON value.
+
+    Raises:
+        InputError: It is none.
+    """
+    return check_json_variables({"result": value})["result"]
 
 
 class _Source:

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, InputError
 from code_chains.toolbox.approval import ApproveTools
 from code_chains.toolbox.signatures import Signature, signature_of
 
@@ -82,6 +82,15 @@ class Toolbox:
     def program_names(self) -> tuple[str, ...]:
         """The names that a program finds: those of the tools and of their exception."""
         return (*self._tools, "ToolError")
+
+    def check_variables(self, variables: Iterable[str]) -> None:
+        """Raise if a variable of a run would replace a tool.
+
+        Raises:
+            InputError: One has the name of a tool.
+        """
+        if taken := sorted(set(self._tools).intersection(variables)):
+            raise InputError(f"The variable {taken[0]!r} has the name of a tool. Give it another name.")
 
     @functools.cached_property
     def signatures(self) -> dict[str, Signature]:

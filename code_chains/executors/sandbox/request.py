@@ -90,8 +90,7 @@ class Request(Closing):
         if self._calls is None:
             return None
         toolbox = self._calls.toolbox
-        if taken := sorted(set(toolbox.names).intersection(variables)):
-            raise InputError(f"The variable {taken[0]!r} has the name of a tool. Give it another name.")
+        toolbox.check_variables(variables)
         signatures = [signature.to_dict() for signature in toolbox.signatures.values()]
         return {"signatures": signatures, "max_bytes": self._limits.tool_message_bytes}
 
