@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from langchain_core.stores import BaseStore
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
@@ -23,6 +24,9 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
 
 ROOT = Path(__file__).parent.parent
+# How long an example takes says nothing on a machine that others use as well.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 HOSTILE = "\x1b]0;owned\x07 \x9b2J \u202e sk-proj-1234567890abcdef"
 """A hostile message of a provider: control sequences, a change of text direction, and an API key."""
 SUM_CODE = "print('Sum:', sum(range(1, 6)))"
