@@ -63,6 +63,7 @@ def failure(page: Path, python: Path, address: str) -> str:
     variables = {
         "OPENAI_BASE_URL": address,
         "OPENAI_API_KEY": "of the tests",
+        "CODE_CHAINS_LOCAL": "0.5b",
         "PATH": f"{python.parent}:{os.environ['PATH']}",
     }
     with tempfile.TemporaryDirectory() as folder:

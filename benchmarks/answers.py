@@ -1,7 +1,7 @@
 """Whether answers are right, or say that they are not.
 
     python -m benchmarks.answers replay [--given tests] [--only BUG]
-    python -m benchmarks.answers live [--model local] [--ways pass@1,repair] [--log FILE]
+    python -m benchmarks.answers live [--model local:0.5b] [--ways pass@1,repair] [--log FILE]
 
 `replay` plays a model that makes known mistakes: once it mends them when it is told, once it never does. What a program is
 worth is found out by running it on all examples and comparing out here, whatever the library says. `live` asks a real model;
@@ -272,7 +272,7 @@ def ask_live(chain: Any, way: str, task: Task, folder: Path) -> Outcome:
 
 
 @main.command()
-@click.option("--model", default="local", help="Whatever create_code_chain takes.")
+@click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
 @click.option("--ways", default=",".join(WAYS), help=f"Some of {', '.join(WAYS)}.")
 @click.option("--tasks", default=len(TASKS), help="How many tasks, from the first.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
@@ -292,12 +292,12 @@ def live(model: str, ways: str, tasks: int, log: Path | None) -> None:
             with create_code_chain(model, interpret=False, **WAYS[way]) as chain:
                 for task in missing:
                     one = known[way, task.query] = ask_live(chain, way, task, Path(name))
-                    _note(one, model, log)
+                    note(one, model, log)
     table(LIVE_HEAD, live_rows([known[way, task.query] for way, task in wanted]))
     print(f"\n{model}, {tasks} tasks.")
 
 
-def _note(one: Outcome, model: str, log: Path | None) -> None:
+def note(one: Outcome, model: str, log: Path | None) -> None:
     """Tell of an outcome, and keep it."""
     mark = "right" if one.right else "WRONG"
     shown = " ".join(one.output.split())[:60]

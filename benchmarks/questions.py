@@ -64,4 +64,4 @@ def main(model: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "local")
+    main(sys.argv[1] if len(sys.argv) > 1 else "local:0.5b")

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         StoreError,
         WeightsError,
     )
+    from code_chains.evaluation import Case, Evaluation, compare, evaluate
     from code_chains.executors import Limits, SandboxExecutor
     from code_chains.factory import create_code_chain
     from code_chains.language import detect_language
@@ -64,6 +65,10 @@ _MODULE_OF = {
     "Budget": "callbacks.budget",
     "BudgetError": "errors",
     "CachedChain": "chains",
+    "Case": "evaluation",
+    "Evaluation": "evaluation",
+    "compare": "evaluation",
+    "evaluate": "evaluation",
     "IterateChain": "chains",
     "JudgeChain": "chains",
     "ToolRequest": "toolbox",
@@ -118,6 +123,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "CachedChain",
+    "Case",
     "CodeChain",
     "CodeChainsError",
     "CodeFailedError",
@@ -125,6 +131,7 @@ __all__ = [
     "ConversationMemory",
     "EscalateChain",
     "EvaluateChain",
+    "Evaluation",
     "ExecuteChain",
     "Execution",
     "ExecutorError",
@@ -160,9 +167,11 @@ __all__ = [
     "Verdict",
     "WeightsError",
     "WriteTestsChain",
+    "compare",
     "create_code_chain",
     "create_python_tool",
     "detect_language",
+    "evaluate",
     "extract_code",
 ]
 

@@ -16,7 +16,6 @@ from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.callbacks.budget import Budget
-from code_chains.chains.execute import check_takes_tools
 from code_chains.chains.solver import Iterate, Plan
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import ConfigurationError, check_int
@@ -29,6 +28,7 @@ from code_chains.executors import (
     SandboxExecutor,
     SqlExecutor,
 )
+from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
@@ -88,11 +88,20 @@ def resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable
         raise ConfigurationError("fallback_models", model, remedy) from error
 
 
-def model_name(model: str | Runnable[LanguageModelInput, Any], others: Collection[str]) -> str:
-    """Return the name of a model in the records of attempts, which no other model of the chain has."""
-    name = (
-        model if isinstance(model, str) else str(getattr(model, "model_name", None) or type(model).__name__)
-    )
+def model_name(
+    model: str | Runnable[LanguageModelInput, Any],
+    chat_model: Runnable[LanguageModelInput, Any],
+    others: Collection[str],
+) -> str:
+    """Return the name of a model in the records of attempts, which no other model of the chain has.
+
+    Args:
+        model: The model as it was given.
+        chat_model: What it stands for; `local` is recorded as the model that it is on this machine.
+        others: The names of the others.
+    """
+    is_named = isinstance(model, str) and model != "local"
+    name = str(model if is_named else getattr(chat_model, "model_name", None) or type(chat_model).__name__)
     if name.startswith("gguf:"):  # Records must not learn the folders of this machine.
         name = f"gguf:{Path(name).name}"
     return f"{name} ({len(others) + 1})" if name in others else name

@@ -29,7 +29,15 @@ from code_chains.executors import Executor
 from code_chains.executors.base import Closing
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import drive
-from code_chains.inputs import check_history, check_session_id, files_on_disk, shortened
+from code_chains.inputs import (
+    Paste,
+    check_history,
+    check_session_id,
+    files_on_disk,
+    files_with,
+    find_data,
+    shortened,
+)
 from code_chains.state import Turn
 from code_chains.verification.answer_types import AnswerType
 from code_chains.verification.expectations import Expectations
@@ -37,6 +45,8 @@ from code_chains.verification.expectations import Expectations
 __all__ = ["CodeChain", "share_conversations"]
 
 _log = logging.getLogger(__name__)
+_MAX_INLINE_CHARS = 2000
+"""Characters of a question up to which looking for data in it is faster than starting a thread."""
 _USER_CODE_QUERY = "Run this program of mine."
 _TOOL_DESCRIPTION = (
     "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
@@ -56,7 +66,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context`
     and `history`. Adds `language`, `programs`, `stdout`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
     `stop_reason`, `answer` (unless made with `interpret=False`) and `usage`; `sources`, `translation` and
-    `learned` if these stages are enabled; `value` with an `answer_type`.
+    `learned` if these stages are enabled; `pasted` with `find_data`; `value` with an `answer_type`.
 
     It is a context manager: leaving it closes the executor that was made for it.
     """
@@ -68,6 +78,8 @@ class CodeChain(StreamingSequentialChain, Closing):
     conversations: Conversations | None = None
     schema_only: bool = False
     answer_type: AnswerType | None = None
+    find_data: bool = False
+    """Whether data that is pasted into a question is offered to programs as files and variables."""
     user_code_chains: list[Chain] = Field(default_factory=list)
     """Stages of a program that a user wrote."""
     _limiter: ConcurrencyLimiter = PrivateAttr(
@@ -83,7 +95,8 @@ class CodeChain(StreamingSequentialChain, Closing):
     @property
     def output_keys(self) -> list[str]:
         """Keys that the stages add, the usage, and with an `answer_type` the value."""
-        return [*self.output_variables, "usage", *(["value"] if self.answer_type is not None else [])]
+        has_value = {"value": self.answer_type is not None, "pasted": self.find_data}
+        return [*self.output_variables, "usage", *(key for key, is_added in has_value.items() if is_added)]
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""
@@ -145,18 +158,30 @@ class CodeChain(StreamingSequentialChain, Closing):
             **config,
             "callbacks": _add_handlers(config.get("callbacks"), [meter, *_enforcing_handlers(self, config)]),
         }
+        inline = len(str(values["query"])) < _MAX_INLINE_CHARS
+        paste = (yield RunFunction(find_data, values, config, inline=inline)) if self.find_data else None
         # Bytes and open files are written once, for all stages.
-        with files_on_disk(values.get("files")) as files:
+        with files_on_disk(files_with(values, paste)) as files:
             values |= {"files": files} if files else {}
+            values |= {"paste": paste}
             if self._is_turn(values) and self.conversations is not None:
                 yield from self._turn(self.conversations, values, config, meter)
             else:
                 yield from self._run_stages(values, config, meter)
 
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
+        values = dict(values)
+        paste: Paste | None = values.pop("paste")
+        if paste is not None:
+            values |= {
+                "query": paste.task,
+                "variables": {**(values.get("variables") or {}), **paste.variables},
+            }
         outcome = yield from super()._flow(values, config)
         if self.answer_type is not None:
             yield {"value": (yield RunFunction(find_value, {**values, **outcome}, config))}
+        if self.find_data:
+            yield {"pasted": list(paste.found) if paste else []}
         yield {"usage": meter.usage}
         return outcome
 

@@ -49,10 +49,13 @@ from code_chains.chains import (
     WriteTestsChain,
 )
 from code_chains.chains.base import Chain
+from code_chains.chains.evaluate import UNCHECKED
 from code_chains.chains.generate import GENERATE_PROMPT, GENERATE_PROMPTS
 from code_chains.chains.iterate import ITERATE_EXAMPLES, ITERATE_PROMPT
+from code_chains.chains.retrieve import MIN_CURATED_SCORE
 from code_chains.chains.solver import Iterate, Plan, create_solver
 from code_chains.chains.validate import Approve
+from code_chains.chains.verify import OTHER_WAYS
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversations
 from code_chains.errors import ConfigurationError
@@ -81,6 +84,7 @@ def create_code_chain(
     samples: int = 1,
     judge: bool | Runnable[LanguageModelInput, Any] = False,
     write_tests: bool = False,
+    verify: bool = False,
     plan: Plan = False,
     snippets: Snippets = False,
     learn: bool = False,
@@ -88,6 +92,7 @@ def create_code_chain(
     schema_only: bool = False,
     answer_type: Any = None,
     profile_files: bool = True,
+    find_data: bool = True,
     language: str = "auto",
     instructions: str = "",
     prompts: Mapping[str, str] | None = None,
@@ -108,7 +113,8 @@ def create_code_chain(
 
     Args:
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
-            embedded model (no key; downloaded once), `"gguf:PATH"`, or any chat model.
+            embedded model (no key; downloaded once), `"hf:OWNER/REPO:FILE"` for any GGUF file of the model hub,
+            `"gguf:PATH"`, or any chat model.
         executor: Where code runs: `"sandbox"`, `"container"`, `"monty"`, `"sql"` (these with an extra each),
             `"none"` (a plain process without protection), or an `Executor`.
         limits: Limits of one run; only if the executor is selected by name.
@@ -121,6 +127,8 @@ def create_code_chain(
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
+        verify: Whether an outcome that nothing else checks is solved again in other ways, by at most two further programs,
+            until two agree: then it is `plausible` (see `VerifyChain`). It costs one or two more model calls.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.
         snippets: Examples for the model: True for the curated ones of this package, a folder of your own, a
@@ -134,6 +142,8 @@ def create_code_chain(
             attempt; `result["value"]` holds the value, or None if the verdict is `failed`. See `AnswerType`.
         profile_files: Whether the models are told how each file is read and what is in it, found out by a program
             that runs in the executor first; False for names, sizes and first lines alone.
+        find_data: Whether tables, JSON and lists of numbers in the text of a question are offered to its program as files
+            and variables, with profiles; `pasted` in the result says what was found.
         language: The language of answers and labels of plots: `"auto"` for the question's language, or e.g.
             `"es"`.
         instructions: Rules of your domain, for the model that writes programs and the one that phrases answers.
@@ -193,7 +203,7 @@ def create_code_chain(
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
-    toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
+    toolbox = resolve_tools(tools, approve_tools, run_executor, samples + verify)
     check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
     if answer_type is not None and not run_executor.returns_values:
         remedy = "it with an executor that returns values, such as SandboxExecutor"
@@ -207,9 +217,10 @@ def create_code_chain(
         has_module=None if checks == "none" else run_executor.has_module,
         names=toolbox.program_names if toolbox else (),
     )
-    models = {model_name(model, {}): chat_model}
+    models = {model_name(model, chat_model, {}): chat_model}
     for fallback in check_models(fallback_models):
-        models[model_name(fallback, models)] = resolve_fallback(fallback)
+        other = resolve_fallback(fallback)
+        models[model_name(fallback, other, models)] = other
     solve = create_solver(
         {name: _generate(each, run_executor, texts["generate"], toolbox) for name, each in models.items()},
         chat_model,
@@ -220,6 +231,7 @@ def create_code_chain(
         judge=judge,
         plan=plan,
         tools=toolbox,
+        sanity_checks=run_executor.language == "python" and checks != "none",
         repeat_effects=repeat_effects or approve_tools is not None,
         write_cells={
             name: _write_cells(each, run_executor, texts["generate"], toolbox)
@@ -228,6 +240,7 @@ def create_code_chain(
         iterate=iterate,
         max_iterations=max_iterations,
         vision=_accepts_images(chat_model) if vision is None else vision,
+        write_again=_write_again(chat_model, run_executor, texts["generate"], toolbox) if verify else (),
     )
     store = resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
@@ -237,7 +250,7 @@ def create_code_chain(
     optional: list[tuple[bool, Callable[[], Chain]]] = [
         (True, lambda: LanguageChain(language)),
         (translate, lambda: TranslateChain(model=chat_model)),
-        (store is not None, lambda: RetrieveChain(cast("VectorStore", store))),
+        (store is not None, lambda: _retrieve(cast("VectorStore", store), is_curated=snippets is True)),
         (profile_files, lambda: ProfileChain(run_executor)),
         (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
         (True, lambda: solve),
@@ -257,6 +270,7 @@ def create_code_chain(
         budget=budget,
         schema_only=schema_only,
         answer_type=None if answer_type is None else AnswerType(answer_type),
+        find_data=find_data and run_executor.language == "python",
         conversations=open_conversations(run_executor),
         user_code_chains=user_code_chains(
             validate.model_copy(update={"approve": None}), run_executor, toolbox
@@ -279,8 +293,13 @@ def user_code_chains(
 
 def _verdict_on_user_code(execution: Execution) -> Verdict:
     if execution.ok:
-        return Verdict("unverified", "none", "The program ran; nothing checked its output.")
+        return UNCHECKED
     return Verdict("failed", "none", execution.summary)
+
+
+def _retrieve(store: VectorStore, *, is_curated: bool) -> RetrieveChain:
+    """Return the chain that retrieves snippets. Invariant: curated ones fit, or are not shown, as models copy them."""
+    return RetrieveChain(store, min_score=MIN_CURATED_SCORE if is_curated else None)
 
 
 def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Executor) -> list[Chain]:
@@ -330,6 +349,18 @@ def _generate(
     if executor.language == "python":
         return GenerateChain(model=for_code(model), **options)
     return GenerateChain(model=model, examples=(), language=executor.language, **options)
+
+
+def _write_again(
+    model: Runnable[LanguageModelInput, Any],
+    executor: Executor,
+    texts: Mapping[str, str],
+    toolbox: Toolbox | None,
+) -> list[GenerateChain]:
+    """Return the chains that solve a question in other ways, to verify an outcome."""
+    write = _generate(model, executor, texts, toolbox)
+    ways = ("\n".join(filter(None, [write.instructions, way])) for way in OTHER_WAYS)
+    return [write.model_copy(update={"instructions": way}) for way in ways]
 
 
 def _write_cells(

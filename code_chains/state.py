@@ -23,6 +23,7 @@ from code_chains.records import (
     Execution,
     Isolation,
     Level,
+    PastedData,
     Problem,
     Record,
     Source,
@@ -46,6 +47,7 @@ __all__ = [
     "Execution",
     "Isolation",
     "Level",
+    "PastedData",
     "Problem",
     "Record",
     "Source",
@@ -107,6 +109,7 @@ class CodeState(TypedDict, total=False):
         cached: Whether the answer is a cache hit.
         learned: Id of the snippet that was made of the program; None if none was.
         value: The value of the program, of the type that was asked for; None if the verdict is `failed`.
+        pasted: Data that was found in the text of the question; programs find it in files and variables.
         usage: What was spent on models.
     """
 
@@ -152,6 +155,7 @@ class CodeState(TypedDict, total=False):
     cached: bool
     learned: str | None
     value: Any
+    pasted: list[PastedData]
     usage: Usage
 
 

@@ -52,6 +52,14 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _small_model() -> Iterator[None]:
+    """Whatever memory and disk allow, `local` is the small model, also in programs that the tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODE_CHAINS_LOCAL", "0.5b")
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions of the tests are not among those of the user."""

@@ -313,6 +313,7 @@ def test_usage_is_told_by_model_and_by_stage(
         ("gguf:/home/ann/small.gguf", "small.gguf"),
         ("C:\\models\\small.gguf", "small.gguf"),
         ("~/small", "small"),
+        ("unsloth/Qwen3-4B-GGUF:Q4/Qwen3.gguf", "unsloth/Qwen3-4B-GGUF:Q4/Qwen3.gguf"),
         ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B"),
         ("llama3.2:3b", "llama3.2:3b"),
     ],

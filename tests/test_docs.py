@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("*.md") if path.name != "MIGRATING.md")
 """That one is run by test_migrating.py, beside what it replaces."""
 REPLIES = {
+    "harmonic_mean of": "from statistics import harmonic_mean\nprint('Harmonic mean:', harmonic_mean([40, 60]))",
     "number of rows": "import pandas\nsales = pandas.read_csv('sales.csv')\nprint(len(sales))",
     "bar chart": "import matplotlib.pyplot as plt\nplt.bar(sales['region'], sales['amount'])",
     "total amount": "import pandas\nprint(pandas.read_csv('sales.csv')['amount'].sum())",
@@ -78,7 +79,8 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 def test_a_command_that_is_shown_exists(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "questions.jsonl").touch()
+    for file in ("questions.jsonl", "cases.jsonl", "first.json"):
+        (tmp_path / file).touch()
     words = shlex.split(line)[1:]
     context = click.Context(cli, info_name="code-chains", **cli.context_settings)
     name, command, rest = cli.resolve_command(context, words)

@@ -156,4 +156,4 @@ def test_a_chain_without_solvers_is_refused() -> None:
 
 
 def test_records_of_attempts_name_no_folder() -> None:
-    assert model_name("gguf:/home/ann/small.gguf", []) == "gguf:small.gguf"
+    assert model_name("gguf:/home/ann/small.gguf", model(ANSWERS), []) == "gguf:small.gguf"

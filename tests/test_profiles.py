@@ -197,6 +197,16 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
         "df['x'].sum(), df['t'][1]",
         "(6.0, 22)",
     ),
+    "semicolons in cells of a comma file": (
+        "a.csv",
+        "id,comment,v\n1,good; cheap,3\n2,bad; dear,4\n3,ok; fine,5\n",
+        "df['v'].sum()",
+        "12",
+    ),
+    "bars in cells of a comma file": ("a.csv", "id,path\n1,a|b\n2,c|d\n3,e|f\n", "df['path'][2]", "'e|f'"),
+    "semicolons in some cells": ("a.csv", "id,tags\n1,a;b\n2,c\n3,d;e;f\n4,g\n", "len(df)", "4"),
+    "decimal commas in every row": ("a.csv", "a;b\n1,5;2,5\n3,5;4,5\n", "df['b'].sum()", "7.0"),
+    "a comma in the header": ("a.csv", "name;amount, net\nA;1,5\nB;2,5\n", "df['amount, net'].sum()", "4.0"),
     "delimiters within quotes": ("a.csv", 'n,t\nA,"x;y;z"\nB,"x;y"\n', "df['t'][0]", "'x;y;z'"),
     "a bank's export": (
         "a.csv",

@@ -156,8 +156,9 @@ async def test_all_ways_give_the_same(sandbox: SandboxExecutor) -> None:
 
 
 def test_the_session_is_closed_at_the_end(sandbox: SandboxExecutor) -> None:
+    of_others = set(sandbox._sessions)
     create_code_chain(planning(PLAN), executor=sandbox, plan=True).invoke(TASK)
-    assert not sandbox._sessions
+    assert sandbox._sessions <= of_others
 
 
 def test_an_executor_without_sessions_cannot_plan() -> None:

@@ -595,6 +595,7 @@ IN_MONTY = {
     "hang(20)": ("took longer than 1 seconds", "error"),
     "odd('object')": ("cannot be passed", "error"),
     "hang(0.8), hang(0.8)": ("('done', 'done')", "ok"),
+    "odd('large')": ("bytes, and 2,048 are allowed", "error"),
 }
 
 
@@ -603,10 +604,20 @@ def test_monty_calls_tools_as_external_functions(code: str, expected: tuple[str,
     pytest.importorskip("pydantic_monty")
     from code_chains.executors import MontyExecutor
 
-    with MontyExecutor(limits=Limits(seconds=1, tool_seconds=1)) as executor:
+    with MontyExecutor(limits=Limits(seconds=1, tool_seconds=1, tool_bytes="2K")) as executor:
         for done in (executor.run(code, tools=TOOLS), asyncio.run(executor.arun(code, tools=TOOLS))):
             assert (expected[0] in f"{done.result} {done.error}", done.status) == (True, expected[1]), done
             assert done.tool_calls
+
+
+def test_arguments_of_a_call_in_monty_are_limited_before_it_is_made() -> None:
+    pytest.importorskip("pydantic_monty")
+    from code_chains.executors import MontyExecutor
+
+    with MontyExecutor(limits=Limits(tool_bytes="2K")) as executor:
+        done = executor.run("echo('x' * 3000)", tools=[echo])
+    assert "allowed" in str(done.error)
+    assert not done.tool_calls
 
 
 def test_a_variable_must_not_have_the_name_of_a_tool(box: SandboxExecutor) -> None:
@@ -803,3 +814,9 @@ def test_calls_in_flight_of_a_hostile_program_do_not_stop_its_clock() -> None:
         started = time.monotonic()
         assert box.run(code, tools=[hang]).status == "timeout"
         assert time.monotonic() - started < 30
+
+
+def test_arguments_that_are_refused_have_no_effect(box: SandboxExecutor) -> None:
+    done = box.run("double('x')", tools=TOOLS)
+    assert (done.status, [call.status for call in done.tool_calls]) == ("error", ["refused"])
+    assert not done.has_effects

@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, tool
 from pydantic import BaseModel
 
-from code_chains import ConfigurationError
+from code_chains import ConfigurationError, ValidateChain
 from code_chains.toolbox import Toolbox
 from code_chains.toolbox.schemas import type_of_schema
 
@@ -226,3 +226,10 @@ def test_any_json_is_rendered_as_a_type(schema: Any) -> None:
 def test_what_the_sandbox_receives_of_a_tool_is_json() -> None:
     for signature in Toolbox([plain, rich, table]).signatures.values():
         assert json.loads(json.dumps(signature.to_dict()))["name"] == signature.name
+
+
+def test_a_program_that_defines_a_tool_itself_is_refused() -> None:
+    chain = ValidateChain(names=("price",))
+    problems = chain.invoke({"code": "def price(s):\n    return 99\nprint(price('a'))"})["problems"]
+    assert "Call it; do not define it again" in problems[0].message
+    assert chain.invoke({"code": "price = price('a')\nprint(price)"})["problems"] == []

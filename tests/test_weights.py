@@ -19,7 +19,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.errors import WeightsError
-from code_chains.models import weights
+from code_chains.models import downloads
 from code_chains.models.weights import CATALOGUE, Weights, models_directory
 
 CONTENT = b"GGUF" + bytes(range(256)) * 100
@@ -142,21 +142,21 @@ def link(path: Path) -> None:
 def test_a_forged_file_is_downloaded_again(tamper: Callable[[Path], None], is_new_process: bool) -> None:
     tamper(TINY.install(quiet=True))
     if is_new_process:
-        weights._verified.clear()
+        downloads._verified.clear()
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
 @pytest.mark.usefixtures("index")
 def test_a_file_is_hashed_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     TINY.install(quiet=True)
-    weights._verified.clear()
+    downloads._verified.clear()
     hashed: list[Path] = []
 
     def count(path: Path) -> str:
         hashed.append(path)
         return TINY.sha256
 
-    monkeypatch.setattr(weights, "sha256_file", count)
+    monkeypatch.setattr(downloads, "sha256_file", count)
     assert [TINY.install(quiet=True) for _ in range(3)] == [*hashed, *hashed, *hashed]
 
 
@@ -270,7 +270,7 @@ def test_the_size_of_a_folder_is_measured_while_it_changes(tmp_path: Path) -> No
     thread = threading.Thread(target=churn)
     thread.start()
     try:
-        sizes = {weights._folder_size(tmp_path) for _ in range(2000)}
+        sizes = {downloads.folder_size(tmp_path) for _ in range(2000)}
     finally:
         is_done.set()
         thread.join()

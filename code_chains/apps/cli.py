@@ -1,4 +1,4 @@
-"""The command line: the commands that answer questions; the others are in `cli_resources`.
+"""The command line: the commands that answer questions; the others are in modules beside this one.
 
 The answer goes to standard output, everything else to standard error. Exit codes: 0 answered, 1 not answered,
 2 usage error, 130 interrupted. Heavy modules are imported when a command runs, so that `--help` is fast.
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from code_chains.apps import cli_log, cli_resources
+from code_chains.apps import cli_eval, cli_log, cli_resources
 from code_chains.apps.cli_log import manage_conversations
 from code_chains.apps.cli_options import (
     approve_option,
@@ -47,6 +47,7 @@ def cli() -> None:
 cli.add_command(cli_resources.cache)
 cli.add_command(cli_resources.completion)
 cli.add_command(cli_resources.doctor)
+cli.add_command(cli_eval.evaluate_command)
 cli.add_command(cli_resources.index)
 cli.add_command(cli_log.log)
 cli.add_command(cli_resources.models)

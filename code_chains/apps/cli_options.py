@@ -64,7 +64,9 @@ def file_option(description: str) -> Callable[[_Command], _Command]:
     )
 
 
-_MODEL_HELP = "openai:gpt-5-mini, local, gguf:PATH, … [default: OpenAI if a key is set, else local]"
+_MODEL_HELP = (
+    "openai:gpt-5-mini, local, hf:OWNER/REPO:FILE, gguf:PATH, … [default: OpenAI if a key is set, else local]"
+)
 _MODEL_OPTION = click.option("-m", "--model", help=_MODEL_HELP)
 _MODELS_OPTION = click.option(
     "-m", "--model", "models", multiple=True, help=f"{_MODEL_HELP} Repeatable: the page offers a choice."
@@ -98,6 +100,9 @@ _CHAIN_OPTIONS = (
         help="Programs to generate at once; the majority result wins.",
     ),
     click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    click.option(
+        "--verify", is_flag=True, help="Solve it again in other ways; plausible if two programs agree."
+    ),
     click.option(
         "--schema-only",
         is_flag=True,

@@ -13,6 +13,7 @@ from code_chains.apps.cli_options import echo, handle_errors
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:
+    from code_chains.models.hub import HubFile
     from code_chains.models.weights import Weights
 
 __all__ = ["cache", "completion", "doctor", "index", "models", "search"]
@@ -28,20 +29,31 @@ def models() -> None:
 @models.command("list")
 @handle_errors
 def list_models() -> None:
-    """List the embedded models and the folder where they are stored."""
+    """List the embedded models, and where they are stored.
+
+    Says which of them `local` is, and why.
+    """
+    from code_chains.models.choice import local_choice
+    from code_chains.models.hub import installed_hub_files
     from code_chains.models.weights import CATALOGUE, models_directory
 
     for weights in CATALOGUE.values():
         state = "installed" if weights.is_installed() else "not downloaded"
         echo(f"{weights.name:<12}{weights.size / 1e6:>7.0f} MB  {state:<16} {weights.title}")
+    for file in installed_hub_files():
+        echo(f"{file.name}  {file.path.stat().st_size / 1e6:.0f} MB  installed")
+    echo(str(local_choice()))
     echo(f"stored in {models_directory()}", err=True)
 
 
 @models.command()
-@click.argument("name", default="local:0.5b")
+@click.argument("name", default="local")
 @handle_errors
 def pull(name: str) -> None:
-    """Download and verify the embedded model NAME."""
+    """Download and verify the embedded model NAME.
+
+    NAME is local (unless given), local:0.5b, local:1.5b or hf:OWNER/REPO:FILE.
+    """
     echo(str(find_weights(name).install()))
 
 
@@ -53,18 +65,25 @@ def remove(name: str) -> None:
     click.echo("removed" if find_weights(name).remove() else "not installed")
 
 
-def find_weights(name: str) -> Weights:
+def find_weights(name: str) -> Weights | HubFile:
     """Return the embedded model with a name.
 
     Raises:
         ConfigurationError: There is no such model.
     """
     from code_chains.errors import ConfigurationError
+    from code_chains.models.choice import local_choice
+    from code_chains.models.hub import PREFIX, HubFile
     from code_chains.models.weights import CATALOGUE
 
-    weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
-    if weights is None:
-        raise ConfigurationError("name", name, f"one of {['local', *CATALOGUE]}")
+    if name.startswith(PREFIX):
+        return HubFile.parse(name)
+    if name == "local":
+        choice = local_choice()
+        echo(str(choice), err=True)
+        return choice.weights
+    if (weights := CATALOGUE.get(name)) is None:
+        raise ConfigurationError("name", name, f"one of {['local', *CATALOGUE]}, or hf:OWNER/REPO:FILE")
     return weights
 
 

@@ -17,6 +17,9 @@ from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor
 from code_chains.inputs import shortened
 from code_chains.models import default_model, resolve_model
+from code_chains.models.choice import local_choice
+from code_chains.models.hub import installed_hub_files
+from code_chains.models.resolve import is_embedded
 from code_chains.models.weights import CATALOGUE, Weights, models_directory
 from code_chains.state import PROBED
 
@@ -49,8 +52,8 @@ def _check_call(name: str | None, base_url: str | None) -> Check:
     name = name or default_model()
     started = time.monotonic()
     try:
-        is_embedded = name.startswith(("local", "gguf:")) and not base_url
-        options: dict[str, Any] = {} if is_embedded else {"max_retries": 0, "timeout": _TIMEOUT_S}
+        is_local = is_embedded(name) and not base_url
+        options: dict[str, Any] = {} if is_local else {"max_retries": 0, "timeout": _TIMEOUT_S}
         model = resolve_model(name, base_url=base_url, **options)
         reply = model.invoke("Reply with the word: ready")
     except Exception as error:
@@ -118,9 +121,18 @@ def _check_models() -> Iterator[Check]:
         yield False, "embedded: the runtime is not installed (`pip install -e '.[local]'` in the clone)"
     else:
         yield from map(_describe_weights, CATALOGUE.values())
+        yield from ((True, f"{file.name}: installed") for file in installed_hub_files())
+        yield _describe_choice()
     yield True, f"models are stored in {models_directory()}; the default is {default_model()}"
 
 
 def _describe_weights(weights: Weights) -> Check:
     state = "installed" if weights.is_installed() else f"downloaded on first use, {weights.size / 1e6:.0f} MB"
     return True, f"{weights.name}: {state}; {weights.title}"
+
+
+def _describe_choice() -> Check:
+    try:
+        return True, str(local_choice())
+    except CodeChainsError as error:
+        return False, str(error)

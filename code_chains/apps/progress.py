@@ -40,6 +40,7 @@ __all__ = [
     "spinner",
     "stage_note",
     "strip_control_chars",
+    "watch_batch",
 ]
 
 STAGE_LABELS = {
@@ -314,11 +315,18 @@ class Counts:
 
 def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0, unanswered: int = 0) -> Counts:
     """Consume all answers and count them; show a line per failure, and on a terminal a progress bar, else lines."""
-    counts, console = Counts(total, done, unanswered), Console(stderr=True, highlight=False)
+    counts = Counts(total, done, unanswered)
+    for _ in watch_batch(answers, counts):
+        pass
+    return counts
+
+
+def watch_batch(answers: Iterable[Answer], counts: Counts) -> Iterator[Answer]:
+    """Yield answers as they come, count them, and show them as `show_batch` does."""
+    console, reported = Console(stderr=True, highlight=False), time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    reported = time.monotonic()
     with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("Answering", total=total, completed=done)
+        task = bar.add_task("Answering", total=counts.total, completed=counts.done)
         for answer in answers:
             if answer.error:
                 counts.failed += 1
@@ -330,7 +338,7 @@ def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0, unanswer
             if not console.is_terminal and time.monotonic() - reported >= REPORT_INTERVAL_S:
                 reported = time.monotonic()
                 console.print(Text(str(counts)), soft_wrap=True)
-    return counts
+            yield answer
 
 
 def did_work(name: str, outputs: Any) -> bool:

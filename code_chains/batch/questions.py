@@ -14,7 +14,7 @@ from typing import Any
 from code_chains.errors import InputError
 from code_chains.inputs import check_query, shortened
 
-__all__ = ["Question", "read_questions", "with_ids"]
+__all__ = ["Item", "Question", "as_questions", "read_items", "read_questions", "with_ids"]
 
 
 @dataclass(frozen=True)
@@ -113,22 +113,42 @@ def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) 
     Raises:
         InputError: The file cannot be read, or an entry is not a question.
     """
+    return as_questions(read_items(path), files=files)
+
+
+def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
+    """Read what a file of questions holds lazily, each with its place, and no more validated than the format requires.
+
+    Args:
+        path: The file.
+        columns: Further columns of tables, `{column: key}`; a query may have several names.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
     path = Path(path)
-    readers = {
-        ".jsonl": _read_json_lines,
-        ".ndjson": _read_json_lines,
-        ".json": _read_json,
-        ".csv": _read_table,
-        ".tsv": _read_table,
-    }
-    read = readers.get(path.suffix.lower(), _read_lines)
-    for place, question in _unique(_with_files(read(path), files or {})):
-        yield replace(question, origin=place)
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return _read_table(path, {**{name: name for name in _COLUMNS}, **(columns or {})})
+    readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".json": _read_json}
+    return readers.get(path.suffix.lower(), _read_lines)(path)
+
+
+def as_questions(items: Iterable[Item], *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
+    """Validate what files hold as questions, whose origins are their places.
+
+    Raises:
+        InputError: An entry is not a question, or two have the same id.
+    """
+    for place, question in _unique(_with_files(items, files or {})):
+        yield replace(question, origin=question.origin or place)
 
 
 def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Item]:
     """Yield questions with the files for all, and their own."""
     for place, item in items:
+        if isinstance(item, Question):
+            yield place, item
+            continue
         inputs = _inputs(place, item)
         if own := _own_files(place, inputs.get("files") or {}):
             inputs["files"] = own
@@ -182,28 +202,35 @@ def _read_json(path: Path) -> Iterator[Item]:
         yield f"{path}, question {number}", item
 
 
-def _read_table(path: Path) -> Iterator[Item]:
+def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = file.readline()
             file.seek(0)
             rows = csv.DictReader(file, delimiter=max(",;\t", key=header.count), skipinitialspace=True)
-            columns = [str(name).strip().lower() for name in rows.fieldnames or ()]
-            rows.fieldnames = columns
-            if "query" not in columns:
-                raise InputError(
-                    f"{path} has no column query; its columns are {', '.join(columns) or 'none'}."
-                )
+            names = [str(name).strip().lower() for name in rows.fieldnames or ()]
+            rows.fieldnames = _keys_of_columns(path, names, columns)
             for row in rows:
                 place = f"{path}, line {rows.line_num}"
-                if any(row.get(key) for key in _COLUMNS):
-                    yield place, _row_inputs(place, row)
+                if inputs := {key: text for key, text in row.items() if key and text}:
+                    yield place, _row_inputs(place, inputs)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
+def _keys_of_columns(path: Path, names: list[str], columns: Mapping[str, str]) -> list[str]:
+    """Return the key of the inputs for each column; empty for a column that is not read."""
+    keys = [columns.get(name, "") for name in names]
+    if "query" not in keys:
+        raise InputError(f"{path} has no column query; its columns are {', '.join(names) or 'none'}.")
+    for key in filter(None, keys):
+        if len(same := {name for name in names if columns.get(name) == key}) > 1:
+            raise InputError(f"{path}: {' and '.join(sorted(same))} are the same. Keep one of these columns.")
+    return keys
+
+
 def _row_inputs(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    inputs = {key: row[key] for key in _COLUMNS if row.get(key)}
+    inputs = dict(row)
     inputs |= {
         key: _parse_json(f"{place}, column {key}", inputs[key]) for key in _JSON_COLUMNS if key in inputs
     }

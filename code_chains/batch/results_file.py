@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -96,6 +96,11 @@ class ResultsFile:
                     f"{self.path}, line {number}, is not an answer of a run. Choose another file."
                 ) from error
         return done
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield the answers in the file, in the order in which they were written."""
+        with self.path.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
 
     @property
     def failures(self) -> dict[str, dict[str, Any]]:

@@ -224,4 +224,5 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
 def _without_folder(model: str) -> str:
     """Return the name of a model; a server of llama.cpp reports the path of its file."""
     is_path = model.endswith(".gguf") or model.startswith(("/", "~", "gguf:"))
-    return re.split(r"[/\\]", model)[-1] if is_path else model
+    is_on_hub = re.match(r"[\w.-]+/[\w.-]+:[^\\]+$", model)  # OWNER/REPO:FILE, which is no path of a machine.
+    return re.split(r"[/\\]", model)[-1] if is_path and not is_on_hub else model

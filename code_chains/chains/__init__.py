@@ -20,6 +20,7 @@ from code_chains.chains.sample import SampleChain
 from code_chains.chains.steps import StepsChain
 from code_chains.chains.translate import TranslateChain
 from code_chains.chains.validate import ApprovalRequest, ValidateChain
+from code_chains.chains.verify import VerifyChain
 from code_chains.chains.write_tests import WriteTestsChain
 
 __all__ = [
@@ -46,5 +47,6 @@ __all__ = [
     "StreamingTransformChain",
     "TranslateChain",
     "ValidateChain",
+    "VerifyChain",
     "WriteTestsChain",
 ]

@@ -8,8 +8,9 @@ from code_chains.analysis.autofix import autofix
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingSequentialChain
 from code_chains.chains.execute import undo
 from code_chains.errors import ConfigurationError
+from code_chains.records import Attempt, Execution, Strategy
 
-__all__ = ["LIVE_KEYS", "OUTCOME_KEYS", "AttemptChain", "select_live"]
+__all__ = ["LIVE_KEYS", "OUTCOME_KEYS", "AttemptChain", "record_attempt", "select_live"]
 
 LIVE_KEYS = ("programs", "stdout")
 """The keys that a stream yields while an attempt is made: its programs as they are written, and what they print."""
@@ -72,3 +73,19 @@ class AttemptChain(StreamingSequentialChain):
 def select_live(chunk: State) -> State:
     """Return the keys of a chunk that are streamed while an attempt is made."""
     return {key: chunk[key] for key in LIVE_KEYS if key in chunk}
+
+
+def record_attempt(outcome: State, number: int, strategy: Strategy) -> Attempt:
+    """Return the record of an attempt from its outcome."""
+    execution: Execution = outcome["execution"]
+    return Attempt(
+        number,
+        outcome["code"],
+        tuple(outcome["problems"]),
+        execution.status,
+        execution.summary,
+        outcome["verdict"],
+        strategy,
+        tuple(outcome.get("autofixes") or ()),
+        tool_calls=execution.tool_calls,
+    )

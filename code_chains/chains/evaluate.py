@@ -21,10 +21,15 @@ from code_chains.verification.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.expectations import Expectations, expect, expectations_of
 from code_chains.verification.harness import UntestableError
 from code_chains.verification.rounding import rounding_problem
+from code_chains.verification.sanity import sanity_verdict
 
-__all__ = ["EvaluateChain", "check_expectations"]
+__all__ = ["UNCHECKED", "EvaluateChain", "check_expectations"]
 
+UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
+"""What is said of a program if nothing else can be."""
 
+_MAX_INLINE_CHARS = 4000
+"""Characters of question and program up to which sanity checks are faster than starting a thread."""
 _UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
 
 
@@ -46,6 +51,8 @@ class EvaluateChain(StreamingChain):
         executor: Runs the tests; required for tests and examples only.
         judge: A model, or a chain from `query`, `code` and `output` to `verdict`.
         tools: What the program may call while it is tested.
+        sanity_checks: Whether a program without tests must pass the checks of `verification.sanity`; those are for programs
+            in Python.
 
     Example:
         >>> from code_chains.executors import SandboxExecutor
@@ -59,6 +66,8 @@ class EvaluateChain(StreamingChain):
     input_keys: ClassVar[list[str]] = ["execution"]
     optional_keys: ClassVar[list[str]] = [
         "code",
+        "context",
+        "history",
         "query",
         "output",
         "answer_type",
@@ -76,6 +85,7 @@ class EvaluateChain(StreamingChain):
     executor: Executor | None = None
     judge: StreamingChain | None = None
     tools: Toolbox | None = None
+    sanity_checks: bool = False
 
     def __init__(
         self,
@@ -103,7 +113,8 @@ class EvaluateChain(StreamingChain):
         elif verdict.ok and expectations:
             verdict = yield from self._test(expectations, values, config)
         elif verdict.ok:
-            verdict = yield from self._assess(verdict, values, config)
+            insane = (yield from self._check_sanity(values, config)) if self.sanity_checks else None
+            verdict = insane or (yield from self._assess(verdict, values, config))
         yield {"verdict": verdict}
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
@@ -119,6 +130,16 @@ class EvaluateChain(StreamingChain):
         state = {**values, "code": code, "tests": harness}
         program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
         return _verdict_of_tests(program, tests, expectations)
+
+    def _check_sanity(self, values: State, config: Config) -> Flow:
+        """Return the verdict on a program that fails a sanity check; None if it passes."""
+        code = str(values.get("code") or "")
+        inline = len(str(values.get("query") or "")) + len(code) < _MAX_INLINE_CHARS
+        return (
+            yield RunFunction(
+                lambda state: sanity_verdict(state, as_program(code)), values, config, inline=inline
+            )
+        )
 
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
@@ -174,7 +195,7 @@ def _verdict_of_run(execution: Execution, *, is_tested: bool) -> Verdict:
         return Verdict("failed", "none", execution.summary)
     if not is_tested and not execution.output.strip() and not execution.artifacts:
         return Verdict("failed", "none", "The program ran but printed nothing.")
-    return Verdict("unverified", "none", "The program ran; nothing checked its output.")
+    return UNCHECKED
 
 
 def _verdict_on_type(values: State) -> Verdict:
@@ -186,7 +207,7 @@ def _verdict_on_type(values: State) -> Verdict:
         return Verdict("failed", "type", f"The program has no value of the type {answer_type}: {error}.")
     if problem := rounding_problem(str(values.get("query") or ""), value):
         return Verdict("failed", "type", f"The value is not rounded: {problem}.")
-    return Verdict("unverified", "none", "The program ran; nothing checked its output.")
+    return UNCHECKED
 
 
 def _only_defines(values: State, query: str) -> bool:

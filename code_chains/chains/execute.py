@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
 from typing import Any, ClassVar
@@ -16,10 +15,11 @@ from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunc
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Runner, Session
+from code_chains.executors.tools import check_takes_tools
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
 
-__all__ = ["ExecuteChain", "check_takes_tools", "run_arguments", "run_inputs", "undo"]
+__all__ = ["ExecuteChain", "run_arguments", "run_inputs", "undo"]
 
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
@@ -144,17 +144,6 @@ class ExecuteChain(StreamingChain):
         if session is not None and not isinstance(session, Session):
             raise InputError(f"session must be an open session of an executor, not {type(session).__name__}.")
         return session or self.executor
-
-
-def check_takes_tools(executor: Executor) -> None:
-    """Raise unless programs can call tools from an executor.
-
-    Raises:
-        ConfigurationError: They cannot.
-    """
-    if "tools" not in inspect.signature(executor.run).parameters:
-        remedy = "it with an executor whose programs can call them, such as SandboxExecutor"
-        raise ConfigurationError("tools", type(executor).__name__, remedy)
 
 
 def _mark(execution: Execution) -> None:

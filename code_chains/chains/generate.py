@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from code_chains.analysis.extraction import extract_code, extract_fenced
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import InputError
-from code_chains.inputs import check_history, check_query, describe_inputs, fenced
+from code_chains.inputs import FencedText, check_history, check_query, describe_inputs, fenced
 from code_chains.language import LANGUAGES
 from code_chains.models.sampling import chat_model, for_sample
 from code_chains.verification.expectations import expectations_of
@@ -22,6 +22,7 @@ __all__ = [
     "EXAMPLES",
     "GENERATE_PROMPT",
     "GENERATE_PROMPTS",
+    "HELP",
     "GenerateChain",
     "finish_reason",
     "reply_text",
@@ -90,6 +91,7 @@ _TRUNCATED = {
     ),
     *("content_filter", "safety", "refusal", "recitation", "error", "tool_calls", "tool_use"),
 }
+HELP = "This may help:"
 _PREVIOUS_STEPS = "These steps were done before; their variables, imports and files are still there:"
 _SEND_FINISH_REASON = ("openai-chat", "azure-openai-chat")
 """Types of chat models that send a finish reason with every complete reply."""
@@ -199,7 +201,8 @@ def _question(values: Mapping[str, Any]) -> list[str]:
     if values.get("history") and (history := to_text("history", values)):
         parts.append(f"The conversation so far:\n{fenced(history)}")
     if values.get("context"):
-        parts.append(f"This may help:\n{fenced(to_text('context', values))}")
+        context = to_text("context", values)
+        parts.append(context if isinstance(context, FencedText) else f"{HELP}\n{fenced(context)}")
     if values.get("previous_steps"):
         parts.append(f"{_PREVIOUS_STEPS}\n{fenced(str(values['previous_steps']))}")
     parts += [*describe_inputs(values), query]

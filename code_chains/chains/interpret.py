@@ -21,9 +21,9 @@ from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
 from code_chains.state import Execution, Verdict
-from code_chains.verification.grounding import omits_result, unsupported_numbers
+from code_chains.verification.grounding import omits_result, omits_words, rounds_beyond, unsupported_numbers
 
-__all__ = ["INTERPRET_PROMPT", "MAX_QUOTE_CHARS", "InterpretChain", "format_outcome"]
+__all__ = ["INTERPRET_PROMPT", "MAX_QUOTE_CHARS", "InterpretChain", "format_outcome", "is_faithful"]
 
 INTERPRET_PROMPT = """\
 A program was run to answer a question. Tell its result as the answer, in one or two sentences, never as code.
@@ -112,7 +112,7 @@ class InterpretChain(StreamingChain):
             yield {"answer": format_outcome(values)}  # An empty reply must not hide the result.
         elif not is_complete:
             yield {"answer": f" … ({texts.truncated})"}
-        elif not _is_faithful(stripper.answer, values):
+        elif not is_faithful(stripper.answer, values):
             quote = shortened(values["value_text"] or format_outcome(values), MAX_QUOTE_CHARS)
             yield {"answer": f"\n\n({texts.program_output.format(output=quote)})"}
         yield {"answer_complete": is_complete}
@@ -193,14 +193,16 @@ def format_outcome(values: Mapping[str, Any]) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
-    """Return whether an answer may stand alone: it does not repeat the question, omit the result or invent a number."""
+def is_faithful(answer: str, values: Mapping[str, Any]) -> bool:
+    """Return whether an answer may stand alone: it does not repeat the question, omit, contradict or coarsen the result."""
     query, output, verdict = str(values["query"]), str(values["output"]), values.get("verdict")
     if "".join(answer.split()).strip(".?¿!").lower() == "".join(query.split()).strip(".?¿!").lower():
         return False
     value = values.get("value_text") or ""
     sources = (output, query, verdict.reason if verdict else "", format_outcome(values), value)
-    return not omits_result(answer, value or output) and not unsupported_numbers(answer, *sources)
+    if omits_result(answer, value or output) or omits_words(answer, value or output, query):
+        return False
+    return not unsupported_numbers(answer, *sources) and not rounds_beyond(answer, value or output, query)
 
 
 def _value_text(values: State) -> str:

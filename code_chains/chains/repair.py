@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
 from code_chains.callbacks.budget import count_attempt
-from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
@@ -23,9 +24,10 @@ class RepairChain(StreamingChain):
 
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
     the second time, patching leads nowhere: the chain restarts with a new program, at a higher temperature
-    and without the old one; if that fails in a known way, too, it stops. In a `session` each attempt starts
-    from the state before the first one. Streams `programs` and `stdout` while an attempt is made, `attempts` one by one,
-    then the best outcome.
+    and without the old one; if that fails in a known way, too, it stops. An outcome that only a sanity check
+    doubts is repeated as well, and accepted as `unverified` if the model insists or no other attempt did better. In a
+    `session` each attempt starts from the state before the first one. Streams `programs` and `stdout` while
+    an attempt is made, `attempts` one by one, then the best outcome.
 
     Args:
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
@@ -79,6 +81,8 @@ class RepairChain(StreamingChain):
             if not best:
                 best = _no_attempt(error)
                 yield {"attempts": [], "programs": [], "stdout": ""}
+        if best["verdict"].by == "checks" and not best["verdict"].ok:
+            best, history.stop_reason = _accept_doubtful(best), "answered"
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
@@ -125,18 +129,7 @@ class RepairHistory:
     def record(self, outcome: State) -> Attempt:
         """Return the record of the attempt that was just made."""
         self.number += 1
-        execution: Execution = outcome["execution"]
-        return Attempt(
-            self.number,
-            outcome["code"],
-            tuple(outcome["problems"]),
-            execution.status,
-            execution.summary,
-            outcome["verdict"],
-            self.strategy,
-            tuple(outcome.get("autofixes") or ()),
-            tool_calls=execution.tool_calls,
-        )
+        return record_attempt(outcome, self.number, self.strategy)
 
     def advance(self, outcome: State, max_attempts: int) -> None:
         """Choose the strategy for the next attempt, or the reason to stop."""
@@ -144,7 +137,7 @@ class RepairHistory:
         is_known = bool(signatures & self._signatures)
         self._signatures |= signatures
         self._failed = outcome
-        if outcome["verdict"].ok:
+        if outcome["verdict"].ok or (is_known and outcome["verdict"].by == "checks"):
             self.stop_reason = "answered"
         elif is_known and self.strategy == "restart":
             self.stop_reason = "same_failure"
@@ -157,10 +150,16 @@ class RepairHistory:
             self.strategy = "repair"
 
 
-def merit(outcome: State) -> tuple[int, bool, bool]:
+def merit(outcome: State) -> tuple[int, bool, bool, bool]:
     """Return the sort key of an outcome; of equal ones the earlier wins."""
     execution: Execution = outcome["execution"]
-    return outcome["verdict"].rank, execution.ok, execution.status != "refused"
+    verdict: Verdict = outcome["verdict"]
+    return verdict.rank, verdict.by == "checks", execution.ok, execution.status != "refused"
+
+
+def _accept_doubtful(outcome: State) -> State:
+    """Return an outcome with its doubts as an answer: they cost further attempts, but never the answer."""
+    return {**outcome, "verdict": replace(outcome["verdict"], status="unverified")}
 
 
 def _missing_live(outcome: State) -> State:

@@ -9,33 +9,49 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
-from code_chains.chains.generate import to_text
+from code_chains.chains.generate import HELP, to_text
 from code_chains.errors import ConfigurationError
-from code_chains.inputs import check_query, shortened
+from code_chains.inputs import FencedText, check_query, fenced, shortened
 from code_chains.retrieval.embeddings import OfflineEmbeddings
+from code_chains.retrieval.search import is_reference
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
 
-__all__ = ["RetrieveChain"]
+__all__ = ["MIN_CURATED_SCORE", "RetrieveChain"]
 
 MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
-MAX_EXAMPLE_CHARS = 3000
+MIN_CURATED_SCORE = 0.575
+"""Threshold for the curated snippets: the lowest that kept them away from everyday questions, on every other one of which it
+was calibrated. Of questions that have a right snippet fewer get it (17 instead of 64 of 100 on the others)."""
+REFERENCES = 3
+"""References of functions at most, for each example at most: a question may need several, and they are short."""
+_SEARCHED = 5
+"""Snippets that are searched for, for each example at most, so that both kinds are among them."""
+MAX_EXAMPLE_CHARS, MAX_TASK_CHARS = 3000, 300
+_EXAMPLES = (
+    "Worked examples of other tasks. The values in them belong to those tasks: only the values of the question count,"
+    " so adapt the program."
+)
+_FUNCTIONS = "Functions that are installed:"
 
 
 class RetrieveChain(StreamingChain):
     """Retrieve examples that may help to answer a question.
 
     Reads `query`, or its `translation` into English if present. Adds `context`, the examples as text (after
-    the input `context`, if any), and `sources`, their origins. Examples are untrusted text: the model sees
-    them fenced, as data.
+    the input `context`, if any), and `sources`, their origins. Documents that say what they are `about` in
+    their metadata become worked examples, a task with its program; references of a package (see
+    `SnippetStore.from_package`) the functions that are installed. All of them are untrusted text: the model
+    sees each in a fence, as data.
 
     Args:
         retriever: A LangChain retriever or another Runnable from text to documents, or a vector store, which
             is searched for the `k` nearest documents.
-        k: Number of examples at most.
+        k: Number of examples at most; of references three times as many.
         min_score: Minimum score of an example from a `SnippetStore`. None means a measured default with
-            `OfflineEmbeddings`, and no minimum with other embeddings, whose scores are not comparable.
+            `OfflineEmbeddings`, and no minimum with other embeddings, whose scores are not comparable. A
+            reference needs half of it, and what the question names none.
 
     Raises:
         ConfigurationError: The retriever is of another type, or does not return documents; `k` is below 1; or
@@ -43,9 +59,9 @@ class RetrieveChain(StreamingChain):
 
     Example:
         >>> from langchain_core.embeddings import DeterministicFakeEmbedding
-        >>> store = SnippetStore.from_texts(["print(sum([1, 2]))"], DeterministicFakeEmbedding(size=64))
-        >>> RetrieveChain(store).invoke({"query": "print(sum([1, 2]))"})["context"]
-        'print(sum([1, 2]))'
+        >>> store = SnippetStore.from_texts(["print(sum([1, 2]))"], DeterministicFakeEmbedding(size=64), ids=["sum"])
+        >>> RetrieveChain(store).invoke({"query": "print(sum([1, 2]))"})["sources"][0].name
+        'sum'
     """
 
     input_keys: ClassVar[list[str]] = ["query"]
@@ -76,8 +92,10 @@ class RetrieveChain(StreamingChain):
             )
         if isinstance(retriever, VectorStore):
             search_kwargs: dict[str, Any] = {"k": k}
+            if isinstance(retriever, SnippetStore):
+                search_kwargs["k"] = _SEARCHED * k
             if min_score is not None:
-                search_kwargs["score_threshold"] = min_score
+                search_kwargs |= {"score_threshold": min_score, "reference_threshold": min_score / 2}
             retriever = retriever.as_retriever(search_kwargs=search_kwargs)
         if not isinstance(retriever, Runnable):
             raise ConfigurationError(
@@ -87,10 +105,14 @@ class RetrieveChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         query = values.get("translation") or check_query(values["query"])
-        documents = _checked((yield Invoke(self.retriever, query, config)))[: self.k]
-        paragraphs = [to_text("context", values)] if values.get("context") else []
-        paragraphs += map(_format_for_model, documents)
-        yield {"context": "\n\n".join(paragraphs), "sources": tuple(map(_source, documents))}
+        documents = _checked((yield Invoke(self.retriever, query, config)))
+        references = list(filter(is_reference, documents))[: REFERENCES * self.k]
+        examples = [document for document in documents if not is_reference(document)][: self.k]
+        given = to_text("context", values) if values.get("context") else ""
+        yield {
+            "context": _context(given, examples, references),
+            "sources": tuple(map(_source, [*examples, *references])),
+        }
 
 
 def _checked(documents: object) -> list[Document]:
@@ -101,10 +123,27 @@ def _checked(documents: object) -> list[Document]:
     return list(documents)
 
 
-def _format_for_model(document: Document) -> str:
-    about = " ".join(str(document.metadata.get("about") or "").split())
-    heading = f"# {about}\n" if about else ""
-    return f"{heading}{shortened(document.page_content.strip(), MAX_EXAMPLE_CHARS)}".strip()
+def _context(given: str, examples: list[Document], references: list[Document]) -> FencedText:
+    """Return what the model is shown; of this the values in references may be used."""
+    told = [_text(document) for document in examples if not _about(document)]
+    tasks = [
+        f"Task: {_about(document)}\nProgram:\n{_text(document)}" for document in examples if _about(document)
+    ]
+    others = [_section(HELP, [given, *told] if given else told), _section(_EXAMPLES, tasks)]
+    sections = [*others, _section(_FUNCTIONS, [_text(document) for document in references])]
+    return FencedText("\n\n".join(filter(None, sections)), examples="\n".join([given, *told, *tasks]))
+
+
+def _section(heading: str, texts: list[str]) -> str:
+    return "\n".join([heading, *map(fenced, texts)]) if texts else ""
+
+
+def _about(document: Document) -> str:
+    return shortened(" ".join(str(document.metadata.get("about") or "").split()), MAX_TASK_CHARS)
+
+
+def _text(document: Document) -> str:
+    return shortened(document.page_content.strip(), MAX_EXAMPLE_CHARS)
 
 
 def _source(document: Document) -> Source:

@@ -18,7 +18,7 @@ from code_chains.errors import BudgetError
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
-__all__ = ["SampleChain"]
+__all__ = ["SampleChain", "outcome_text"]
 
 
 class SampleChain(StreamingChain):
@@ -123,7 +123,7 @@ class SampleChain(StreamingChain):
             return max(outcomes, key=lambda outcome: outcome["execution"].ok)
         best = max(outcome["verdict"].rank for outcome in candidates)
         candidates = [outcome for outcome in candidates if outcome["verdict"].rank == best]
-        shown = [(text, outcome) for outcome in candidates if (text := _outcome_text(outcome, values))]
+        shown = [(text, outcome) for outcome in candidates if (text := outcome_text(outcome, values))]
         if not shown:  # Definitions alone cannot be compared.
             return candidates[0]
         texts, candidates = [text for text, _ in shown], [outcome for _, outcome in shown]
@@ -153,7 +153,7 @@ def _completed(outcomes: Sequence[Any]) -> list[State]:
     return completed
 
 
-def _outcome_text(outcome: State, values: State) -> str:
+def outcome_text(outcome: State, values: State) -> str:
     """Return the value as JSON if a type is asked for; else what was printed, without it; else names and hashes of files."""
     execution: Execution = outcome["execution"]
     if answer_type := values.get("answer_type"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
@@ -21,6 +21,7 @@ from code_chains.chains.repair import RepairChain
 from code_chains.chains.sample import SampleChain
 from code_chains.chains.steps import StepsChain
 from code_chains.chains.validate import ValidateChain
+from code_chains.chains.verify import VerifyChain
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
 from code_chains.toolbox import Toolbox
@@ -42,11 +43,13 @@ def create_solver(
     judge: bool | Runnable[LanguageModelInput, Any],
     plan: Plan,
     tools: Toolbox | None = None,
+    sanity_checks: bool = False,
     repeat_effects: bool = False,
     write_cells: Mapping[str, GenerateChain] | None = None,
     iterate: Iterate = False,
     max_iterations: int = 8,
     vision: bool = False,
+    write_again: Sequence[GenerateChain] = (),
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -60,11 +63,14 @@ def create_solver(
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         plan: Whether tasks are solved in steps.
         tools: What programs may call.
+        sanity_checks: Whether outcomes that no test verifies must pass sanity checks; see `EvaluateChain`.
         repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
         write_cells: The chains that write cells, by the names of their models; required for `iterate`.
         iterate: Whether a model writes one cell after the other and sees what each shows.
         max_iterations: Maximum number of cells.
         vision: Whether models are shown the figures of their cells.
+        write_again: Chains that write programs in other ways; if there are any, outcomes that nothing else checks are
+            checked by these.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -72,19 +78,24 @@ def create_solver(
     if not isinstance(judge, bool | Runnable):
         raise ConfigurationError("judge", judge, "True, False or a chat model")
     judge_chain = None if judge is False else JudgeChain(model=model if judge is True else judge)
-    solvers: list[tuple[str, Chain]] = []
-    for name, write in generate.items():
-        attempt: Chain = AttemptChain(
-            chains=[
-                write,
-                validate,
-                ExecuteChain(executor, tools=tools),
-                EvaluateChain(executor=executor, judge=judge_chain if samples == 1 else None, tools=tools),
-            ],
+
+    def make_attempt(write: GenerateChain) -> AttemptChain:
+        evaluate = EvaluateChain(
+            executor=executor,
+            judge=judge_chain if samples == 1 else None,
+            tools=tools,
+            sanity_checks=sanity_checks,
+        )
+        return AttemptChain(
+            chains=[write, validate, ExecuteChain(executor, tools=tools), evaluate],
             input_variables=["query"],
             output_variables=list(OUTCOME_KEYS),
             autofix=executor.language == "python",
         )
+
+    solvers: list[tuple[str, Chain]] = []
+    for name, write in generate.items():
+        attempt: Chain = make_attempt(write)
         if samples > 1:
             attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
         solver: Chain = RepairChain(attempt=attempt, max_attempts=max_attempts, repeat_effects=repeat_effects)
@@ -93,7 +104,9 @@ def create_solver(
                 write=(write_cells or generate)[name],
                 validate_cell=validate,
                 execute=ExecuteChain(executor, tools=tools),
-                evaluate=EvaluateChain(executor=executor, judge=judge_chain, tools=tools),
+                evaluate=EvaluateChain(
+                    executor=executor, judge=judge_chain, tools=tools, sanity_checks=sanity_checks
+                ),
                 open_session=executor.session,
                 otherwise=solver if iterate == "auto" else None,
                 when="auto" if iterate == "auto" else "always",
@@ -103,6 +116,8 @@ def create_solver(
             )
         solvers.append((name, solver))
     solve: Chain = solvers[0][1] if len(solvers) == 1 else EscalateChain(solvers)
+    if write_again:
+        solve = VerifyChain(solve=solve, others=[make_attempt(write) for write in write_again])
     if not plan:
         return solve
     return StepsChain(

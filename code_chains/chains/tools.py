@@ -17,6 +17,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 from code_chains.errors import InputError
 from code_chains.inputs import shortened
 from code_chains.state import Execution, Problem, Verdict, as_json
+from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.verification.feedback import repair_feedback
 
 __all__ = [
@@ -119,7 +120,7 @@ def chain_as_tool(
         args_schema=arguments,
         response_format=response,
         handle_tool_error=True,
-        handle_validation_error=_describe_wrong_arguments,
+        handle_validation_error=_refuse_arguments,
     )
 
 
@@ -187,12 +188,9 @@ def describe_failure(execution: Execution, code: str, problems: Sequence[Problem
     return shortened(repair_feedback(outcome), MAX_CHARS // 2)
 
 
-def _describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
+def _refuse_arguments(error: ValidationError | ValidationErrorV1) -> str:
     """Return what is wrong with each argument, for the model that chose them."""
-    problems = [
-        f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}" for wrong in error.errors()
-    ]
-    return f"Nothing was done, as the arguments are wrong. {'; '.join(problems)}."
+    return f"Nothing was done, as the arguments are wrong. {describe_wrong_arguments(error)}."
 
 
 def _with_callbacks(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+import ast
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from langchain_core.runnables import ensure_config
-from langchain_core.runnables.config import run_in_executor
 
 from code_chains.analysis.checks import (
     POLICIES,
@@ -25,14 +22,17 @@ from code_chains.analysis.checks import (
 )
 from code_chains.analysis.extraction import as_program
 from code_chains.analysis.import_checks import imports_available
+from code_chains.analysis.parsing import parse
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.state import Problem
+from code_chains.toolbox.approval import arejection, rejection
 
 __all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
 
 _MAX_INLINE_CHARS = 500
 """Characters up to which the built-in checks are faster than starting a thread."""
+_REJECTED = "It was not approved. Write another program."
 _BUILT_IN = {id(check) for checks in POLICIES.values() for check in checks}
 _NO_CODE = {
     "length": "The reply was cut off at the length limit. Write a shorter program.",
@@ -107,8 +107,9 @@ class ValidateChain(StreamingChain):
                 values.get("files") or {},
                 values.get("variables") or {},
             )
-            decision = yield RunFunction(self._ask, request, config, self._aask)
-            problems = [*problems, *_rejection(decision)]
+            reason = yield RunFunction(self._reject, request, config, self._areject)
+            if reason:
+                problems = [*problems, Problem("approve", reason)]
         yield {"problems": problems}
 
     def _is_fast(self, code: str) -> bool:
@@ -119,24 +120,13 @@ class ValidateChain(StreamingChain):
     def _may_have(self, module: str) -> bool:
         return self.has_module is None or self.has_module(module) is not False
 
-    def _ask(self, request: ApprovalRequest) -> object:
+    def _reject(self, request: ApprovalRequest) -> str:
         assert self.approve is not None
-        decision = self.approve(request)
-        if not inspect.isawaitable(decision):
-            return decision
+        return rejection(self.approve, request, _REJECTED)
 
-        async def wait() -> object:
-            return await decision
-
-        with ThreadPoolExecutor(1) as thread:  # The current thread may be running an event loop of its own.
-            return thread.submit(asyncio.run, wait()).result()
-
-    async def _aask(self, request: ApprovalRequest) -> object:
+    async def _areject(self, request: ApprovalRequest) -> str:
         assert self.approve is not None
-        if inspect.iscoroutinefunction(self.approve):
-            return await self.approve(request)
-        decision = await run_in_executor(None, self.approve, request)
-        return await decision if inspect.isawaitable(decision) else decision
+        return await arejection(self.approve, request, _REJECTED)
 
     def _check(self, state: State) -> list[Problem]:
         code = as_program(state["code"], self.language)
@@ -146,6 +136,8 @@ class ValidateChain(StreamingChain):
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
         checks = list(self.checks)
+        if redefined := _redefined(code, self.names):
+            return [Problem("tools_kept", f"{redefined} exists already. Call it; do not define it again.")]
         if limits:
             checks.append(shorter_than(min(limits)))
         if state.get("session") is not None:  # It defines names and modules that only the run knows.
@@ -158,18 +150,17 @@ class ValidateChain(StreamingChain):
         return find_problems(code, checks, defined=(*self.names, *(state.get("variables") or ())))
 
 
+def _redefined(code: str, names: tuple[str, ...]) -> str:
+    """Return the name of a tool that a program defines itself, which would be called in its place; empty if none."""
+    tree = parse(code) if names else None
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    defined = {node.name for node in (tree.body if tree else ()) if isinstance(node, kinds)}
+    return next((name for name in names if name in defined), "")
+
+
 def _no_program(reply: str) -> str:
     """Return that there is no program, and what the model said instead, which may be why."""
     text = " ".join(reply.split())
     if len(text) > _MAX_REPLY_CHARS:
         text = f"{text[:_MAX_REPLY_CHARS]}…"
     return f"The reply held no Python program.{f' It was: {text!r}' if text else ''}"
-
-
-def _rejection(decision: object) -> list[Problem]:
-    if decision is True:
-        return []
-    reason = "It was not approved. Write another program."
-    if isinstance(decision, str) and decision.strip():
-        reason = decision
-    return [Problem("approve", reason)]

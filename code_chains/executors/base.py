@@ -194,6 +194,7 @@ class Runner(ABC):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         return_value: bool = False,
+        tools: Any = None,
     ) -> Generator[str | Execution, None, None]:
         """Run a program; yield parts of its standard output as it is printed, and last its `Execution`.
 
@@ -205,8 +206,9 @@ class Runner(ABC):
             files: See `run`.
             variables: See `run`.
             return_value: Whether the value is returned, too; only of runners whose `run` has this argument.
+            tools: Tools that the program may call; likewise.
         """
-        yield self.run(code, files=files, variables=variables, **_requested(return_value))
+        yield self.run(code, files=files, variables=variables, **_requested(return_value, tools))
 
     async def astream(
         self,
@@ -215,14 +217,16 @@ class Runner(ABC):
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         return_value: bool = False,
+        tools: Any = None,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        yield await self.arun(code, files=files, variables=variables, **_requested(return_value))
+        yield await self.arun(code, files=files, variables=variables, **_requested(return_value, tools))
 
 
-def _requested(return_value: bool) -> dict[str, Any]:
-    """Return the request for a value as an argument of `run`, which not every runner has."""
-    return {"return_value": True} if return_value else {}
+def _requested(return_value: bool, tools: Any) -> dict[str, Any]:
+    """Return the arguments of `run` that not every runner has, as far as they are used."""
+    requests = {"return_value": return_value or None, "tools": tools}
+    return {name: request for name, request in requests.items() if request is not None}
 
 
 class Executor(Runner, Closing):

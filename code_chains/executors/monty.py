@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,8 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,9 +23,10 @@ from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
+from code_chains.executors.tools import open_tool_calls
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
-from code_chains.toolbox import Toolbox, ToolCalls
+from code_chains.toolbox import ToolCalls
 from code_chains.toolbox.blocking import blocking_functions
 
 if TYPE_CHECKING:
@@ -115,38 +118,9 @@ class MontyExecutor(Executor):
             output.stop()
             raise
 
-    def stream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-        tools: Any = None,
-    ) -> Generator[str | Execution, None, None]:
-        """Run a program and yield its `Execution`; output is not read meanwhile, and values are not returned."""
-        yield self.run(code, files=files, variables=variables, tools=tools)
-
-    async def astream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-        tools: Any = None,
-    ) -> AsyncGenerator[str | Execution, None]:
-        """Like `stream`, without blocking the event loop."""
-        yield await self.arun(code, files=files, variables=variables, tools=tools)
-
     def _calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Any] | None:
-        toolbox = Toolbox.of(tools)
-        if toolbox is None:
-            return None
-        limits = self.limits
-        return ToolCalls(
-            toolbox, max_calls=limits.tool_calls, seconds=limits.tool_seconds, encode=_as_json, loop=loop
-        )
+        encode = partial(_as_json, max_bytes=self.limits.tool_message_bytes)
+        return open_tool_calls(tools, self.limits, encode, loop)
 
     def close(self) -> None:
         """End the workers and refuse further runs."""
@@ -252,7 +226,7 @@ class MontyExecutor(Executor):
         from pydantic_monty import MontyError
 
         started = time.monotonic()
-        functions = None if calls is None else blocking_functions(calls)
+        functions = None if calls is None else blocking_functions(calls, self.limits.tool_message_bytes)
         try:
             with output.attached(session.worker_pid):
                 if functions:
@@ -274,13 +248,17 @@ class MontyExecutor(Executor):
         return "ok", None, result
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: Any, max_bytes: int) -> Any:
     """Return what a tool returned, if it is a JSON value.
 
     Raises:
         InputError: It is none.
+        ValueError: It is too large.
     """
-    return check_json_variables({"result": value})["result"]
+    checked = check_json_variables({"result": value})["result"]
+    if (size := len(json.dumps(checked))) > max_bytes:
+        raise ValueError(f"it takes {size:,} bytes, and {max_bytes:,} are allowed")
+    return checked
 
 
 class _Source:

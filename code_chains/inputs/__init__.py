@@ -2,8 +2,10 @@
 
 from code_chains.inputs.description import describe, describe_inputs
 from code_chains.inputs.files import MAX_FILES, check_files, check_name, files_on_disk, walk_folder
+from code_chains.inputs.pasted import Paste, files_with, find_data, find_pasted, without_references
 from code_chains.inputs.text import (
     MAX_QUERY_CHARS,
+    FencedText,
     check_code,
     check_history,
     check_query,
@@ -16,6 +18,8 @@ from code_chains.inputs.variables import check_json_variables, check_variables, 
 __all__ = [
     "MAX_FILES",
     "MAX_QUERY_CHARS",
+    "FencedText",
+    "Paste",
     "check_code",
     "check_files",
     "check_history",
@@ -29,7 +33,11 @@ __all__ = [
     "encode_value",
     "fenced",
     "files_on_disk",
+    "files_with",
+    "find_data",
+    "find_pasted",
     "shortened",
     "table_kind",
     "walk_folder",
+    "without_references",
 ]

@@ -14,7 +14,7 @@ from code_chains.inputs.files import files_on_disk
 from code_chains.inputs.text import fenced
 from code_chains.inputs.variables import check_variables, table_kind
 
-__all__ = ["describe", "describe_inputs"]
+__all__ = ["COLUMN_NAME", "describe", "describe_inputs"]
 
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
@@ -25,8 +25,8 @@ _NO_PROFILES: Profiles = MappingProxyType({})
 _READING = "read it with:"
 _ADVICE = "Read each file with exactly the lines given for it; df is then as described."
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
-_COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
-"""What is surely a header and no row of data: words."""
+COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
+"""What is surely the name of a column and no value: words."""
 
 
 def describe(
@@ -123,7 +123,7 @@ def _describe_table(text: str, *, schema_only: bool) -> str:
     columns = ", ".join(f"`{_short(column, _MAX_NAME_CHARS)}`" for column in rows[0][:_MAX_COLUMNS])
     more = f" and {len(rows[0]) - _MAX_COLUMNS} more" if len(rows[0]) > _MAX_COLUMNS else ""
     if schema_only:
-        is_header = all(_COLUMN_NAME.fullmatch(column.strip()) for column in rows[0])
+        is_header = all(COLUMN_NAME.fullmatch(column.strip()) for column in rows[0])
         return f"separated by {delimiter!r}, {f'columns {columns}{more}' if is_header else f'{len(rows[0])} columns'}"
     preview = "\n".join(_short(delimiter.join(row), _MAX_ROW_CHARS) for row in rows[:4])
     return f"separated by {delimiter!r}, columns {columns}{more}; it begins with:\n{fenced(preview)}"

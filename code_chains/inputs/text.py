@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, convert_to_messages
 
@@ -12,6 +12,7 @@ from code_chains.errors import InputError
 
 __all__ = [
     "MAX_QUERY_CHARS",
+    "FencedText",
     "check_code",
     "check_history",
     "check_query",
@@ -23,6 +24,24 @@ __all__ = [
 
 MAX_QUERY_CHARS = 100_000
 """Maximum length of a question, in characters. Put longer texts into a file."""
+
+
+class FencedText(str):
+    """Text for a model whose untrusted parts are in fences already; what has become plain text is fenced as a whole.
+
+    Args:
+        text: The text.
+        examples: The part of it whose values belong to other tasks.
+    """
+
+    __slots__ = ("examples",)
+    examples: str
+
+    def __new__(cls, text: str, examples: str = "") -> Self:
+        """Create the text."""
+        self = super().__new__(cls, text)
+        self.examples = examples
+        return self
 
 
 def check_history(history: Any) -> str | list[BaseMessage]:

@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
@@ -20,6 +20,8 @@ from pydantic import PrivateAttr, SecretStr
 
 from code_chains.callbacks.pricing import EMBEDDED
 from code_chains.errors import ConfigurationError, WeightsError, installing
+from code_chains.models.choice import install_local
+from code_chains.models.hub import PREFIX, HubFile
 from code_chains.models.weights import CATALOGUE
 
 __all__ = ["ChatLocal", "load_local"]
@@ -34,15 +36,32 @@ _UNKNOWN_ADDRESS = "http://127.0.0.1"
 _lock = threading.Lock()
 
 
+class _Found(NamedTuple):
+    """The weights that a name stands for.
+
+    Attributes:
+        name: The name; of `local` the one of the model that it is.
+        path: The file.
+        title: What the server calls it, without folders of this machine.
+        sha256: Its checksum, of a file of the hub, where the same name may be another file some day.
+    """
+
+    name: str
+    path: Path
+    title: str
+    sha256: str = ""
+
+
 class _Server:
     """The server of a file: its API key, its HTTP clients, and once it was started its address.
 
     Args:
-        path: The weights.
+        found: The weights.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.api_key = path, SecretStr(secrets.token_urlsafe(32))
+    def __init__(self, found: _Found) -> None:
+        self.path, self.title, self.sha256 = found.path, found.title, found.sha256
+        self.api_key = SecretStr(secrets.token_urlsafe(32))
         self.runtime: Any = None
         self._lock = threading.Lock()
         # A proxy from the environment would see the key and the prompts, and could not reach this port anyway.
@@ -60,7 +79,7 @@ class _Server:
             if self.runtime is None:
                 runtime = _runtime()
                 try:
-                    self.runtime = runtime.Server(_parameters(runtime, self.path, self.api_key))
+                    self.runtime = runtime.Server(_parameters(runtime, self))
                 except Exception as error:
                     raise WeightsError(f"The model in {self.path} cannot be loaded: {error}.") from error
             return str(self.runtime.listening_address)
@@ -104,13 +123,13 @@ class ChatLocal(ChatOpenAI):
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         # Traces must not learn the folders of this machine.
-        name = self.model_name if self.model_name in CATALOGUE else self._server.path.name
+        name = self.model_name if self.model_name in CATALOGUE else self._server.title
         return {**super()._get_ls_params(stop, **kwargs), "ls_provider": EMBEDDED, "ls_model_name": name}
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """The settings that determine replies; the port of its server does not."""
-        return {"weights": self.model_name, **self._default_params}
+        return {"weights": self._server.sha256 or self.model_name, **self._default_params}
 
     def for_code(self) -> Runnable[LanguageModelInput, Any]:
         """Return the same model, restricted by a grammar to replies with one fenced program."""
@@ -125,7 +144,8 @@ def load_local(name: str, *, start: bool = True, **options: Any) -> ChatLocal:
     responses.
 
     Args:
-        name: `local`, `local:0.5b`, `local:1.5b`, or `gguf:PATH` for another file.
+        name: `local` for the best one that suits this machine, `local:0.5b`, `local:1.5b`, `hf:OWNER/REPO:FILE`
+            for a file of the model hub, or `gguf:PATH` for one on this machine.
         start: Whether to load the weights now; otherwise the first call does.
         **options: Passed to `ChatOpenAI`, e.g. `temperature=0.7`.
 
@@ -133,7 +153,8 @@ def load_local(name: str, *, start: bool = True, **options: Any) -> ChatLocal:
         ConfigurationError: There is no such model, or its runtime is not installed.
         WeightsError: The file cannot be downloaded, is damaged, or cannot be loaded.
     """
-    server = _server_of(_weights_path(name))
+    found = _find(name)
+    server = _server_of(found)
     if start:
         server.start()
     defaults = {
@@ -143,27 +164,39 @@ def load_local(name: str, *, start: bool = True, **options: Any) -> ChatLocal:
         "timeout": 600,
         "stream_usage": True,
     }
-    model = ChatLocal(model=name, **{**defaults, **server.model_options(), **options})
+    model = ChatLocal(model=found.name, **{**defaults, **server.model_options(), **options})
     model._server = server
     return model
 
 
-def _weights_path(name: str) -> Path:
+def _find(name: str) -> _Found:
+    """Return the weights that a name stands for, installed."""
     if name.startswith("gguf:"):
-        path = Path(name.removeprefix("gguf:")).expanduser()
-        if not path.is_file():
-            raise ConfigurationError("model", name, "gguf: with the path of a file that exists")
-        with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise ConfigurationError(
-                    "model", name, "gguf: with the path of a GGUF file; this file has another format"
-                )
-        return path.resolve()
-    weights = CATALOGUE.get("local:0.5b" if name == "local" else name)
-    if weights is None:
-        raise ConfigurationError("model", name, f"one of {['local', *CATALOGUE]}, or gguf:PATH")
-    _runtime()  # Before the download, which is useless without it.
-    return weights.install()
+        path = _file(name)
+        return _Found(name, path, path.name)
+    if name.startswith(PREFIX):
+        file = HubFile.parse(name)
+        _runtime()  # Before the download, which is useless without it.
+        return _Found(file.name, file.install(), file.title, file.sha256)
+    if name != "local" and name not in CATALOGUE:
+        remedy = f"one of {['local', *CATALOGUE]}, hf:OWNER/REPO:FILE, or gguf:PATH"
+        raise ConfigurationError("model", name, remedy)
+    _runtime()
+    weights = install_local() if name == "local" else CATALOGUE[name]
+    path = weights.install()
+    return _Found(weights.name, path, path.name)
+
+
+def _file(name: str) -> Path:
+    path = Path(name.removeprefix("gguf:")).expanduser()
+    if not path.is_file():
+        raise ConfigurationError("model", name, "gguf: with the path of a file that exists")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ConfigurationError(
+                "model", name, "gguf: with the path of a GGUF file; this file has another format"
+            )
+    return path.resolve()
 
 
 def _runtime() -> Any:
@@ -178,34 +211,34 @@ def _runtime() -> Any:
     return xllamacpp
 
 
-def _server_of(path: Path) -> _Server:
+def _server_of(found: _Found) -> _Server:
     _runtime()  # Raises if it is not installed.
     with _lock:
-        return _servers.setdefault(path, _servers.get(path) or _Server(path))
+        return _servers.setdefault(found.path, _servers.get(found.path) or _Server(found))
 
 
-def _parameters(runtime: Any, path: Path, api_key: SecretStr) -> Any:
+def _parameters(runtime: Any, server: _Server) -> Any:
     parameters = runtime.CommonParams()
-    parameters.model.path = str(path)
+    parameters.model.path = str(server.path)
     parameters.verbosity = -1
     parameters.warmup = False
     parameters.n_ctx = _CONTEXT_TOKENS
     parameters.n_parallel = 1
     threads = max(1, min(8, len(os.sched_getaffinity(0))))
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
-    _restrict_access(parameters, path, api_key)
+    _restrict_access(parameters, server)
     return parameters
 
 
-def _restrict_access(parameters: Any, path: Path, api_key: SecretStr) -> None:
+def _restrict_access(parameters: Any, server: _Server) -> None:
     """Restrict a server to holders of the key.
 
     llama.cpp does not check `Host`, so the key is the only protection.
     """
-    parameters.api_keys = [api_key.get_secret_value()]
+    parameters.api_keys = [server.api_key.get_secret_value()]
     parameters.cors_origins = ""  # The default reflects any origin.
     parameters.cors_credentials = False
     parameters.cors_methods = parameters.cors_headers = ""
     parameters.endpoint_slots = False
     parameters.ui = False
-    parameters.model_alias = {path.name}  # The default is the full path, including the home folder.
+    parameters.model_alias = {server.title}  # The default is the full path, including the home folder.

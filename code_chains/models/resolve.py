@@ -11,11 +11,11 @@ from langchain_core.runnables import Runnable
 
 from code_chains.errors import CodeChainsError, ConfigurationError
 
-__all__ = ["default_model", "for_code", "resolve_model"]
+__all__ = ["default_model", "for_code", "is_embedded", "resolve_model"]
 
 _TIMEOUT_S = 300.0
 """How long a server of one's own may be silent: it may have to load a model first."""
-_EXAMPLES = '"openai:gpt-5-mini", "local", "gguf:PATH", or a chat model object'
+_EXAMPLES = '"openai:gpt-5-mini", "local", "hf:OWNER/REPO:FILE", "gguf:PATH", or a chat model object'
 
 
 def default_model() -> str:
@@ -23,6 +23,11 @@ def default_model() -> str:
     if name := os.environ.get("CODE_CHAINS_MODEL"):
         return name
     return "openai:gpt-5-mini" if os.environ.get("OPENAI_API_KEY") else "local"
+
+
+def is_embedded(name: str) -> bool:
+    """Return whether a model of this name runs in this process."""
+    return name == "local" or name.startswith(("local:", "hf:", "gguf:"))
 
 
 def resolve_model(
@@ -36,7 +41,7 @@ def resolve_model(
 
     Args:
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` accepts; `"local"`,
-            `"local:1.5b"` or `"gguf:PATH"` for the embedded runtime; or a chat model.
+            `"local:1.5b"`, `"hf:OWNER/REPO:FILE"` or `"gguf:PATH"` for the embedded runtime; or a chat model.
         base_url: Base URL of an OpenAI-compatible server (Ollama, vLLM, llama.cpp), e.g.
             `http://localhost:11434/v1`.
         start: Whether an embedded model loads its weights now; otherwise its first call does.
@@ -56,7 +61,7 @@ def resolve_model(
         raise ConfigurationError("model", model, _EXAMPLES)
     if base_url:
         return _connect(base_url, model, options)
-    if model == "local" or model.startswith(("local:", "gguf:")):
+    if is_embedded(model):
         from code_chains.models.local import load_local
 
         return load_local(model, start=start, **options)

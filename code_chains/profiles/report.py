@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from code_chains.callbacks.redaction import strip_control_chars
+from code_chains.inputs.description import COLUMN_NAME
 
 __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
 
@@ -16,8 +16,6 @@ MIN_FILE_CHARS = 500
 MAX_LINE_CHARS, MAX_READ_CHARS = 1200, 1800
 MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
 MAX_ITEMS = 60
-_COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
-"""What is surely a name of a column and no value: words."""
 
 Json = Mapping[str, Any]
 
@@ -68,7 +66,7 @@ def _has_names(profile: Json) -> bool:
     """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
     if _text(profile, "format", 60).startswith("JSON"):  # Keys may be values.
         return False
-    return all(_COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
+    return all(COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
 
 
 def _section(

@@ -10,7 +10,18 @@ from pydantic import JsonValue
 from code_chains.records.record import Record
 from code_chains.records.runs import Artifact, DisplayData, Status, ToolCall
 
-__all__ = ["BUDGET_STOPS", "Attempt", "Problem", "Source", "StopReason", "Turn", "Usage", "Verdict"]
+__all__ = [
+    "BUDGET_STOPS",
+    "Attempt",
+    "PastedData",
+    "Problem",
+    "Source",
+    "StopReason",
+    "Strategy",
+    "Turn",
+    "Usage",
+    "Verdict",
+]
 
 
 StopReason = Literal[
@@ -50,12 +61,13 @@ class Verdict(Record):
     Attributes:
         status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
             agree), `unverified` (it ran, and nothing checked it) or `failed`.
-        by: Who decided; `type` if the value is not of the type that was asked for.
+        by: Who decided; `type` if the value is not of the type that was asked for, `output` if the output reports a
+            failure, and `checks` if a sanity check raises a doubt.
         reason: Why, as one sentence.
     """
 
     status: Literal["verified", "plausible", "unverified", "failed"]
-    by: Literal["tests", "judge", "vote", "type", "none"]
+    by: Literal["tests", "judge", "vote", "type", "output", "checks", "none"]
     reason: str
 
     @property
@@ -67,6 +79,9 @@ class Verdict(Record):
     def rank(self) -> int:
         """Its strength, from 0 for `failed` to 3 for `verified`."""
         return ("failed", "unverified", "plausible", "verified").index(self.status)
+
+
+Strategy = Literal["initial", "repair", "restart", "continue", "verify"]
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class Attempt(Record):
         summary: How it ended, in one line.
         verdict: Its verdict.
         strategy: How the program was requested: the `initial` request, a `repair` of the one before, a `restart` after
-            the same failure came twice, or to `continue` with another cell.
+            the same failure came twice, to `continue` with another cell, or to `verify` the outcome of another program.
         autofixes: What was fixed in it without a model.
         step: The step of a plan, from 1; None without a plan.
         model: The name of the model that wrote the program, if there are several.
@@ -94,11 +109,30 @@ class Attempt(Record):
     status: Status
     summary: str
     verdict: Verdict
-    strategy: Literal["initial", "repair", "restart", "continue"] = "initial"
+    strategy: Strategy = "initial"
     autofixes: tuple[str, ...] = ()
     step: int | None = None
     model: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class PastedData(Record):
+    """Data that was found in the text of a question.
+
+    Attributes:
+        name: The file or, for `numbers`, the variable that programs find it in.
+        kind: What it is; tables in Markdown become CSV.
+        start: Where it begins in the question.
+        end: Where it ends.
+        rows: Its lines, the header included, or its items.
+    """
+
+    name: str
+    kind: Literal["csv", "tsv", "markdown", "json", "jsonl", "numbers", "code"]
+    start: int
+    end: int
+    rows: int
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,10 @@ Status = Literal[
     "killed",
     "refused",
 ]
+CallStatus = Literal["ok", "error", "refused", "timeout", "cancelled"]
+ToolEffect = Literal["pure", "read_only", "other"]
+"""What a tool does besides returning a value: nothing, and the same arguments always give the same (`pure`); nothing
+(`read_only`); or anything (`other`)."""
 Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
 PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace", "ipc")
 """What the probe inside a sandbox tries to reach."""
@@ -183,10 +187,10 @@ class ToolCall(Record):
 
     name: str
     arguments: dict[str, JsonValue]
-    status: Literal["ok", "error", "refused", "timeout", "cancelled"]
+    status: CallStatus
     summary: str = ""
     seconds: float = field(default=0.0, compare=False)
-    effect: Literal["pure", "read_only", "other"] = "other"
+    effect: ToolEffect = "other"
 
 
 @dataclass(frozen=True)

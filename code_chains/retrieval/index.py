@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 
 from code_chains.errors import InputError
 from code_chains.retrieval.embeddings import Vectors
+from code_chains.retrieval.identifiers import NameIndex
 from code_chains.retrieval.loaders import digest
 
 __all__ = ["MAX_NUMBER", "Filter", "SnippetIndex", "select_diverse"]
@@ -31,7 +32,7 @@ class SnippetIndex:
 
     The id is the caller's; the number is the document's id within FAISS. Every method keeps these invariants:
 
-    - `documents`, `checksums`, `_numbers` and the FAISS index describe the same documents.
+    - `documents`, `checksums`, `_numbers`, `_names` and the FAISS index describe the same documents.
     - The order of `documents` is the order of the rows of `vectors()`; the file format relies on it.
     - A number is never assigned twice: `next_number` only grows, and is saved with the documents.
     - `content_checksum` is the XOR of all `checksums`, so that it does not depend on the order of changes.
@@ -54,6 +55,7 @@ class SnippetIndex:
         self.content_checksum = 0
         self._approximate_from = approximate_from
         self._numbers: dict[str, int] = {}
+        self._names = NameIndex()
         self._faiss: Any = None
 
     def __len__(self) -> int:
@@ -103,7 +105,7 @@ class SnippetIndex:
 
     def clear(self) -> None:
         """Delete all documents. Vectors added afterwards may have another length."""
-        self.documents, self.checksums, self._numbers = {}, {}, {}
+        self.documents, self.checksums, self._numbers, self._names = {}, {}, {}, NameIndex()
         self.content_checksum, self._faiss = 0, None
 
     def restore(
@@ -168,6 +170,24 @@ class SnippetIndex:
             if number >= 0
         ]
 
+    def search_names(
+        self, identifiers: Sequence[str], vector: Vectors, k: int, allowed: Filter | None
+    ) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+        """Return the documents that have one of these names, and others that have one in their signature, nearest first."""
+        named, worded = self._names.find(identifiers)
+        return self._nearest(named, vector, k, allowed), self._nearest(worded, vector, k, allowed)
+
+    def _nearest(
+        self, numbers: Iterable[int], vector: Vectors, k: int, allowed: Filter | None
+    ) -> list[tuple[int, float]]:
+        passing = sorted(
+            number for number in numbers if allowed is None or _passes(self.documents[number], allowed)
+        )
+        if not passing or k < 1:
+            return []
+        scores = self.vectors(passing) @ vector
+        return [(passing[place], float(scores[place])) for place in np.argsort(-scores, kind="stable")[:k]]
+
     def _search_parameters(self, numbers: Sequence[int] | None) -> Any:
         """Restrict a search to some documents.
 
@@ -185,6 +205,7 @@ class SnippetIndex:
         document_id, checksum = str(document.id), _checksum(document)
         self.documents[number] = document
         self._numbers[document_id] = number
+        self._names.add(number, document)
         self.checksums[document_id] = checksum
         self.content_checksum ^= checksum
 
@@ -193,7 +214,7 @@ class SnippetIndex:
         existing = [document_id for document_id in dict.fromkeys(ids) if document_id in self._numbers]
         numbers = [self._numbers.pop(document_id) for document_id in existing]
         for document_id, number in zip(existing, numbers, strict=True):
-            del self.documents[number]
+            self._names.discard(number, self.documents.pop(number))
             self.content_checksum ^= self.checksums.pop(document_id)
         if numbers:
             self._faiss.remove_ids(np.array(numbers, np.int64))

@@ -30,6 +30,7 @@ __all__ = [
     "split_notebook",
     "split_python",
     "split_text",
+    "words",
 ]
 
 _ALL = "*"
@@ -146,9 +147,9 @@ def split_python(source: str, name: str) -> list[Document]:
 
 def _module(source: str, name: str, tree: ast.Module, definitions: Sequence[_Definition]) -> Document:
     """Return a module as one snippet; without a docstring of its own, the names and words in it tell what it shows."""
-    title, about = _words(Path(name).stem), ast.get_docstring(tree) or ""
+    title, about = words(Path(name).stem), ast.get_docstring(tree) or ""
     if not about:
-        title = " ".join(dict.fromkeys([title, *(_words(node.name) for node in definitions)]))
+        title = " ".join(dict.fromkeys([title, *(words(node.name) for node in definitions)]))
         about = next(filter(None, map(ast.get_docstring, definitions)), "") or _words_of_text(source)
     return _snippet(source, name, title=title, about=about)
 
@@ -156,8 +157,8 @@ def _module(source: str, name: str, tree: ast.Module, definitions: Sequence[_Def
 def _words_of_text(text: str) -> str:
     """Return the first words of source, those of its comments before those of its code."""
     comments = " ".join(_COMMENT.findall(text))
-    words = [_words(word) for word in _WORD.findall(f"{comments} {text}")]
-    return " ".join(islice(dict.fromkeys(words), _MAX_WORDS))
+    found = [words(word) for word in _WORD.findall(f"{comments} {text}")]
+    return " ".join(islice(dict.fromkeys(found), _MAX_WORDS))
 
 
 def split_markdown(text: str, name: str) -> list[Document]:
@@ -216,7 +217,7 @@ def split_text(text: str, name: str, language: str) -> list[Document]:
         _snippet(
             piece.page_content,
             name,
-            title=_words(Path(name).stem),
+            title=words(Path(name).stem),
             about=_words_of_text(piece.page_content),
             language=language,
             line=line,
@@ -288,7 +289,7 @@ def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
 
 
 def _split_sql(text: str, name: str) -> list[Document]:
-    title = _words(Path(name).stem)
+    title = words(Path(name).stem)
     return [_snippet(text, name, title=title, about=_words_of_text(text), language="sql")]
 
 
@@ -306,7 +307,7 @@ def _definition(
     above = [text for text in imports[_ALL] if text in needed] if needed else []
     whole = "\n\n\n".join(filter(None, ["\n".join(above), code]))
     about = ast.get_docstring(node) or about
-    return _snippet(whole, name, title=_words(node.name), about=about, line=first, part=node.name)
+    return _snippet(whole, name, title=words(node.name), about=about, line=first, part=node.name)
 
 
 def _imports(tree: ast.Module) -> dict[str, list[str]]:
@@ -343,6 +344,6 @@ def _snippet(
     )
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
     """Split a name into words: `readCsv_file` is "read csv file"."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+", " ", name).strip().lower()

@@ -12,9 +12,11 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
+from code_chains.retrieval.identifiers import identifiers_in
 from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
+from code_chains.retrieval.package import REFERENCE
 
-__all__ = ["SnippetSearch"]
+__all__ = ["SnippetSearch", "is_reference"]
 
 APPROXIMATE_FROM = 50_000
 APPROXIMATE_FROM_OFFLINE = 500_000
@@ -72,13 +74,16 @@ class SnippetSearch(VectorStore):
         filter: Filter | None = None,  # noqa: A002
         **kwargs: Any,
     ) -> list[Document]:
-        """Return the snippets nearest to a query, best first.
+        """Return the snippets nearest to a query, best first; before them those that it names.
+
+        A snippet is named by what looks like code in the query: in backticks, called, `snake_case`, `CamelCase`
+        or dotted. After what has that name come those that have it in their signature.
 
         Args:
             query: The text to search for, in any language that the embeddings know.
             k: Number of snippets at most.
             filter: Metadata that they must have, or a predicate on documents; exact however rare its matches.
-            **kwargs: `score_threshold`, the minimum score.
+            **kwargs: As for `similarity_search_with_score`.
         """
         return [document for document, _ in self.similarity_search_with_score(query, k, filter, **kwargs)]
 
@@ -89,12 +94,28 @@ class SnippetSearch(VectorStore):
         filter: Filter | None = None,  # noqa: A002
         *,
         score_threshold: float | None = None,
+        reference_threshold: float | None = None,
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
-        """Return the same with their scores, from 1 for the same text to about 0."""
-        matches = self._search(self._query_vector(query), k, filter)
-        threshold = -np.inf if score_threshold is None else score_threshold
-        return [(document, score) for document, score in matches if score >= threshold]
+        """Return the same with their scores, from 1 for the same text to about 0.
+
+        Args:
+            query: The text to search for.
+            k: Number of snippets at most.
+            filter: As for `similarity_search`.
+            score_threshold: The minimum score; what the query names needs none.
+            reference_threshold: The minimum score of references of a package; None for the same.
+            **kwargs: Ignored.
+        """
+        named, others = self._search(self._query_vector(query), k, filter, identifiers_in(query))
+        least = -np.inf if score_threshold is None else score_threshold
+        least_of_references = least if reference_threshold is None else reference_threshold
+        near = [
+            (document, score)
+            for document, score in others
+            if score >= (least_of_references if is_reference(document) else least)
+        ]
+        return _distinct([*named, *near])[:k]
 
     def similarity_search_by_vector(
         self,
@@ -104,7 +125,8 @@ class SnippetSearch(VectorStore):
         **kwargs: Any,
     ) -> list[Document]:
         """Return the snippets nearest to a vector."""
-        return [document for document, _ in self._search(self._normalized_query(embedding), k, filter)]
+        _, near = self._search(self._normalized_query(embedding), k, filter)
+        return [document for document, _ in near]
 
     def max_marginal_relevance_search(
         self,
@@ -154,11 +176,18 @@ class SnippetSearch(VectorStore):
         row = np.array(vector, np.float32)
         return row if isinstance(self._embedding, OfflineEmbeddings) else _normalized(row)
 
-    def _search(self, vector: Vectors, k: int, allowed: Filter | None) -> list[tuple[Document, float]]:
+    def _search(
+        self, vector: Vectors, k: int, allowed: Filter | None, identifiers: Sequence[str] = ()
+    ) -> tuple[list[tuple[Document, float]], list[tuple[Document, float]]]:
+        """Return the snippets with these names; and those with them in their signature, before the nearest ones."""
         # Numbers are only valid under the lock: as soon as it is free, their documents may be deleted.
         with self._lock:
-            matches = self._index.search(vector, k, allowed)
-            return [(_copy(self._index.documents[number]), score) for number, score in matches]
+            named, worded = self._index.search_names(identifiers, vector, k, allowed)
+            near = self._index.search(vector, k, allowed)
+            return self._copies(named), self._copies([*worded, *near])
+
+    def _copies(self, matches: Iterable[tuple[int, float]]) -> list[tuple[Document, float]]:
+        return [(_copy(self._index.documents[number]), score) for number, score in matches]
 
     def _diverse(
         self, vector: Vectors, k: int, fetch_k: int, weight: float, allowed: Filter | None
@@ -187,6 +216,19 @@ class SnippetSearch(VectorStore):
         with self._lock:
             snippets = list(self._index.documents.values())
         return {str(snippet.id) for snippet in snippets if snippet.metadata.get("origin") == origin}
+
+
+def is_reference(document: Document) -> bool:
+    """Return whether a snippet says how something of a package is called, instead of being an example."""
+    return document.metadata.get("kind") == REFERENCE
+
+
+def _distinct(matches: Iterable[tuple[Document, float]]) -> list[tuple[Document, float]]:
+    """Return each snippet once, where it is first."""
+    found: dict[str | None, tuple[Document, float]] = {}
+    for document, score in matches:
+        found.setdefault(document.id, (document, score))
+    return list(found.values())
 
 
 def _copy(document: Document) -> Document:

@@ -17,11 +17,10 @@ from langchain_core.embeddings import Embeddings
 
 from code_chains.errors import InputError, StoreError
 from code_chains.retrieval import persistence
+from code_chains.retrieval.conversion import ConvertingStore
 from code_chains.retrieval.embeddings import identity
-from code_chains.retrieval.faiss_folder import read_faiss_folder
 from code_chains.retrieval.index import SnippetIndex
 from code_chains.retrieval.loaders import digest, read_file, read_folder
-from code_chains.retrieval.search import SnippetSearch
 
 __all__ = ["Changes", "SnippetStore"]
 
@@ -38,7 +37,7 @@ class Changes:
     unchanged: int = 0
 
 
-class SnippetStore(SnippetSearch):
+class SnippetStore(ConvertingStore):
     """Code snippets, searched by what they are about; a LangChain `VectorStore` on FAISS.
 
     The searched text is `metadata["about"]` where there is one (docstrings, headings), else the snippet
@@ -111,33 +110,6 @@ class SnippetStore(SnippetSearch):
         """Create a store of the code in files."""
         store = cls(embedding, **kwargs)
         store.add_documents([snippet for path in paths for snippet in read_file(path)])
-        return store
-
-    @classmethod
-    def from_faiss(
-        cls,
-        folder: str | Path,
-        embedding: Embeddings | str | None = None,
-        *,
-        index_name: str = "index",
-        **kwargs: Any,
-    ) -> Self:
-        """Create a store of the documents in a folder written by the community `FAISS.save_local`.
-
-        Its pickle is interpreted, never executed. Texts, metadata and ids are carried over; vectors, index
-        type and distance metric are not: the texts are embedded again.
-
-        Args:
-            folder: The folder given to `save_local`.
-            embedding: Any embeddings; they need not be those that the index was made with.
-            index_name: The `index_name` given to `save_local`.
-            **kwargs: As for the class.
-
-        Raises:
-            StoreError: The folder holds no such file, or one with anything but documents with JSON metadata.
-        """
-        store = cls(embedding, **kwargs)
-        store.add_documents(read_faiss_folder(Path(folder).expanduser(), index_name))
         return store
 
     @classmethod

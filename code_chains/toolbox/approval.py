@@ -1,16 +1,19 @@
-"""The application's decision on a call, before it is made."""
+"""The application's decisions, before a call is made or a program runs."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from code_chains.toolbox.signatures import Effect
+from langchain_core.runnables.config import run_in_executor
 
-__all__ = ["ApproveTools", "ToolRequest", "aapprove", "approve"]
+from code_chains.records import ToolEffect
+
+__all__ = ["ApproveTools", "ToolRequest", "arejection", "rejection"]
 
 
 @dataclass(frozen=True)
@@ -25,36 +28,44 @@ class ToolRequest:
 
     name: str
     arguments: Mapping[str, Any]
-    effect: Effect
+    effect: ToolEffect
 
 
 ApproveTools = Callable[[ToolRequest], bool | str | Awaitable[bool | str]]
 """Decides whether a call is made: True, False, or the reason for a rejection as text."""
-_REJECTED = "It was not approved."
+Decision = Callable[[Any], bool | str | Awaitable[bool | str]]
+"""What an application decides with, sync or async, on a call or a program."""
 
 
-def approve(decide: ApproveTools, request: ToolRequest) -> str:
-    """Return why a call is rejected; empty if it is approved. It runs in a thread without an event loop."""
+def rejection(decide: Decision, request: object, otherwise: str) -> str:
+    """Return why a request is rejected; empty if it is approved. Any thread may call it.
+
+    Args:
+        decide: The application's decision.
+        request: What it decides on.
+        otherwise: The reason if it gives none.
+    """
     decision = decide(request)
     if inspect.isawaitable(decision):
-        decision = asyncio.run(_awaited(decision))
-    return _reason(decision)
+        with ThreadPoolExecutor(1) as thread:  # The current thread may be running an event loop of its own.
+            decision = thread.submit(asyncio.run, _awaited(decision)).result()
+    return _reason(decision, otherwise)
 
 
-async def aapprove(decide: ApproveTools, request: ToolRequest) -> str:
-    """Do what `approve` does without blocking the event loop."""
+async def arejection(decide: Decision, request: object, otherwise: str) -> str:
+    """Do what `rejection` does without blocking the event loop."""
     if inspect.iscoroutinefunction(decide):
-        return _reason(await decide(request))
-    decision = await asyncio.to_thread(decide, request)
-    return _reason(await decision if inspect.isawaitable(decision) else decision)
+        return _reason(await decide(request), otherwise)
+    decision = await run_in_executor(None, decide, request)
+    return _reason(await decision if inspect.isawaitable(decision) else decision, otherwise)
 
 
 async def _awaited(decision: Awaitable[bool | str]) -> bool | str:
     return await decision
 
 
-def _reason(decision: object) -> str:
+def _reason(decision: object, otherwise: str) -> str:
     """Return the reason of a rejection. Invariant: only True approves, so that a forgotten `return` rejects."""
     if decision is True:
         return ""
-    return decision if isinstance(decision, str) and decision.strip() else _REJECTED
+    return decision if isinstance(decision, str) and decision.strip() else otherwise

@@ -21,24 +21,31 @@ _CHECK_INTERVAL_S = 0.05
 """Pause between two looks whether a call takes too long."""
 
 
-def blocking_functions(calls: ToolCalls[Any]) -> dict[str, Callable[..., Any]]:
-    """Return a function for each tool; what it raises is a `RuntimeError` with a message for the program."""
+def blocking_functions(calls: ToolCalls[Any], max_bytes: int) -> dict[str, Callable[..., Any]]:
+    """Return a function for each tool; what it raises is a `RuntimeError` with a message for the program.
+
+    Args:
+        calls: Makes the calls.
+        max_bytes: The limit of the arguments of one call, as JSON.
+    """
     signatures = calls.toolbox.signatures.values()
-    return {signature.name: _function(calls, signature) for signature in signatures}
+    return {signature.name: _function(calls, signature, max_bytes) for signature in signatures}
 
 
-def _function(calls: ToolCalls[Any], signature: Signature) -> Callable[..., Any]:
+def _function(calls: ToolCalls[Any], signature: Signature, max_bytes: int) -> Callable[..., Any]:
     parameters = inspect.Signature([_parameter(each) for each in signature.parameters])
 
     def tool(*args: Any, **kwargs: Any) -> Any:
         bound = parameters.bind(*args, **kwargs)
         try:
-            arguments = json.loads(json.dumps(bound.arguments, allow_nan=False, default=_iso_text))
-            return _wait(calls, calls.begin(signature.name, arguments))
+            text = json.dumps(bound.arguments, allow_nan=False, default=_iso_text)
+            if len(text) > max_bytes:
+                raise ValueError(f"it takes {len(text):,} bytes, and {max_bytes:,} are allowed")
+            return _wait(calls, calls.begin(signature.name, json.loads(text)))
         except ToolCallError as error:
             raise RuntimeError(str(error)) from None
         except (ValueError, RecursionError) as error:
-            raise TypeError(f"An argument of {signature.name} is no JSON value: {error}") from None
+            raise TypeError(f"Arguments of {signature.name} cannot be passed: {error}") from None
 
     return tool
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool
@@ -19,18 +19,19 @@ from pydantic import BaseModel, ValidationError
 from code_chains.callbacks.budget import find_budgets
 from code_chains.callbacks.redaction import printable
 from code_chains.errors import BudgetError, ConfigurationError, InputError
-from code_chains.state import ToolCall
-from code_chains.toolbox.approval import ToolRequest, aapprove, approve
+from code_chains.records import CallStatus, ToolCall
+from code_chains.toolbox.approval import ToolRequest, arejection, rejection
 from code_chains.toolbox.results import shorten_arguments, simplify, summarize
+from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.toolbox.toolbox import Toolbox
 
 __all__ = ["PendingCall", "ToolCallError", "ToolCalls"]
 
 T = TypeVar("T")
 _MAX_MESSAGE_CHARS = 1000
+_REJECTED = "It was not approved."
 _MAX_PURE_RECORDS = 1000
 """Calls of pure tools that are recorded one by one; of others each is, as decisions depend on them."""
-Outcome = Literal["ok", "error", "refused", "timeout", "cancelled"]
 
 
 class ToolCallError(Exception):
@@ -41,7 +42,7 @@ class ToolCallError(Exception):
         status: How the call is recorded.
     """
 
-    def __init__(self, message: str, status: Outcome = "error") -> None:
+    def __init__(self, message: str, status: CallStatus = "error") -> None:
         super().__init__(printable(" ".join(message.split()))[:_MAX_MESSAGE_CHARS])
         self.status = status
 
@@ -133,16 +134,18 @@ class ToolCalls(Generic[T]):
         Raises:
             ToolCallError: The call must not be made.
         """
-        if name not in self.toolbox.names:
+        signature = self.toolbox.signatures.get(name)
+        if signature is None:
             raise ToolCallError(f"There is no tool {name[:100]!r}.", "refused")
-        request = ToolRequest(name, dict(arguments), self.toolbox.signatures[name].effect)
+        request = ToolRequest(name, dict(arguments), signature.effect)
         record = ToolCall(name, shorten_arguments(arguments), "cancelled", effect=request.effect)
         pending = PendingCall(request, record)
         self._admit(pending)
         try:
             self._check(request)
         except Exception as error:
-            raise self._failed(pending, error) from error
+            failure = self._failed(pending, error, "refused")  # Invariant: the tool has not run.
+            raise failure from error
         return pending
 
     def is_async(self, pending: PendingCall) -> bool:
@@ -158,7 +161,7 @@ class ToolCalls(Generic[T]):
         try:
             self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(approve(decide, copy.deepcopy(pending.request)))
+                _accept(rejection(decide, copy.deepcopy(pending.request), _REJECTED))
             self._set_deadline(pending)
             value = _invoke(self.toolbox[pending.request.name], dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -170,7 +173,7 @@ class ToolCalls(Generic[T]):
         try:
             self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(await aapprove(decide, copy.deepcopy(pending.request)))
+                _accept(await arejection(decide, copy.deepcopy(pending.request), _REJECTED))
             self._set_deadline(pending)
             value = await self.toolbox[pending.request.name].ainvoke(dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -246,9 +249,11 @@ class ToolCalls(Generic[T]):
         self._settle(pending, "ok", summarize(simple))
         return encoded
 
-    def _failed(self, pending: PendingCall, error: BaseException) -> ToolCallError:
+    def _failed(
+        self, pending: PendingCall, error: BaseException, status: CallStatus = "error"
+    ) -> ToolCallError:
         """Record a failure, and return what the program is told: never a traceback of the host."""
-        failure = ToolCallError(_message(pending.request.name, error))
+        failure = ToolCallError(_message(pending.request.name, error), status)
         if isinstance(error, ToolCallError):
             failure = error
         if isinstance(error, BudgetError):
@@ -256,7 +261,7 @@ class ToolCalls(Generic[T]):
         self._settle(pending, failure.status, str(failure))
         return failure
 
-    def _settle(self, pending: PendingCall, status: Outcome, summary: str) -> None:
+    def _settle(self, pending: PendingCall, status: CallStatus, summary: str) -> None:
         with self._lock:
             if pending.is_settled:
                 return
@@ -269,9 +274,9 @@ class ToolCalls(Generic[T]):
             pending.record = replace(pending.record, status=status, summary=summary, seconds=seconds)
 
 
-def _accept(rejection: str) -> None:
-    if rejection:
-        raise ToolCallError(rejection, "refused")
+def _accept(reason: str) -> None:
+    if reason:
+        raise ToolCallError(reason, "refused")
 
 
 def _invoke(tool: BaseTool, arguments: dict[str, Any]) -> Any:
@@ -289,11 +294,7 @@ def _is_async(tool: BaseTool) -> bool:
 
 def _message(name: str, error: BaseException) -> str:
     if isinstance(error, ValidationError):
-        problems = [
-            f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}"
-            for wrong in error.errors()[:5]
-        ]
-        return f"Wrong arguments for {name}: {'; '.join(problems)}."
+        return f"Wrong arguments for {name}: {describe_wrong_arguments(error)}."
     if isinstance(error, InputError | BudgetError | ConfigurationError):
         return str(error)
     kind = type(error).__name__

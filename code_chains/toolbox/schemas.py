@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["short_type", "type_of_schema"]
+from pydantic import ValidationError
+from pydantic.v1 import ValidationError as ValidationErrorV1
+
+__all__ = ["describe_wrong_arguments", "short_type", "type_of_schema"]
 
 _MAX_DEPTH = 8
 """Levels of nesting and references; recursive schemas end here."""
 _MAX_CHARS = 400
 _MAX_FIELDS = 20
 _MAX_CHOICES = 20
+_MAX_PROBLEMS = 5
 _PLAIN = {"integer": "int", "number": "float", "boolean": "bool", "null": "None", "string": "str"}
 _FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "binary": "bytes"}
 
@@ -108,3 +112,11 @@ _RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], str]
     "type": _named,
 }
 """The keyword that decides how a schema is rendered: the first one that it has."""
+
+
+def describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
+    """Return what is wrong with each argument of a call, for the model or program that chose them."""
+    return "; ".join(
+        f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}"
+        for wrong in error.errors()[:_MAX_PROBLEMS]
+    )

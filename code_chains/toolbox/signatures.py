@@ -6,20 +6,18 @@ import inspect
 import keyword
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_type_hints
+from typing import Any, get_type_hints
 
 from langchain_core.tools import BaseTool
 from pydantic import JsonValue, TypeAdapter
 from pydantic.errors import PydanticUserError
 
 from code_chains.errors import ConfigurationError
+from code_chains.records import ToolEffect
 from code_chains.toolbox.schemas import short_type
 
-__all__ = ["Effect", "Parameter", "Signature", "effect_of", "signature_of"]
+__all__ = ["Parameter", "Signature", "effect_of", "signature_of"]
 
-Effect = Literal["pure", "read_only", "other"]
-"""What a tool does besides returning a value: nothing, and the same arguments always give the same (`pure`); nothing
-(`read_only`); or anything (`other`)."""
 _MAX_DESCRIPTION_CHARS = 300
 
 
@@ -52,14 +50,14 @@ class Signature:
         parameters: Its parameters, required ones first.
         returns: Its return type in the notation of Python.
         description: Its docstring.
-        effect: See `Effect`.
+        effect: See `ToolEffect`.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     returns: str
     description: str
-    effect: Effect
+    effect: ToolEffect
 
     def __str__(self) -> str:
         """Return the definition that the model is shown, with the first paragraph of the description."""
@@ -101,7 +99,7 @@ def signature_of(tool: BaseTool) -> Signature:
     return Signature(tool.name, tuple(parameters), _return_type(tool), _description(tool), effect_of(tool))
 
 
-def effect_of(tool: BaseTool) -> Effect:
+def effect_of(tool: BaseTool) -> ToolEffect:
     """Return what the metadata of a tool says about its effects: `pure`, `read_only`, or MCP's `readOnlyHint`."""
     metadata = tool.metadata or {}
     if metadata.get("pure") is True:

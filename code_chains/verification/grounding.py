@@ -8,12 +8,16 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from code_chains.verification.numbers import NUMBER, Number
+from code_chains.verification.comparison import Outcome
+from code_chains.verification.numbers import NUMBER, Number, ascii_digits
+from code_chains.verification.rounding import asked_decimals
 
-__all__ = ["omits_result", "unsupported_numbers"]
+__all__ = ["omits_result", "omits_words", "rounds_beyond", "unsupported_numbers"]
 
 MAX_TOKENS = 10_000
-_BESIDE = re.compile(r"(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)")
+_BESIDE = re.compile(
+    r"(?<=[はがも是为為于於])(?=-\d)|(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)"
+)
 _ITEM = re.compile(r"^[^\S\n]*\d{1,2}[.)]\s", re.MULTILINE)
 _COMMAS = str.maketrans(",.", ".,")
 _MAX_RESULTS = 3
@@ -68,6 +72,14 @@ _ABOVE = re.compile(r"(?<![\d.])(\d{1,9})\s?[/⁄]\s?$")
 _BARE = re.compile(r"[\s\d.,;:()\[\]]*")
 _CONTEXT_CHARS = 40
 _MAX_COUNT = 20
+_MAX_WORDS, _MAX_WORDS_CHARS = 4, 200
+_TRANSLATED = frozenset(
+    re.findall(
+        r"\w+",
+        "true false yes no none not never is monday tuesday wednesday thursday friday saturday sunday january february"
+        " march april may june july august september october november december",
+    )
+)
 _MIN_ROUNDED = 100
 _NUMERALS = {
     word: value
@@ -150,6 +162,55 @@ def omits_result(answer: str, output: str) -> bool:
     )
 
 
+def omits_words(answer: str, output: str, query: str) -> bool:
+    """Return whether an output is a few words, and an answer has none of them that the question does not have, too.
+
+    Truth values and names of days and months are left out, as an answer in another language translates them.
+
+    Example:
+        >>> omits_words("The longest word is falcon.", "Longest: kestrel", "Which word is the longest?")
+        True
+    """
+    outcome = Outcome.of(output[:_MAX_WORDS_CHARS], query)
+    words = {_folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
+    if outcome.numbers or not 0 < len(words) <= _MAX_WORDS or words & _TRANSLATED:
+        return False
+    text = _folded(answer)
+    return not any(word in text for word in words)
+
+
+def _folded(text: str) -> str:
+    """Return text without case and accents."""
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign)
+    )
+
+
+def rounds_beyond(answer: str, output: str, query: str) -> bool:
+    """Return whether an answer rounds more than its question asks for; False if that states no rounding in plain words.
+
+    Whole numbers, and numbers that the output has as they are, are left out.
+
+    Example:
+        >>> rounds_beyond("It is 2.7.", "2.67", "What is the mean, rounded to two decimals?")
+        True
+    """
+    asked = asked_decimals(query)
+    if not asked:
+        return False
+    exact = _SourceNumbers([output, query])
+    return any(
+        _is_coarse(text, asked, exact) for reading in _readings(answer) for text in NUMBER.findall(reading)
+    )
+
+
+def _is_coarse(text: str, asked: int, exact: _SourceNumbers) -> bool:
+    """Return whether a number is that of the output with fewer decimals than asked for."""
+    number, half = Number(text), 0.5000001 * _last_unit(text)
+    is_shorter = 0 < number.decimals < asked and not exact.has(number.value, 0)
+    return is_shorter and exact.has(number.value, half)
+
+
 def _readings(text: str) -> Iterator[str]:
     """Yield the ways to read an answer: comma or point as decimal separator, spaces within numbers."""
     text = _normalize(text)
@@ -160,10 +221,7 @@ def _readings(text: str) -> Iterator[str]:
 
 def _normalize(text: str) -> str:
     """Return text with numbers written as in English, separated from scripts that use no spaces."""
-    if not text.isascii():
-        digits = {ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if sign.isdecimal()}
-        text = text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
-    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", text))
+    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", ascii_digits(text)))
     return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["NUMBER", "Number"]
+__all__ = ["NUMBER", "Number", "ascii_digits"]
 
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
@@ -52,3 +53,11 @@ class Number:
         return (
             decimals >= 2 and bool(self.value and other.value) and difference <= 0.5000001 * 10.0**-decimals
         )
+
+
+def ascii_digits(text: str) -> str:
+    """Return text with the digits, separators and minus signs of other scripts as those of ASCII."""
+    if text.isascii():
+        return text
+    digits = {ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if sign.isdecimal()}
+    return text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})

@@ -6,7 +6,7 @@ import decimal
 import re
 from typing import Any
 
-__all__ = ["rounding_problem"]
+__all__ = ["asked_decimals", "rounding_problem"]
 
 _COUNTS = {
     word: count
@@ -63,13 +63,13 @@ def rounding_problem(query: str, value: Any) -> str:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
         return ""
-    places = _places(query)
+    places = asked_decimals(query)
     if places is None or _decimals(value) <= places:
         return ""
     return f"the question asks for a number with at most {places} decimals, got {value}"
 
 
-def _places(query: str) -> int | None:
+def asked_decimals(query: str) -> int | None:
     """Return the number of decimals that a question asks for; None if it does not, or in doubt."""
     counts = [count for directive in _DIRECTIVES for count in directive.findall(query)]
     others = set(_ANY_PLACES.findall(query)) - set(counts)

@@ -25,7 +25,7 @@ from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.runs import connected_requests, run_request
 from code_chains.executors.sandbox.sessions import SandboxSession, Tools
 from code_chains.executors.sandbox.surroundings import describe_surroundings
-from code_chains.executors.sandbox.tool_server import Reply, open_tool_calls
+from code_chains.executors.sandbox.tool_server import Reply, open_sandbox_calls
 from code_chains.executors.waiting import Operation, adrive, astream, drive, stream
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
@@ -317,7 +317,7 @@ class SandboxExecutor(Executor):
         self._provider.close()
 
     def _calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Reply] | None:
-        return open_tool_calls(tools, self.limits, loop)
+        return open_sandbox_calls(tools, self.limits, loop)
 
     def _run(self, program: Program) -> Operation[Execution]:
         return (yield from run_request(self._provider, Request(program, self.limits)))

@@ -19,7 +19,7 @@ from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.sandbox.runs import GRACE_S, await_program
-from code_chains.executors.sandbox.tool_server import open_tool_calls
+from code_chains.executors.sandbox.tool_server import open_sandbox_calls
 from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
@@ -85,7 +85,7 @@ class SandboxSession(Session):
         return_value: bool = False,
     ) -> Execution:
         """Run a program in the state; see `Session.run` and, for its tools, `SandboxExecutor.run`."""
-        calls = open_tool_calls(tools, self._limits)
+        calls = open_sandbox_calls(tools, self._limits)
         return drive(self._limited(self._run(Program(code, files, variables, calls, return_value), check)))
 
     async def arun(
@@ -99,7 +99,7 @@ class SandboxSession(Session):
         return_value: bool = False,
     ) -> Execution:
         """Run a program in the state without blocking the event loop; see `run`."""
-        calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
+        calls = open_sandbox_calls(tools, self._limits, asyncio.get_running_loop())
         return await adrive(
             self._limited(self._run(Program(code, files, variables, calls, return_value), check))
         )
@@ -114,7 +114,7 @@ class SandboxSession(Session):
         return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
-        calls = open_tool_calls(tools, self._limits)
+        calls = open_sandbox_calls(tools, self._limits)
         return stream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
 
     def astream(
@@ -127,7 +127,7 @@ class SandboxSession(Session):
         return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        calls = open_tool_calls(tools, self._limits, asyncio.get_running_loop())
+        calls = open_sandbox_calls(tools, self._limits, asyncio.get_running_loop())
         return astream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
 
     def rollback(self) -> None:

@@ -25,10 +25,11 @@ from typing import Any, NoReturn
 from code_chains.executors.base import Closing, Limits
 from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.sandbox.tables import label_of, write_table
+from code_chains.executors.tools import open_tool_calls
 from code_chains.inputs import check_variables, encode_value, table_kind
-from code_chains.toolbox import PendingCall, Toolbox, ToolCallError, ToolCalls
+from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
-__all__ = ["Reply", "ToolServer", "open_tool_calls"]
+__all__ = ["Reply", "ToolServer", "open_sandbox_calls"]
 
 MAX_OUTBOX_BYTES = 1 << 16
 """While so much waits to be read by the program, nothing more is read from it."""
@@ -41,29 +42,12 @@ Reply = tuple[Json, bytes]
 """A message, and the binary data of a table."""
 
 
-def open_tool_calls(
+def open_sandbox_calls(
     tools: Any, limits: Limits, loop: asyncio.AbstractEventLoop | None = None
 ) -> ToolCalls[Reply] | None:
-    """Return the calls of one run; None without tools.
-
-    Args:
-        tools: A toolbox, or tools for one.
-        limits: The limits of the run.
-        loop: The event loop of the caller, if it does not block.
-
-    Raises:
-        ConfigurationError: A tool cannot be called by programs.
-    """
-    toolbox = Toolbox.of(tools)
-    if toolbox is None:
-        return None
-    return ToolCalls(
-        toolbox,
-        max_calls=limits.tool_calls,
-        seconds=limits.tool_seconds,
-        encode=partial(encode_reply, max_bytes=limits.tool_message_bytes),
-        loop=loop,
-    )
+    """Return the calls of one sandboxed run, whose results are messages; see `open_tool_calls`."""
+    encode = partial(encode_reply, max_bytes=limits.tool_message_bytes)
+    return open_tool_calls(tools, limits, encode, loop)
 
 
 def encode_reply(value: Any, max_bytes: int) -> Reply:

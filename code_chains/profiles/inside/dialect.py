@@ -134,10 +134,21 @@ def _score(head: str, delimiter: str) -> float:
     if any(cell.count('"') % 2 for row in usual for cell in row.fields[:50]):  # It divides what is quoted.
         return MIN_SCORE
     cells = [cell.strip() for row in usual[1:80] for cell in row.fields[:50]]
-    if any(other in cell for other in DELIMITERS.replace(delimiter, "").replace(",", "") for cell in cells):
+    others = [
+        other
+        for other in DELIMITERS
+        if other not in (delimiter, ",") and any(other in cell for cell in cells)
+    ]
+    # Invariant: what divides all lines, the header too, is not given up for what some cells hold.
+    if others and (len(usual) < len(rows) or any(_divides_all(head, other) for other in others)):
         return 2 * MIN_SCORE
     typed = sum(_is_value(cell) for cell in cells) / max(len(cells), 1)
     return len(usual) / len(rows) + typed / 2 + (delimiter != ",") / 10
+
+
+def _divides_all(head: str, delimiter: str) -> bool:
+    rows = [row for row in read_rows(head, delimiter, max_rows=200)[0] if not row.is_blank]
+    return len({len(row.fields) for row in rows}) == 1 and len(rows[0].fields) > 1
 
 
 def _usual_width(widths: Counter[int]) -> int:

@@ -1,0 +1,80 @@
+"""How far verdicts without tests can be trusted: everyday questions with known answers, put to a real model.
+
+    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--half all] [--log FILE]
+
+The questions are those of `benchmarks.everyday`. `development` is every other question, `held-out` the rest, which
+nothing was written or tuned with. With `--log`, what was asked is kept and not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
+from benchmarks.everyday import QUESTIONS, Everyday
+from code_chains import create_code_chain
+from code_chains.evaluation.statistics import wilson
+from code_chains.models import resolve_model
+
+WAYS: dict[str, dict[str, Any]] = {
+    "bare": {"max_attempts": 1, "checks": "none", "find_data": False},
+    "plain": {},
+    "verify": {"verify": True},
+}
+STATUSES = ("plausible", "unverified", "failed", "error")
+HEAD = ("way", "verdict", "questions", "right", "share right, 95 %", "model calls", "seconds")
+HALVES = {"all": slice(None), "development": slice(0, None, 2), "held-out": slice(1, None, 2)}
+
+
+def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
+    """A line for each way and verdict."""
+    for way, ones in grouped(outcomes).items():
+        for status in (None, *STATUSES):
+            group = [one for one in ones if status in (None, one.status)]
+            right = sum(one.right for one in group)
+            spent = (sum(one.calls for one in group), f"{sum(one.seconds for one in group):.0f}")
+            if group:
+                yield way, status or "**all**", len(group), right, interval(right, len(group)), *spent
+
+
+def interval(right: int, count: int) -> str:
+    """A share with its interval, such as `75 % (60 to 86)`."""
+    low, high = wilson(right, count)
+    return f"{right / count:.0%} ({low:.0%} to {high:.0%})"
+
+
+def ask(chain: Any, way: str, question: Everyday) -> Outcome:
+    """Put one question to a chain."""
+    return outcome(
+        way,
+        question.id,
+        lambda: chain.invoke(question.query),
+        lambda result: question.right(result["output"]),
+    )
+
+
+@click.command()
+@click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
+@click.option("--ways", default="plain,verify", help=f"Some of {', '.join(WAYS)}.")
+@click.option("--half", default="all", type=click.Choice(list(HALVES)), help="Which questions.")
+@click.option("--seed", default=7, help="The seed of the model.")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
+def main(model: str, ways: str, half: str, seed: int, log: Path | None) -> None:
+    """Ask all questions in each way, and print the table."""
+    chosen, name, questions = ways.split(","), f"{model} seed={seed}", QUESTIONS[HALVES[half]]
+    known = {(one.group, one.task): one for one in logged(log, name)}
+    for way in chosen:
+        with create_code_chain(resolve_model(model, seed=seed), interpret=False, **WAYS[way]) as chain:
+            for question in questions:
+                if (way, question.id) not in known:
+                    one = known[way, question.id] = ask(chain, way, question)
+                    note(one, name, log)
+    table(HEAD, rows([known[way, question.id] for way in chosen for question in questions]))
+
+
+if __name__ == "__main__":
+    main()

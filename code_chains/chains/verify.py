@@ -1,0 +1,143 @@
+"""query, (files, variables, context, history) -> the outcome of a solver, with a verdict by further programs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from langchain_core.runnables.graph import Graph
+
+from code_chains.analysis.parsing import parse
+from code_chains.callbacks.budget import count_attempt
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt
+from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
+from code_chains.chains.execute import undo
+from code_chains.chains.sample import outcome_text
+from code_chains.errors import BudgetError
+from code_chains.state import Verdict
+from code_chains.verification.comparison import group
+
+__all__ = ["OTHER_WAYS", "VerifyChain"]
+
+OTHER_WAYS: tuple[str, ...] = (
+    "- Solve it in the most direct way: plain loops with one check for each condition of the question, and brute force"
+    " where that is possible; no pandas, and no formula that a person would have to trust.",
+    "- Begin with a comment that lists what is given and what exactly is asked for, with units. Then compute step by step.",
+)
+"""Rules for the programs that check another; each leads to another way to the same answer."""
+
+
+class VerifyChain(StreamingChain):
+    """Solve a question, and have further programs, written in other ways, solve it again until most agree.
+
+    An outcome that tests verified, or that failed, stays as it is. Otherwise a second program is written without
+    knowledge of the first; if both state the same, the outcome is `plausible`. If not, a third decides: the outcome that
+    two of three programs share is the answer, except in a session, whose state holds the effects of the first. With no
+    majority the answer is the first, `unverified`. The idea that answers on which different ways of reasoning agree are
+    more often right is self-consistency (Wang et al. 2022, arXiv:2203.11171).
+
+    Args:
+        solve: A chain that adds what a `RepairChain` adds.
+        others: Chains that make one attempt each, such as `AttemptChain`s with other rules; one after the other is asked.
+    """
+
+    output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
+
+    name: str | None = "verify"
+    solve: Chain
+    others: Sequence[Chain]
+
+    @property
+    def input_keys(self) -> list[str]:
+        """Keys that the solver requires."""
+        return self.solve.input_keys
+
+    @property
+    def optional_keys(self) -> list[str]:
+        """Keys that the solver uses."""
+        return list(getattr(self.solve, "optional_keys", []))
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        solved = yield Invoke(self.solve, values, config, _select_solved)
+        final = solved
+        if _can_be_checked(solved, values):
+            final = yield from self._check(solved, values, config)
+        yield {**{key: final[key] for key in OUTCOME_KEYS}, "stop_reason": solved["stop_reason"]}
+
+    def _check(self, solved: State, values: State, config: Config) -> Flow:
+        """Return the outcome that most programs share, or the first one."""
+        outcomes = [solved]
+        for number, other in enumerate(self.others, start=1):
+            try:
+                count_attempt(config)
+                outcome = yield Invoke(other, {**values, "sample_index": number}, config)
+            except BudgetError as error:  # Invariant: what a program has shown is not lost.
+                return _with_verdict(solved, "unverified", f"No other program checked it: {error}")
+            yield from undo(values, outcome, config)
+            yield _live(outcome, len(solved["attempts"]) + number)
+            if any(_is_same_program(outcome, earlier) for earlier in outcomes):  # It is no confirmation.
+                continue
+            outcomes.append(outcome)
+            if (shared := _shared(outcomes, values)) is not None:
+                return shared
+        reason = "Other programs, written in other ways, were the same, failed, or gave other outcomes."
+        return _with_verdict(solved, "unverified", reason)
+
+    def get_graph(self, config: Config | None = None) -> Graph:
+        """Return the stages of the solver."""
+        return self.solve.get_graph(config)
+
+
+def _select_solved(chunk: State) -> State:
+    return {key: chunk[key] for key in (*LIVE_KEYS, "attempts") if key in chunk}
+
+
+def _is_same_program(one: State, other: State) -> bool:
+    """Return whether two programs differ in names of variables, texts and layout at most."""
+    first, second = (_skeleton(str(outcome["code"])) for outcome in (one, other))
+    return first == second
+
+
+def _skeleton(code: str) -> object:
+    """Return what a program does, without its names, texts and layout."""
+    tree = parse(code)
+    if tree is None:
+        return code
+    return [_kind(node) for node in ast.walk(tree)]
+
+
+def _kind(node: ast.AST) -> object:
+    if isinstance(node, ast.Constant) and not isinstance(node.value, str):
+        return repr(node.value)
+    return type(node), getattr(node, "attr", None)
+
+
+def _can_be_checked(solved: State, values: State) -> bool:
+    """Return whether an outcome is one that nothing has checked, and that can be compared with others."""
+    is_open = solved["verdict"].status == "unverified" and not solved["execution"].has_effects
+    return is_open and bool(outcome_text(solved, values))
+
+
+def _live(outcome: State, number: int) -> State:
+    """Return what a stream yields of another program."""
+    return {"programs": [outcome["code"]], "attempts": [record_attempt(outcome, number, "verify")]}
+
+
+def _shared(outcomes: Sequence[State], values: State) -> State | None:
+    """Return the first of the outcomes that at least two programs share; None if there is none."""
+    shown = [outcome for outcome in outcomes if outcome["verdict"].ok and outcome_text(outcome, values)]
+    texts = [outcome_text(outcome, values) for outcome in shown]
+    groups = group(texts, str(values.get("query") or ""))
+    if not groups or len(groups[0]) < 2:
+        return None
+    chosen = shown[groups[0][0]]
+    # Invariant: a session holds the effects of the first program, so no other may be its answer.
+    if values.get("session") is not None and chosen is not outcomes[0]:
+        return None
+    count = f"{len(groups[0])} of {len(outcomes)} programs, written in different ways, gave the same outcome."
+    return _with_verdict(chosen, "plausible", count)
+
+
+def _with_verdict(outcome: State, status: Literal["plausible", "unverified"], reason: str) -> State:
+    return {**outcome, "verdict": Verdict(status, "vote", reason)}

@@ -1,0 +1,207 @@
+"""Records of an evaluation: the scores of its cases, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from code_chains.callbacks.redaction import escape_invisible
+from code_chains.errors import InputError
+from code_chains.evaluation.cases import Expectation
+from code_chains.evaluation.statistics import percentile, wilson
+from code_chains.inputs import shortened
+from code_chains.records import Record, Usage
+from code_chains.storage.files import atomic_write
+
+__all__ = ["Evaluation", "Score", "Share"]
+
+_STATUSES = ("verified", "plausible", "unverified", "failed", "error")
+
+
+@dataclass(frozen=True)
+class Score(Record):
+    """How a case went.
+
+    Attributes:
+        id: The id of the case.
+        query: Its question.
+        expectation: What was expected.
+        right: Whether the answer is right: what was expected, and its verdict is not `failed`.
+        status: The status of the verdict, or `error` if the chain raised and there is none.
+        reason: Why: of the verdict, of the judge who decided, or the error.
+        output: The output of the program, shortened.
+        answer: The answer, shortened.
+        code: The program, shortened.
+        seconds: How long the answer took.
+        usage: What it spent on models.
+    """
+
+    id: str
+    query: str
+    expectation: Expectation
+    right: bool
+    status: Literal["verified", "plausible", "unverified", "failed", "error"]
+    reason: str = ""
+    output: str = ""
+    answer: str = ""
+    code: str = ""
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of some cases were right.
+
+    Attributes:
+        right: The number of those that were right.
+        total: The number of all.
+    """
+
+    right: int
+    total: int
+
+    @classmethod
+    def of(cls, scores: Iterable[Score]) -> Share:
+        """Count scores."""
+        rights = [score.right for score in scores]
+        return cls(sum(rights), len(rights))
+
+    @property
+    def value(self) -> float:
+        """The share, from 0 to 1; 0 of no cases."""
+        return self.right / self.total if self.total else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Wilson interval: with a confidence of 95 % the share of many more such cases lies in it."""
+        return wilson(self.right, self.total)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.right}/{self.total}  {self.value:.1%}  [{low:.1%}, {high:.1%}]"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts, the share and its interval as JSON values."""
+        return {
+            "right": self.right,
+            "total": self.total,
+            "share": self.value,
+            "interval": list(self.interval),
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation(Record):
+    """The scores of a chain on cases. `str(evaluation)` is a short table.
+
+    Attributes:
+        scores: The scores, in the order of the cases.
+        missing: Ids of cases that were not asked, as the budget for all of them was spent before.
+    """
+
+    scores: tuple[Score, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def accuracy(self) -> Share:
+        """The share of right answers, with its interval; `accuracy.value` is the number."""
+        return Share.of(self.scores)
+
+    @property
+    def by_status(self) -> dict[str, Share]:
+        """The share of right answers for each status of verdicts that occurs: whether verdicts deserve trust."""
+        groups = {status: [score for score in self.scores if score.status == status] for status in _STATUSES}
+        return {status: Share.of(scores) for status, scores in groups.items() if scores}
+
+    @property
+    def wrong(self) -> tuple[Score, ...]:
+        """The scores of those that are not right."""
+        return tuple(score for score in self.scores if not score.right)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the chain came to an end with each case, right or wrong: none is missing, none is an error."""
+        return not self.missing and all(score.status != "error" for score in self.scores)
+
+    @property
+    def usd(self) -> float | None:
+        """The cost of all answers in dollars; None if a price is unknown."""
+        prices = [score.usage.usd for score in self.scores if score.usage.model_calls]
+        known = [price for price in prices if price is not None]
+        return sum(known) if known and len(known) == len(prices) else None
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all answers, input and output."""
+        return sum(score.usage.input_tokens + score.usage.output_tokens for score in self.scores)
+
+    @property
+    def model_calls(self) -> int:
+        """The calls of models for all answers."""
+        return sum(score.usage.model_calls for score in self.scores)
+
+    def latency(self, share: float = 0.5) -> float:
+        """Return in how many seconds at least this share of the answers came: 0.5 for the median."""
+        return percentile([score.seconds for score in self.scores], share)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what follows from the scores as JSON values."""
+        return {
+            "accuracy": self.accuracy.to_dict(),
+            "by_status": {status: share.to_dict() for status, share in self.by_status.items()},
+            "cost": {"usd": self.usd, "tokens": self.tokens, "model_calls": self.model_calls},
+            "seconds": {"median": self.latency(), "p95": self.latency(0.95)},
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as a dict of JSON values, with a `summary`."""
+        return {"summary": self.summary(), **super().to_dict()}
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a JSON file, which is replaced as a whole; `load` reads it.
+
+        Raises:
+            InputError: The file cannot be written.
+        """
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False)
+        try:
+            atomic_write(Path(path), f"{escape_invisible(text)}\n".encode())
+        except OSError as error:
+            raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Evaluation:
+        """Read an evaluation that `save` wrote.
+
+        Raises:
+            InputError: The file cannot be read, or is no evaluation.
+        """
+        try:
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            problem = str(error).partition("\n")[0]
+            raise InputError(f"{str(path)!r} is not an evaluation that was saved: {problem}.") from error
+
+    def __str__(self) -> str:
+        shares = {
+            "right": self.accuracy,
+            **{f"  {status}": share for status, share in self.by_status.items()},
+        }
+        lines = [f"{name:<14}{share}" for name, share in shares.items()]
+        usd = "unknown price" if self.usd is None else f"{self.usd:.4f} dollars"
+        lines.append(f"{'cost':<14}{usd}, {self.tokens} tokens, {self.model_calls} model calls")
+        lines.append(f"{'seconds':<14}median {self.latency():.1f}, 95 % within {self.latency(0.95):.1f}")
+        lines += [f"{'not asked':<14}{len(self.missing)}, as the budget is spent"] if self.missing else []
+        return "\n".join(lines)
+
+
+_MAX_CHARS = 4_000
+
+
+def stored_text(text: object) -> str:
+    """Return text as a score stores it: shortened, and without halves of surrogate pairs, which JSON cannot hold."""
+    return shortened(str(text or ""), _MAX_CHARS).encode(errors="replace").decode()

@@ -1,0 +1,156 @@
+"""Evaluate a chain: ask it the questions of cases, and score its answers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, cast
+
+from code_chains.batch.records import Answer, ChainSpec
+from code_chains.batch.results_file import ResultsFile
+from code_chains.batch.runner import map_questions
+from code_chains.callbacks.budget import Budget
+from code_chains.chains.judge import JudgeChain
+from code_chains.code_chain import CodeChain
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.evaluation.cases import Case, cases_of
+from code_chains.evaluation.judging import Judgements
+from code_chains.evaluation.records import Evaluation, Score, stored_text
+from code_chains.evaluation.scoring import Stated, is_right
+from code_chains.state import Usage
+
+__all__ = ["evaluate"]
+
+Watch = Callable[[Iterator[Answer]], Iterable[Answer]]
+
+
+def evaluate(
+    chain: CodeChain | ChainSpec,
+    cases: Iterable[Case | Mapping[str, Any]],
+    *,
+    results_file: ResultsFile | None = None,
+    concurrency: int | None = None,
+    budget: Budget | None = None,
+    cluster: Any = None,
+    judge: JudgeChain | None = None,
+    watch: Watch = iter,
+) -> Evaluation:
+    """Ask a chain the questions of all cases, and score its answers.
+
+    An answer is right if it is what the case expects and its verdict is not `failed`: a chain that withholds a right
+    output has not given it. Where no answer is expected (`"expected": null`), a `failed` verdict is right, and so is the
+    value None. A chain that raises is wrong.
+
+    Args:
+        chain: A `CodeChain`, or its specification as JSON, as for `map_questions`.
+        cases: Cases, or mappings with `query`, the inputs of the chain, and what is expected.
+        results_file: Where answers are written; the caller opens and closes it. Those in it are scored without asking
+            again, so an interrupted evaluation can be resumed, and one with corrected expectations costs nothing.
+        concurrency: How many questions run at once; two per core by default.
+        budget: Limits for all questions together. Cases that it prevents are `missing` and have no score.
+        cluster: Workers, as for `map_questions`.
+        judge: Decides on the cases that ask for a judge. Its calls are not part of the cost.
+        watch: Called with the answers as they come; returns them, e.g. to show progress.
+
+    Raises:
+        InputError: A case is invalid, or the results file belongs to other questions; no question was asked.
+        ConfigurationError: A case asks for a judge, and there is none, or the chain is `schema_only`, so that no
+            model may see its output; no question was asked.
+
+    Example:
+        >>> from code_chains import create_code_chain
+        >>> from code_chains.testing import ScriptedExecutor, ScriptedModel
+        >>> model, executor = ScriptedModel(lambda messages: "print(6 * 7)"), ScriptedExecutor(lambda code: "42")
+        >>> chain = create_code_chain(model, executor=executor)
+        >>> evaluate(chain, [{"query": "What is 6 times 7?", "expected": 42}]).accuracy.value
+        1.0
+    """
+    checked = cases_of(cases)
+    _check_judge(checked, judge, chain)
+    by_id = {case.id: case for case in checked}
+    scores: dict[str, Score] = {}
+    with Judgements(judge, results_file) as judgements:
+        earlier = _earlier(by_id, results_file)
+        answers = map_questions(
+            chain,
+            [case.question for case in checked],
+            cluster=cluster,
+            concurrency=concurrency,
+            results_file=results_file,
+            budget=budget,
+        )
+        with closing(cast("Generator[Answer]", answers)):  # Failures are written before the file is closed.
+            for answer in itertools.chain(earlier, watch(answers)):
+                if not _is_prevented(answer, budget):
+                    scores[answer.id] = _score(by_id[answer.id], answer, judgements)
+    missing = tuple(case_id for case_id in by_id if case_id not in scores)
+    return Evaluation(tuple(scores[case_id] for case_id in by_id if case_id in scores), missing)
+
+
+def _check_judge(cases: list[Case], judge: JudgeChain | None, chain: CodeChain | ChainSpec) -> None:
+    judged = [case for case in cases if case.expectation.by == "judge"]
+    if judged and judge is None:
+        raise ConfigurationError("judge", judge, f"a JudgeChain, as {judged[0].question} asks for one")
+    if judged and _is_schema_only(chain):
+        remedy = f"False, or no case with a judge, such as {judged[0].question}: it sees the output"
+        raise ConfigurationError("schema_only", True, remedy)
+
+
+def _is_schema_only(chain: CodeChain | ChainSpec) -> bool:
+    if isinstance(chain, CodeChain):
+        return chain.schema_only
+    return isinstance(chain, Mapping) and bool(chain.get("schema_only"))
+
+
+def _earlier(cases: Mapping[str, Case], results_file: ResultsFile | None) -> list[Answer]:
+    """Return the answers that are in the results file, and the questions that were abandoned.
+
+    Raises:
+        InputError: An id stands for another question there.
+    """
+    if results_file is None:
+        return []
+    abandoned = [record for record in results_file.failures.values() if record.get("is_lost")]
+    records = {
+        record["id"]: record for record in (*abandoned, *results_file.records()) if record["id"] in cases
+    }
+    for case_id, record in records.items():
+        if record.get("query") != cases[case_id].question.query:
+            remedy = "Choose another results file, or another id."
+            raise InputError(f"{results_file.path} has the answer to another question {case_id!r}. {remedy}")
+    return [Answer.from_dict(cases[case_id].question, record) for case_id, record in records.items()]
+
+
+def _is_prevented(answer: Answer, budget: Budget | None) -> bool:
+    """Return whether the budget for all questions left nothing for this one."""
+    return budget is not None and answer.limit in budget.limits
+
+
+def _score(case: Case, answer: Answer, judgements: Judgements) -> Score:
+    result = {"query": case.question.query, **answer.result}
+    details = {key: stored_text(result.get(key)) for key in ("output", "answer", "code")}
+    usage = result.get("usage") or Usage()
+    common: dict[str, Any] = {
+        **details,
+        "id": case.id,
+        "query": stored_text(case.question.query),
+        "expectation": case.expectation,
+        "seconds": answer.seconds,
+        "usage": usage,
+    }
+    if answer.error:
+        return Score(right=False, status="error", reason=stored_text(answer.error), **common)
+    verdict = result["verdict"]
+    right, reason = _decide(case, result, judgements)
+    return Score(right=right, status=verdict.status, reason=stored_text(reason or verdict.reason), **common)
+
+
+def _decide(case: Case, result: Mapping[str, Any], judgements: Judgements) -> tuple[bool, str]:
+    """Return whether an answer is right, and the reason of a judge."""
+    if case.expectation.by != "judge":
+        return is_right(Stated.by(result), case.expectation), ""
+    if not result["verdict"].ok:
+        return False, ""
+    judgement = judgements.judge(case.id, result)
+    return judgement.status == "plausible", judgement.reason

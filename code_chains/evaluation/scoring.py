@@ -1,0 +1,165 @@
+"""Whether an answer is right: its value or output compared with what is expected."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from code_chains.analysis.parsing import UNREADABLE, parse
+from code_chains.evaluation.cases import Expectation
+from code_chains.state import as_json
+from code_chains.verification.comparison import Outcome
+from code_chains.verification.numbers import NUMBER, Number
+
+__all__ = ["Stated", "is_right"]
+
+_LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
+"""What a program writes before a value on the same line."""
+_LOCAL = re.compile(r"(?<![\d.,])\d{1,3}(?:[.\u00a0\u202f '’]\d{3})*,\d{1,2}(?![\d.,])")
+"""A number with a decimal comma."""
+_MAX_LITERAL_CHARS = 200_000
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What an answer states.
+
+    Attributes:
+        query: The question.
+        output: The output of the program.
+        ok: Whether there is an answer: the verdict is not `failed`.
+        result: The last value as the program shows it; None if it has none.
+        value: The value as JSON data, with an answer type.
+        has_value: Whether there is an answer type.
+    """
+
+    query: str
+    output: str
+    ok: bool
+    result: str | None = None
+    value: Any = None
+    has_value: bool = False
+
+    @classmethod
+    def by(cls, result: Mapping[str, Any]) -> Stated:
+        """Return what the result of a chain states."""
+        execution = result.get("execution")
+        return cls(
+            query=str(result.get("query") or ""),
+            output=str(result.get("output") or ""),
+            ok=bool(result["verdict"].ok),
+            result=None if execution is None else execution.result,
+            value=as_json({"value": result.get("value")})["value"],
+            has_value="value" in result,
+        )
+
+
+def is_right(stated: Stated, expectation: Expectation) -> bool:
+    """Return whether an answer is right; the judge decides elsewhere.
+
+    An answer whose verdict is `failed` is not given to anyone, so it is never right, unless none is expected. With an
+    answer type the value decides, else the output as a whole or the last value. Numbers may have any notation, and
+    agree up to rounding to two decimals or more; everything else must be the same, but for a label before it.
+    """
+    if expectation.by == "pattern":
+        return stated.ok and re.search(str(expectation.value), stated.output) is not None
+    if not stated.ok:
+        return expectation.value is None
+    if stated.has_value:
+        return _is_same(expectation.value, stated.value)
+    texts = [stated.output] if stated.result is None else [stated.output, stated.result]
+    return any(_states(text, expectation.value, stated.query) for text in texts)
+
+
+def _states(text: str, expected: Any, query: str) -> bool:
+    """Return whether a text states what is expected."""
+    if any(_is_same(expected, data) for part in _parts(text) for data in _readings(part)):
+        return True
+    if (number := _number(expected)) is None:
+        return False
+    wanted = Outcome.of(number.text, query)
+    return any(Outcome.of(reading, query).is_equivalent(wanted) for reading in _notations(text))
+
+
+def _notations(text: str) -> Iterator[str]:
+    """Yield a text as it is, and with its only number, such as 1.234,50 or 1 234,5, in the notation of English."""
+    yield text
+    found = _LOCAL.findall(text)
+    if len(found) == 1:
+        plain = re.sub(r"[.\s'’]", "", found[0]).replace(",", ".")
+        yield text.replace(found[0], plain)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text and, of a single line, what stands after its label, as in `Reversed 'abc': cba`."""
+    yield text
+    line = text.strip()
+    if "\n" not in line and (label := _LABEL.match(line)):
+        yield line[label.end() :].strip("'\"")
+
+
+def _readings(text: str) -> Iterator[Any]:
+    """Yield a text, and the data that it is as JSON or as a literal of Python."""
+    yield text.strip()
+    if len(text) > _MAX_LITERAL_CHARS:
+        return
+    try:
+        yield json.loads(text)
+        return
+    except (ValueError, RecursionError):
+        pass
+    tree = parse(text.strip())
+    if tree is not None and len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+        with suppress(*UNREADABLE, TypeError):
+            yield _plain(ast.literal_eval(tree.body[0].value))
+
+
+def _plain(data: Any) -> Any:
+    """Return a literal as JSON data: tuples are lists."""
+    if isinstance(data, tuple | list):
+        return [_plain(item) for item in data]
+    if isinstance(data, dict):
+        return {str(key): _plain(item) for key, item in data.items()}
+    return data
+
+
+def _is_same(expected: Any, stated: Any) -> bool:
+    if isinstance(expected, list) and isinstance(stated, list):
+        return len(expected) == len(stated) and all(map(_is_same, expected, stated))
+    if isinstance(expected, dict) and isinstance(stated, dict):
+        return expected.keys() == stated.keys() and all(
+            _is_same(expected[key], stated[key]) for key in expected
+        )
+    first, second = _number(expected), _number(stated)
+    if first is not None and second is not None:
+        return first.is_near(second)
+    if isinstance(expected, str) and isinstance(stated, str):
+        return _is_same_text(expected, stated)
+    return type(expected) is type(stated) and bool(expected == stated)
+
+
+def _number(data: Any) -> Number | None:
+    """Return a number, or text that is nothing but one."""
+    if isinstance(data, bool) or not isinstance(data, int | float | str):
+        return None
+    try:
+        text = str(data).strip().replace("\N{MINUS SIGN}", "-")
+    except ValueError:  # An integer of more than 4300 digits.
+        return None
+    return Number(text) if NUMBER.fullmatch(text) else None
+
+
+def _is_same_text(expected: str, stated: str) -> bool:
+    """Return whether texts are the same but for whitespace and the notation of numbers."""
+    first, second = (" ".join(text.split()) for text in (expected, stated))
+    if first == second:
+        return True
+    if NUMBER.split(first) != NUMBER.split(second):
+        return False
+    numbers = (map(Number, NUMBER.findall(text)) for text in (first, second))
+    return all(map(Number.is_near, *numbers))

@@ -1,0 +1,52 @@
+"""The calls of tools that a run may make, within the limits of its executor."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from code_chains.errors import ConfigurationError
+from code_chains.executors.base import Executor, Limits
+from code_chains.toolbox import Toolbox, ToolCalls
+
+__all__ = ["check_takes_tools", "open_tool_calls"]
+
+T = TypeVar("T")
+
+
+def open_tool_calls(
+    tools: Any,
+    limits: Limits,
+    encode: Callable[[Any], T],
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> ToolCalls[T] | None:
+    """Return the calls of one run; None without tools.
+
+    Args:
+        tools: A toolbox, or tools for one.
+        limits: The limits of the run.
+        encode: Converts what a tool returned into what is sent to the program.
+        loop: The event loop of the caller, if it does not block.
+
+    Raises:
+        ConfigurationError: A tool cannot be called by programs.
+    """
+    toolbox = Toolbox.of(tools)
+    if toolbox is None:
+        return None
+    return ToolCalls(
+        toolbox, max_calls=limits.tool_calls, seconds=limits.tool_seconds, encode=encode, loop=loop
+    )
+
+
+def check_takes_tools(executor: Executor) -> None:
+    """Raise unless programs can call tools from an executor.
+
+    Raises:
+        ConfigurationError: They cannot.
+    """
+    if "tools" not in inspect.signature(executor.run).parameters:
+        remedy = "it with an executor whose programs can call them, such as SandboxExecutor"
+        raise ConfigurationError("tools", type(executor).__name__, remedy)

@@ -1,0 +1,306 @@
+"""Any GGUF file of the model hub by its name: downloaded once, verified by the checksum that the hub states."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from code_chains.callbacks.redaction import printable
+from code_chains.errors import CodeChainsError, ConfigurationError, WeightsError, needs
+from code_chains.models.downloads import (
+    check_disk_space,
+    file_size,
+    is_verified,
+    make_private,
+    models_directory,
+    remember,
+    report_size,
+    show_progress,
+)
+from code_chains.storage.files import atomic_write, sha256_file
+
+__all__ = ["PREFIX", "HubFile", "installed_hub_files"]
+
+PREFIX = "hf:"
+_REMEDY = (
+    "a name of the form hf:OWNER/REPO:FILE.gguf (@REVISION may follow), e.g."
+    ' "hf:Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"'
+)
+_WORD = r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.)){0,95}"
+_SEGMENT = r"[A-Za-z0-9_](?:[A-Za-z0-9_+\ ()=,~-]|\.(?!\.))*"
+_NAME = re.compile(
+    rf"""
+    (?P<repository>{_WORD}/{_WORD})
+    :(?P<file>{_SEGMENT}(?:/{_SEGMENT})*)
+    (?:@(?P<revision>[A-Za-z0-9](?:[A-Za-z0-9_-]|[./](?![./])){{0,150}}))?
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_MAX_FILE_CHARS = 150
+_PART = re.compile(r"-\d{5}-of-(?!00001)\d{5}\.gguf", re.ASCII | re.IGNORECASE)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TIMEOUT_S = 10.0
+_MARGIN = 1.05
+"""What must be free on the disk in proportion to the file."""
+
+
+class _Record(NamedTuple):
+    """What the hub stated of an installed file: its size and checksum."""
+
+    size: int
+    sha256: str
+
+
+class _Offer(NamedTuple):
+    """What the hub offers: a file's address, size and checksum."""
+
+    address: str
+    record: _Record
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A GGUF file of the model hub.
+
+    Attributes:
+        repository: Its repository, `OWNER/REPO`.
+        file: Its path there.
+        revision: A branch, tag or commit; nothing for the newest.
+    """
+
+    repository: str
+    file: str
+    revision: str = ""
+
+    @classmethod
+    def parse(cls, name: str) -> HubFile:
+        """Parse `hf:OWNER/REPO:FILE` or `hf:OWNER/REPO:FILE@REVISION`.
+
+        Raises:
+            ConfigurationError: It has another form, or names a part of a split model.
+        """
+        found = _NAME.fullmatch(name.removeprefix(PREFIX))
+        if not found or not found["file"].lower().endswith(".gguf") or len(found["file"]) > _MAX_FILE_CHARS:
+            raise ConfigurationError("model", name, _REMEDY)
+        if _PART.search(found["file"]):
+            remedy = (
+                "a file that is whole: this one is a part of a split model"
+                " (or join its parts with `llama-gguf-split --merge` and use gguf:PATH)"
+            )
+            raise ConfigurationError("model", name, remedy)
+        return cls(found["repository"], found["file"], found["revision"] or "")
+
+    @property
+    def title(self) -> str:
+        """The name in traces: `OWNER/REPO:FILE`, and the revision if one was asked for."""
+        return f"{self.repository}:{self.file}" + (f"@{self.revision}" if self.revision else "")
+
+    @property
+    def name(self) -> str:
+        """The name by which chains take it."""
+        return PREFIX + self.title
+
+    @property
+    def path(self) -> Path:
+        """The path of the file once it is installed."""
+        folder = _folder() / self.repository / quote(self.revision or "main", safe="")
+        return folder / quote(self.file, safe=" ()+,=")
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of the installed file; nothing if it is not installed."""
+        return record.sha256 if (record := self._record()) else ""
+
+    def is_installed(self) -> bool:
+        """Return whether a file of its size exists; `install` verifies it."""
+        record = self._record()
+        with suppress(OSError):
+            return record is not None and self.path.stat().st_size == record.size
+        return False
+
+    def install(self, *, quiet: bool = False) -> Path:
+        """Download and verify the file unless it is installed, with a progress bar on standard error.
+
+        The hub is asked only for a file that is not installed. Interrupted downloads are resumed. If several
+        processes install it concurrently, one of them downloads it.
+
+        Args:
+            quiet: Whether to hide the progress bar.
+
+        Raises:
+            ConfigurationError: There is no such repository, revision or file, or it has another format.
+            WeightsError: The hub cannot be reached or gives no access, the disk is full, or the checksum differs.
+        """
+        if self._is_verified():
+            return self.path
+        from filelock import FileLock
+
+        make_private(models_directory())
+        make_private(self.path.parent)
+        with FileLock(f"{self.path}.lock"):
+            if not self._is_verified():
+                self._download(quiet=quiet)
+        return self.path
+
+    def remove(self) -> bool:
+        """Delete the file and partial downloads, and return whether there were any."""
+        paths = [path for path in (self.path, self._record_path, *self._partials()) if path.exists()]
+        for path in paths:
+            path.unlink()
+        return bool(paths)
+
+    # -- what is installed -----------------------------------------------------------------------------------
+
+    @property
+    def _record_path(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.json")
+
+    def _partials(self) -> list[Path]:
+        """Return what interrupted downloads have left."""
+        with suppress(OSError):
+            beginning = f"{self.path.name}."
+            found = [path for path in self.path.parent.iterdir() if path.name.startswith(beginning)]
+            return [path for path in found if path.suffix == ".partial"]
+        return []
+
+    def _record(self) -> _Record | None:
+        try:
+            record = json.loads(self._record_path.read_bytes())
+            return _Record(int(record["size"]), str(record["sha256"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    def _is_verified(self) -> bool:
+        record = self._record()
+        return record is not None and is_verified(self.path, *record)
+
+    # -- the hub ---------------------------------------------------------------------------------------------
+
+    def _download(self, *, quiet: bool) -> None:
+        with needs("local", "model", self.name):
+            import huggingface_hub  # noqa: F401
+        try:
+            offer = self._ask()
+            partial = self.path.with_name(f"{self.path.name}.{offer.record.sha256[:16]}.partial")
+            done = file_size(partial)
+            check_disk_space(self.title, int(max(0, offer.record.size - done) * _MARGIN))
+            with (
+                show_progress(f"Downloading {self.title}", offer.record.size, quiet=quiet) as progress,
+                report_size(partial, progress),
+            ):
+                _fetch(offer, partial)
+        except CodeChainsError:
+            raise
+        except Exception as error:  # The exceptions of the hub's client have no common base class.
+            raise self._failure(error) from None  # Its message may contain what a server echoed.
+        self._verify_and_install(partial, offer.record)
+
+    def _ask(self) -> _Offer:
+        """Ask the hub where the file is, and for its size and checksum."""
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+        url = hf_hub_url(self.repository, self.file, revision=self.revision or None)
+        metadata = get_hf_file_metadata(url, timeout=_TIMEOUT_S)
+        if metadata.size is None or not _SHA256.fullmatch(metadata.etag or ""):
+            raise WeightsError(
+                f"{self.title} cannot be verified, as the hub states no size or SHA-256 of it."
+                " Download it in another way and use model='gguf:PATH'."
+            )
+        return _Offer(metadata.location or url, _Record(metadata.size, str(metadata.etag)))
+
+    def _verify_and_install(self, partial: Path, record: _Record) -> None:
+        with partial.open("rb") as file:
+            is_gguf = file.read(4) == b"GGUF"
+        checksum = sha256_file(partial)
+        if checksum != record.sha256 or not is_gguf:
+            partial.unlink()
+        if checksum != record.sha256:
+            raise WeightsError(
+                f"The download of {self.title} has the SHA-256 {checksum} instead of {record.sha256}, which the hub"
+                " states. It was deleted; try again."
+            )
+        if not is_gguf:
+            raise ConfigurationError("model", self.name, "a GGUF file; this file has another format")
+        atomic_write(self._record_path, json.dumps(record._asdict()).encode(), mode=0o600)
+        os.replace(partial, self.path)
+        remember(self.path, record.sha256)
+        for outdated in self._partials():
+            outdated.unlink()
+
+    def _failure(self, error: Exception) -> CodeChainsError:
+        """Return what to raise for an error of the hub's client."""
+        from huggingface_hub import errors
+
+        place = f"https://huggingface.co/{self.repository}"
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, errors.GatedRepoError):
+            return self._no_access(f"accept its conditions on {place}, and set")
+        if isinstance(error, errors.RepositoryNotFoundError | errors.HFValidationError):
+            return ConfigurationError(
+                "model", self.name, "a repository that exists; if it is private or gated, set HF_TOKEN"
+            )
+        if isinstance(error, errors.RevisionNotFoundError):
+            return ConfigurationError("model", self.name, f"a revision that exists, see {place}/commits/main")
+        if isinstance(error, errors.EntryNotFoundError) or status == 404:
+            return ConfigurationError("model", self.name, f"a file that exists, see {place}/tree/main")
+        if status in (401, 403):
+            return self._no_access("set")
+        return WeightsError(
+            f"{self.title} cannot be downloaded: {_described(error)}. Connect to the network and try again, or obtain"
+            " the file elsewhere and use model='gguf:PATH'."
+        )
+
+    def _no_access(self, action: str) -> WeightsError:
+        return WeightsError(
+            f"The hub gives no access to {self.title}, which is gated or private: {action} HF_TOKEN to a token of an"
+            " account that may read it."
+        )
+
+
+def installed_hub_files() -> Iterator[HubFile]:
+    """Yield the files of the hub that are installed, by name."""
+    for path in sorted(_folder().glob("*/*/*/*.gguf")):
+        owner, repository, revision, file = path.relative_to(_folder()).parts
+        revision = "" if revision == "main" else f"@{unquote(revision)}"
+        with suppress(ConfigurationError):
+            found = HubFile.parse(f"{owner}/{repository}:{unquote(file)}{revision}")
+            if found.is_installed():
+                yield found
+
+
+def _folder() -> Path:
+    return models_directory() / "hf"
+
+
+def _fetch(offer: _Offer, partial: Path) -> None:
+    """Download to a file, beginning where an earlier download ended."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils._headers import build_hf_headers
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    disable_progress_bars()
+    is_hub = urlsplit(offer.address)[:2] == urlsplit(constants.ENDPOINT)[:2]
+    headers = build_hf_headers(token=None if is_hub else False)  # Only the hub gets the token.
+    size = offer.record.size
+    if file_size(partial) > size:
+        partial.unlink()
+    with open(partial, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        http_get(offer.address, file, resume_size=file.tell(), headers=headers, expected_size=size)
+
+
+def _described(error: Exception) -> str:
+    """Describe an error of the hub's client in one line, without the token."""
+    from huggingface_hub import get_token
+
+    message = " ".join(str(error)[:10_000].split())
+    if token := get_token():
+        message = message.replace(token, "[secret]")
+    return f"{type(error).__name__}: {printable(message)[:300].rstrip('. ')}"

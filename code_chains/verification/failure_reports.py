@@ -1,0 +1,90 @@
+"""Outputs that report a failure, or hold nothing, where an answer was asked for. No model is asked."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["empty_output", "reported_failure"]
+
+_MAX_CHARS = 4000
+_MAX_LINES = 6
+"""Lines of an output that may as a whole be the report of a failure."""
+_FAILURE = re.compile(
+    r"""
+    (?:an?\s)?(?:\w+(?:Error|Exception)|error|fatal|fehler|erreur|errore|erro|fout|fel|błąd|hata|lỗi|ошибка|помилка|خطأ|त्रुटि
+        |错误|錯誤|エラー|오류)\s*(?:[:!：—-]|(?:has\s)?occurred\b|while\b|reading\b|opening\b|in\sprogram\b)
+    | traceback\s\(most\srecent\scall\slast\)
+    | usage:\s | use:\s\S+\.py\b
+    | please\s(?:enter|provide|specify|install|upload|make\ssure|check\sthat|replace|supply|set)\b
+    | (?:invalid|unknown|unsupported|missing)\s(?:input|option|command|argument|format|file|data|choice|column|operation)\b
+    | (?:could|can|was|were|is|are|does|do|did)\s?(?:not|n't|n’t)\s(?:be\s)?(?:open|read|load|find|found|parse|convert|access
+        |connect|import|retrieve|determine|comput|calculat|process|able\sto)\w*
+    | cannot\s(?:be\s)?(?:open|read|load|find|parse|convert|access|connect|import|determine|comput|calculat|process)\w*
+    | (?:failed|unable)\sto\s\w+
+    | no\s(?:such\sfile|data\s(?:found|available|provided)|input\s(?:given|provided)|module\snamed)\b
+    | (?:the\s)?(?:file|path|directory|column|table|sheet|key|url|resource|module|dataset|data)\b[^\n]{0,80}?\s
+        (?:(?:was|is|were|are|does|do|could|has)?\s?(?:not\s(?:found|exist|available|present|there|in\s(?:the\s)?(?:file|data))
+            |missing[.!]?$) | (?:\w+n['’]t)\s(?:exist|found))
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How a line begins that reports a failure of a program."""
+_PLACEHOLDER = re.compile(
+    r"(?:path/to|your_?(?:file|api|key|data|value|input)\w*|<(?:your|insert|the|enter)\b[^<>\n]{0,40}>|\[(?:your|insert|enter)\b[^\]\n]{0,40}\]"
+    r"|\b(?:TODO|FIXME|TBD|lorem ipsum|to be (?:implemented|determined|calculated))\b|\bplaceholder\b)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"(?:[^\W\d][\w ()'’./-]{0,60}[:=]\s*)?"
+    r"(?:None|nan|NaN|NaT|<NA>|inf|-inf|null|undefined|\[\]|\{\}|\(\)|set\(\)|Series\(\[\].*\)"
+    r"|Empty DataFrame\s+Columns:.*Index: \[\]|<[\w. ]+ at 0x[0-9a-f]+>|<(?:function|class|module|generator)\b.*>)\.?",
+    re.DOTALL,
+)
+"""Outputs that hold no value, with a word about what they are or without."""
+_ABOUT_FAILURE = re.compile(
+    r"\b(?:error|exception|traceback|fail\w*|invalid|valid|raises?|crash\w*|bug|log|logs|message|warning|not found|exist\w*"
+    r"|missing|usage|todo|fixme|placeholder|status|debug|wrong|output of|prints?|undefined|fehler\w*|meldung\w*|gültig"
+    r"|erreur\w*|valide|errores|válid[oa]|errori|valid[oa]|ошибк\w*)\b|错误|錯誤|エラー|报错|異常|异常|有效|오류|خطأ|त्रुटि",
+    re.IGNORECASE,
+)
+"""Questions about failures, whose answers may look like one."""
+_ABOUT_NOTHING = re.compile(
+    r"\b(?:none|null|nan|empty|any|undefined|infinit\w*|nothing|if there (?:is|are) no|leer\w*|nichts|vide|vac[ií]\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def reported_failure(query: str, output: str) -> str:
+    """Return the line in which an output reports a failure of the program; empty if it does not.
+
+    Only short outputs are looked at that end with the report, or consist of it. If the question itself is about errors or
+    messages, nothing is found.
+
+    Example:
+        >>> reported_failure("How many rows has data.csv?", "Error: the file does not exist")
+        'Error: the file does not exist'
+        >>> reported_failure("Which error does 1/0 raise?", "ZeroDivisionError: division by zero")
+        ''
+    """
+    lines = [line.strip() for line in output[:_MAX_CHARS].splitlines() if line.strip()]
+    if not lines or len(lines) > _MAX_LINES or _ABOUT_FAILURE.search(query):
+        return ""
+    if _FAILURE.match(lines[-1]) or all(map(_FAILURE.match, lines)) or _is_traceback(lines):
+        return lines[-1]
+    return next((line for line in lines if _PLACEHOLDER.search(line) and not _PLACEHOLDER.search(query)), "")
+
+
+def _is_traceback(lines: list[str]) -> bool:
+    return lines[0].startswith("Traceback (most recent call last)")
+
+
+def empty_output(query: str, output: str) -> bool:
+    """Return whether an output holds no value, such as `None`, NaN or an empty frame, and the question mentions none.
+
+    Example:
+        >>> empty_output("What is the mean price?", "Mean price: nan")
+        True
+    """
+    text = output.strip()
+    is_short = 0 < len(text) <= _MAX_CHARS
+    return is_short and bool(_NOTHING.fullmatch(text)) and not _ABOUT_NOTHING.search(query)

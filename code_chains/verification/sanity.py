@@ -1,0 +1,64 @@
+"""Sanity checks of a program that ran without error: is its output an answer, and did it use the question's values?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.inputs import FencedText, without_references
+from code_chains.records import Execution, Verdict
+from code_chains.verification.failure_reports import empty_output, reported_failure
+from code_chains.verification.invariants import broken_invariant
+from code_chains.verification.question_values import copied_values, unused_values
+
+__all__ = ["sanity_verdict"]
+
+_MAX_SOURCE_CHARS = 50_000
+
+
+def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
+    """Return the verdict on a program that fails a sanity check; None if it passes.
+
+    A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
+    value or an impossible one, values of the question are missing in the program, or it has those of an example.
+    In a session there are no doubts, as programs may use what is there already.
+
+    Args:
+        values: The state: `query`, `execution`, and if present `answer_type`, `variables`, `context` and `session`.
+        code: The program.
+    """
+    query, execution = str(values.get("query") or ""), values["execution"]
+    has_value, has_session = values.get("answer_type") is not None, values.get("session") is not None
+    if not has_value and (line := _failure(query, execution)):
+        return Verdict("failed", "output", f"The output reports a failure instead of an answer: {line}")
+    if has_session or not query or defines_what_is_asked(code, query):
+        return None
+    doubts = _doubts_about_values(query, code, values)
+    if not has_value and not execution.artifacts and empty_output(query, execution.output):
+        doubts.insert(
+            0, "The output holds no value. If there is none, the program must say so in a sentence."
+        )
+    if not has_value and (broken := broken_invariant(query, execution.output)):
+        doubts.insert(0, broken)
+    return Verdict("failed", "checks", " ".join(doubts)) if doubts else None
+
+
+def _failure(query: str, execution: Execution) -> str:
+    return "" if execution.artifacts else reported_failure(query, execution.output)
+
+
+def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
+    variables = str(values.get("variables") or "")[:_MAX_SOURCE_CHARS]
+    unused = unused_values(without_references(query), f"{code}\n{variables!r}")
+    doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
+    known = "\n".join([query, variables, str(values.get("history") or "")[:_MAX_SOURCE_CHARS]])
+    context = values.get("context") or ""
+    examples = context.examples if isinstance(context, FencedText) else str(context)
+    if copied := copied_values(known, code, examples):
+        doubts.append(f"These values come from an example, not from the question: {_listed(copied)}.")
+    return doubts
+
+
+def _listed(values: list[str]) -> str:
+    return ", ".join(f"`{value}`" for value in values)

@@ -1,0 +1,309 @@
+"""Sanity checks: values of the question that a program does not use, and outputs that are no answers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
+
+from code_chains import SandboxExecutor, create_code_chain
+from code_chains.testing import ScriptedModel
+from code_chains.verification.failure_reports import empty_output, reported_failure
+from code_chains.verification.invariants import broken_invariant
+from code_chains.verification.question_values import copied_values, unused_values
+
+UNUSED = [
+    ("How much is 17 percent of 2350?", "print(0.17 * 2530)", ["2350"]),
+    ("What is 1,234.50 plus 99?", "print(99 + 1234.05)", ["1,234.50"]),
+    ("Was ist 1.234,75 mal 2?", "print(2 * 1234.7)", ["1.234,75"]),
+    ("Reverse 'level crossing'.", "print('level crosing'[::-1])", ["level crossing"]),
+    ("Wie oft kommt e in „Erdbeere“ vor?", "print('Himbeere'.count('e'))", ["Erdbeere"]),
+    ("Sum the amounts in expenses.csv.", "print(open('data.csv').read())", ["expenses.csv"]),
+    ("Average of 812, 937 and 655?", "print((812 + 937) / 2)", ["655"]),
+    ("What weekday is 4 July 2026?", "print(date(2029, 7, 4))", ["2026"]),
+    ("2024年2月20日往后第15天是几月几日?", "print(date(2027, 2, 20))", ["2024"]),
+    ("What was the highest of 12.1, 11.8 and 12.6?", "print(max(12.4, 11.8, 12.6))", ["12.1"]),
+    ("कितना है ४५६ का दोगुना?", "print(2 * 465)", ["456"]),
+]
+USED = [
+    ("How much is 17.5 percent of 2350?", "print(2350 * 0.175)"),
+    ("1250 euros grow by 3.25 % a year for 8 years.", "print(1250 * 1.0325 ** 8)"),
+    ("A discount of 12.5 % on 640", "print(640 * (100 - 12.5) / 100)"),
+    ("How many primes are below 1000?", "print(sum(1 for n in range(2, 1000) if n))"),
+    ("Sum the numbers from 1 to 250.", "print(sum(range(1, 251)))"),
+    ("How many metres are 12.75 km?", "print(12750)"),
+    ("How many minutes are 145 hours?", "print(145 * 60)"),
+    ("How many hours are 8700 minutes?", "hours = 145\nprint(hours)"),
+    ("What is 2.5 million divided by 7?", "print(2_500_000 / 7)"),
+    ("Was ist 1.234,75 mal 2?", "from decimal import Decimal\nprint(Decimal('1234.75') * 2)"),
+    ("In 2019 I moved. What is 5 + 5?", "print(5 + 5)"),
+    (
+        "Days from 14 February 2023 to 2023-09-03?",
+        "from datetime import date\nprint(date(2023, 9, 3) - date(2023, 2, 14))",
+    ),
+    ("My phone is +49 170 1234567; reverse 'abcdef'.", "print('abcdef'[::-1])"),
+    ("In Python 3.115, is 'Ärger' upper case?", "print('ärger'.isupper())"),
+    ("Count the words of 'the ship left'.", "print(len(['the', 'ship', 'left']))"),
+    ("Sum the amounts in expenses.csv.", "from pathlib import Path\nprint(list(Path('.').glob('*.csv')))"),
+    (
+        'Write a function that reads a text like "1h 30m".',
+        "def read(text):\n    return text\nprint(read('2h'))",
+    ),
+    ("```\nx = 4711\n```\nWhat is x?", "print(sum([4000, 700, 11]))"),
+    ("What is 355 + 1?", "print('broken"),
+    ("Meet at 12:30:45 (as on 3.4.2024), add 1", "print(1)"),
+    ("What is 1e6 / 4?", "print(10**6 / 4)"),
+]
+
+
+@pytest.mark.parametrize(("query", "code", "expected"), UNUSED)
+def test_values_that_a_program_leaves_out_are_named(query: str, code: str, expected: list[str]) -> None:
+    assert unused_values(query, code) == expected
+
+
+@pytest.mark.parametrize(("query", "code"), USED)
+def test_values_that_are_converted_or_background_are_no_omissions(query: str, code: str) -> None:
+    assert unused_values(query, code) == []
+
+
+def test_numbers_of_an_example_are_told_from_those_of_the_question() -> None:
+    example = "prices = [19.95, 24.50]\nrate = 0.0825\nprint(sum(prices) * (1 + rate))"
+    assert copied_values("Tax of 8.25 % on 80?", "print(80 * 1.0825)", example) == []
+    assert copied_values("Tax of 7 % on 80?", "print(80 * 0.0825)", example) == ["0.0825"]
+    assert copied_values("Add it up.", "print(19.95 + 24.50)", "") == []
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_looking_for_values_never_raises(query: str, code: str) -> None:
+    assert len(unused_values(query, code)) <= 5
+    assert len(copied_values(query, code, query + code)) <= 5
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["9" * 20_000, "1,234." * 3000, "'" * 20_000, '"a' * 9000, "٣" * 9000, "file.csv " * 2000, "1 2 " * 5000],
+)
+def test_looking_for_values_takes_linear_time(query: str) -> None:
+    started = time.process_time()
+    unused_values(query, "x = [" + "123456.75, " * 5000 + "]")
+    assert time.process_time() - started < 5
+
+
+FAILURES = [
+    "Error: the file does not exist",
+    "Total:\nError reading file: [Errno 2] No such file or directory: 'data.csv'",
+    "FileNotFoundError: data.csv",
+    "An error occurred: list index out of range",
+    "Could not convert the input.",
+    "Failed to parse the table",
+    "The column 'Betrag' was not found in the file.",
+    "Usage: program.py FILE",
+    "Please provide a valid path.",
+    "File 'sales.csv' not found.",
+    "Traceback (most recent call last):\n  File 'x', line 1\nKeyError: 'a'",
+    "The result is path/to/your_file.csv",
+    "Fehler: Datei nicht gefunden",
+    "Invalid input.",
+]
+ANSWERS = [
+    "Total: 15",
+    "No prime numbers are below 2.",
+    "There is no such word.",
+    "The key is missing from neither list: 3",
+    "Errors: 5",
+    "Found 3 words, 2 not in the list",
+    "yes",
+    "The missing number is 7",
+    "Data points: 12\nMean: 3.4",
+    "Please, thank, you",
+    "error rate 0.05",
+    "None of them is negative.",
+    "The useful life is 7 years",
+]
+
+
+@pytest.mark.parametrize("output", FAILURES)
+def test_an_output_that_reports_a_failure_is_found(output: str) -> None:
+    assert reported_failure("How many rows are there?", output)
+
+
+@pytest.mark.parametrize("output", ANSWERS)
+def test_an_answer_is_no_report_of_a_failure(output: str) -> None:
+    assert not reported_failure("How many rows are there?", output)
+    assert not empty_output("How many rows are there?", output)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Which error does 1/0 raise?",
+        "Is 'abc' a valid number?",
+        "What does this code print?",
+        "Welche Fehlermeldung steht im Log?",
+    ],
+)
+def test_questions_about_failures_may_be_answered_with_one(query: str) -> None:
+    assert not reported_failure(query, "Error: division by zero")
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "None",
+        "nan",
+        "Mean: nan",
+        "[]",
+        "Rows: []",
+        "Empty DataFrame\nColumns: [a]\nIndex: []",
+        "<function f at 0x7f00>",
+        "{}",
+        "Result = None",
+    ],
+)
+def test_an_output_without_a_value_is_found(output: str) -> None:
+    assert empty_output("What is the mean?", output)
+    assert not empty_output("Which are negative, if any?", output)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_looking_at_outputs_never_raises(query: str, output: str) -> None:
+    assert reported_failure(query, output) in ("", *map(str.strip, output.splitlines()))
+    assert empty_output(query, output) in (True, False)
+
+
+@pytest.mark.parametrize(
+    "output", ["the file " * 400, "a: " * 1300, "Empty DataFrame" + " " * 3900, "<" * 4000, "your_" * 800]
+)
+def test_looking_at_outputs_takes_linear_time(output: str) -> None:
+    started = time.process_time()
+    reported_failure("x", output)
+    empty_output("x", output)
+    assert time.process_time() - started < 1
+
+
+IMPOSSIBLE = [
+    ("How many days are there from 3 March to 27 April?", "Days: -55"),
+    ("Wie viele Tage sind es?", "-3"),
+    ("What is the probability of two sixes?", "Probability: 136.2"),
+    ("What weekday was 20 July 1969?", "6"),
+    ("What is the mean of 2, 4 and 9?", "15"),
+    ("Median of 3, 1, 2, 8?", "Median: 14.0"),
+    ("Sort 3, 1, 2, 8", "[1, 2, 3]"),
+    ("Sortiere 30, 10, 20", "10 20 20"),
+]
+POSSIBLE = [
+    ("What is the difference between 3 and 58?", "-55"),
+    ("How many are there?", "From -3 to 4: 7"),
+    ("What is the probability, in percent?", "16.7"),
+    ("What weekday was 20 July 1969?", "Sunday"),
+    ("What is the mean of 2, 4 and 9?", "Mean: 5.0"),
+    ("What is the mean and the standard deviation of 2, 4 and 9?", "5.0 2.94"),
+    ("How many of 2, 4 and 9 are above their average?", "1"),
+    ("What is the average price per kilo of 3, 4 and 5?", "17"),
+    ("What is the mean of the squares of 2, 3 and 4?", "9.67"),
+    ("What is the average growth of 100, 110, 132?", "14.9"),
+    ("How many points did the index move from 100 to 80?", "-20"),
+    ("How many euros are left of 100 after paying 150?", "-50"),
+    ("Sort 3, 1, 2, 8", "1, 2, 3, 8"),
+    ("Sort 3, 1, 2, 8 and keep only the first three", "1, 2, 3"),
+    ("Mittelwert von 1,5, 2,5 und 3,5?", "2.5"),
+]
+
+
+@pytest.mark.parametrize(("query", "output"), IMPOSSIBLE)
+def test_an_output_that_cannot_be_right_is_found(query: str, output: str) -> None:
+    assert broken_invariant(query, output)
+
+
+@pytest.mark.parametrize(("query", "output"), POSSIBLE)
+def test_an_output_that_may_be_right_is_left_alone(query: str, output: str) -> None:
+    assert broken_invariant(query, output) == ""
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_looking_for_invariants_never_raises(query: str, output: str) -> None:
+    assert isinstance(broken_invariant(f"How many? mean sort 3, 4, 5 {query}", output), str)
+
+
+@pytest.mark.parametrize("query", ["1, " * 30_000, "1 and " * 15_000, "9" * 90_000, "1,1" * 30_000])
+def test_looking_for_invariants_takes_linear_time(query: str) -> None:
+    started = time.process_time()
+    broken_invariant(f"sort the mean of {query}", "1")
+    assert time.process_time() - started < 5
+
+
+def test_an_impossible_answer_is_asked_for_again(sandbox: SandboxExecutor) -> None:
+    result = _asked(sandbox, "How many days are between 1 and 5 May?", "print(1 - 5)", "print(5 - 1)")
+    assert result["output"] == "4"
+    assert "cannot be negative" in result["seen"][1]
+
+
+def _asked(box: SandboxExecutor, query: str, *programs: str, **options: Any) -> dict[str, Any]:
+    """Ask a model that writes one program after the other."""
+    left = list(programs)
+    seen: list[str] = []
+
+    def reply(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages[-1].content))
+        return f"```python\n{left.pop(0) if len(left) > 1 else left[0]}\n```"
+
+    with create_code_chain(ScriptedModel(reply), executor=box, interpret=False, **options) as chain:
+        return {**chain.invoke({"query": query}), "seen": seen}
+
+
+def test_a_program_without_a_value_of_the_question_is_asked_for_again(sandbox: SandboxExecutor) -> None:
+    result = _asked(
+        sandbox, "How much is 17 percent of 2350?", "print(0.17 * 2530)", "print(17 * 2350 / 100)"
+    )
+    assert result["output"] == "399.5"
+    assert "does not use these values of the question: `2350`" in result["seen"][1]
+    assert [attempt.verdict.by for attempt in result["attempts"]] == ["checks", "none"]
+
+
+def test_a_doubt_never_costs_the_answer(sandbox: SandboxExecutor) -> None:
+    result = _asked(sandbox, "What is 5 + 5? My number is 4711.", "print(5 + 5)")
+    assert (result["output"], result["verdict"].status, result["verdict"].by) == (
+        "10",
+        "unverified",
+        "checks",
+    )
+    assert (result["stop_reason"], len(result["seen"])) == ("answered", 2)
+
+
+def test_a_report_of_a_failure_is_never_an_answer(sandbox: SandboxExecutor) -> None:
+    result = _asked(sandbox, "How many rows are in the table?", "print('Error: the file does not exist')")
+    assert (result["verdict"].status, result["verdict"].by) == ("failed", "output")
+    assert not result["verdict"].ok
+
+
+def test_an_empty_output_is_accepted_if_the_model_insists(sandbox: SandboxExecutor) -> None:
+    result = _asked(sandbox, "Which of 3, 5 and 8 are negative?", "print([n for n in (3, 5, 8) if n < 0])")
+    assert (result["output"], result["verdict"].status) == ("[]", "unverified")
+    assert len(result["seen"]) > 1
+
+
+def test_tests_decide_alone(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(
+        ScriptedModel(lambda messages: "```python\ndef f(n):\n    return 2 * n\nprint('Error: none')\n```"),
+        executor=sandbox,
+        interpret=False,
+    ) as chain:
+        result = chain.invoke({"query": "Write f, which doubles 4711.", "tests": "assert f(2) == 4"})
+    assert result["verdict"].status == "verified"
+
+
+def test_checks_can_be_switched_off(sandbox: SandboxExecutor) -> None:
+    result = _asked(sandbox, "How much is 17 percent of 2350?", "print(0.17 * 2530)", checks="none")
+    assert result["verdict"].by == "none"
+    assert len(result["seen"]) == 1
+
+
+def test_a_value_that_is_given_as_a_variable_need_not_be_repeated(sandbox: SandboxExecutor) -> None:
+    model = ScriptedModel(lambda messages: "```python\nprint(n * 2)\n```")
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
+        result = chain.invoke({"query": "What is 4711 times 2?", "variables": {"n": 4711}})
+    assert len(result["attempts"]) == 1

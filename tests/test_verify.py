@@ -1,0 +1,132 @@
+"""Outcomes that nothing else checks, verified by further programs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.tools import tool
+
+from code_chains import Budget, SandboxExecutor, create_code_chain
+from code_chains.chains.verify import OTHER_WAYS
+from code_chains.errors import ConfigurationError
+from code_chains.testing import ScriptedModel
+
+QUERY = {"query": "How many are there?"}
+
+
+def replies(*programs: str) -> ScriptedModel:
+    """A model whose first program is the first, and which writes the others when it is asked for other ways."""
+
+    def reply(messages: list[BaseMessage]) -> str:
+        rules = str(messages[0].content)
+        way = next((number for number, way in enumerate(OTHER_WAYS, start=1) if way in rules), 0)
+        return f"```python\n{programs[way]}\n```"
+
+    return ScriptedModel(reply)
+
+
+def ask(box: SandboxExecutor, *programs: str, state: Any = None, **options: Any) -> dict[str, Any]:
+    options = {"interpret": False, "verify": True, "executor": box, **options}
+    with create_code_chain(replies(*programs), **options) as chain:
+        return dict(chain.invoke({**QUERY, **(state or {})}))
+
+
+def test_two_programs_that_agree_make_an_outcome_plausible(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print('Count:', 15)", "print(sum([7, 8]))", "raise SystemExit")
+    assert (result["output"], result["verdict"].status) == ("Count: 15", "plausible")
+    assert result["verdict"].reason.startswith("2 of 2 programs")
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "verify"]
+    assert result["usage"].model_calls == 2
+    assert len(result["programs"]) == 2
+
+
+def test_the_majority_of_three_is_the_answer(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print('Count: 15')")
+    assert (result["output"], result["verdict"].status, result["code"]) == ("15", "plausible", "print(15)\n")
+
+
+def test_without_a_majority_the_first_stays_and_says_so(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print(16)")
+    assert (result["output"], result["verdict"].status) == ("14", "unverified")
+    assert "gave other outcomes" in result["verdict"].reason
+
+
+def test_a_second_program_that_fails_decides_nothing(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)")
+    assert result["verdict"].status == "plausible"
+    assert ask(sandbox, "print(14)", "1 / 0", "1 / 0")["verdict"].status == "unverified"
+
+
+@pytest.mark.parametrize("second", ["print(384)", "n = 384\nprint(n)", "print( 384 )  # other words"])
+def test_the_same_program_again_confirms_nothing(sandbox: SandboxExecutor, second: str) -> None:
+    result = ask(sandbox, "n = 384\nprint(n)", second, "total = 384\nprint(total)")
+    same = second.startswith("n")
+    assert (result["verdict"].status == "unverified") == same
+
+
+def test_what_tests_decide_is_not_solved_again(sandbox: SandboxExecutor) -> None:
+    state = {"tests": "assert f(2) == 4"}
+    right = ask(sandbox, "def f(n):\n    return 2 * n", "print(1)", "print(1)", state=state)
+    wrong = ask(sandbox, "def f(n):\n    return n", "print(1)", "print(1)", state=state, max_attempts=1)
+    assert (right["verdict"].status, len(right["attempts"])) == ("verified", 1)
+    assert (wrong["verdict"].status, len(wrong["attempts"])) == ("failed", 1)
+
+
+def test_a_definition_cannot_be_compared(sandbox: SandboxExecutor) -> None:
+    result = ask(
+        sandbox, "def f(n):\n    return n", "print(1)", "print(1)", state={"query": "Write a function f."}
+    )
+    assert (result["verdict"].status, len(result["attempts"])) == ("unverified", 1)
+
+
+def test_a_spent_budget_keeps_the_answer(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(14)", "print(14)", budget=Budget(model_calls=1))
+    assert (result["output"], result["verdict"].status) == ("14", "unverified")
+    assert "No other program checked it" in result["verdict"].reason
+
+
+def test_a_session_keeps_the_state_of_the_first_program(sandbox: SandboxExecutor) -> None:
+    programs = ("n = 14\nprint(n)", "n = 15\nprint(n)", "n = 15\nprint(n)")
+    with create_code_chain(replies(*programs), executor=sandbox, interpret=False, verify=True) as chain:
+        result = chain.invoke({**QUERY, "session_id": "s"})
+        assert (result["output"], result["verdict"].status) == ("14", "unverified")
+        assert chain.execute("print(n)", "s")["output"] == "14"
+
+
+def test_tools_with_effects_are_refused(sandbox: SandboxExecutor) -> None:
+    @tool
+    def pay(amount: int) -> str:
+        """Pay."""
+        return "paid"
+
+    with pytest.raises(ConfigurationError, match="read_only"):
+        ask(sandbox, "print(1)", tools=[pay])
+
+
+def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(
+        replies("print(14)", "print(15)", "print(7 + 8)"), executor=sandbox, interpret=False, verify=True
+    ) as chain:
+        invoked = chain.invoke(QUERY)
+        streamed: dict[str, Any] = {}
+        for chunk in chain.stream(QUERY):
+            for key, value in chunk.items():
+                streamed[key] = (
+                    streamed[key] + value
+                    if key in ("programs", "stdout", "attempts") and key in streamed
+                    else value
+                )
+        awaited = asyncio.run(chain.ainvoke(QUERY))
+    for result in (streamed, awaited):
+        assert result["output"] == invoked["output"] == "15"
+        assert result["programs"] == invoked["programs"]
+        assert [one.number for one in result["attempts"]] == [1, 2, 3]
+
+
+def test_plans_samples_and_types_go_together_with_it(sandbox: SandboxExecutor) -> None:
+    typed = ask(sandbox, "15", "float(15)", "15", answer_type=int)
+    assert (typed["value"], typed["verdict"].status) == (15, "plausible")
+    assert ask(sandbox, "print(15)", "print(15)", "print(15)", samples=2)["verdict"].status == "plausible"
