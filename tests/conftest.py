@@ -74,7 +74,7 @@ def _no_libraries_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def sandbox() -> Iterator[SandboxExecutor]:
-    with SandboxExecutor(limits=Limits(seconds=5), preload=()) as executor:
+    with SandboxExecutor(limits=Limits(seconds=10), preload=()) as executor:
         yield executor
 
 

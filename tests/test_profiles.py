@@ -533,6 +533,19 @@ def test_a_profile_that_takes_too_long_is_left_out(
     assert FileProfiler(executor).profile({"a.csv": tmp_path / "a.csv"}) == {}
 
 
+def test_a_busy_machine_costs_no_profile(
+    executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from code_chains.profiles import profiler as module
+
+    code, sources = module._sources()
+    waits = f"import importlib.util, time\nimportlib.util.find_spec = lambda name: time.sleep(2)\n{code}"
+    monkeypatch.setattr(module, "_sources", lambda: (waits, sources))
+    monkeypatch.setattr(module, "FILE_SECONDS", 1.0)
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
+    assert "`b`" in FileProfiler(executor).profile({"a.csv": tmp_path / "a.csv"})["a.csv"]
+
+
 # -- without pandas ------------------------------------------------------------------------------------------------------
 
 

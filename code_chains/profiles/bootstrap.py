@@ -11,7 +11,7 @@ def start(request: dict[str, Any]) -> None:
     """Print the profiles of files.
 
     Args:
-        request: `sources`, names of modules with their text; `files`, names; and `seconds`, the time for each.
+        request: `sources`, names of modules with their text; `files`, names; and `seconds`, the processor time for each.
     """
     package = types.ModuleType(PACKAGE)
     package.__path__ = []

@@ -1,4 +1,4 @@
-"""The program: describes files one after the other, each within a time of its own, and prints a line of JSON for each."""
+"""The program: describes files one by one, each within its own processor time, and prints a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def _profile_in_time(name: str, seconds: float) -> Json | None:
 
 @contextlib.contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise within the block after so many seconds, where signals allow it."""
+    """Raise within the block after so many seconds of processor time, where signals allow it."""
 
     def expire(*_: Any) -> None:
         raise TimeLimitError
 
     try:
-        previous = signal.signal(signal.SIGALRM, expire)
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        previous = signal.signal(signal.SIGPROF, expire)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
     except (
         ValueError,
         OSError,
@@ -79,8 +79,8 @@ def _time_limit(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def profile_file(name: str) -> Json | None:
