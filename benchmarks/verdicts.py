@@ -1,9 +1,9 @@
 """How far verdicts without tests can be trusted: everyday questions with known answers, put to a real model.
 
-    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--half all] [--log FILE]
+    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--part held-out] [--log FILE]
 
-The questions are those of `benchmarks.everyday`. `development` is every other question, `held-out` the rest, which
-nothing was written or tuned with. With `--log`, what was asked is kept and not asked again.
+The questions are those of `benchmarks.everyday`. Nothing was written or tuned with those that are
+`held-out`. With `--log`, what was asked is kept and not asked again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
-from benchmarks.everyday import QUESTIONS, Everyday
+from benchmarks.everyday import DEVELOPMENT, HELD_OUT, QUESTIONS, Everyday
 from code_chains import create_code_chain
 from code_chains.evaluation.statistics import wilson
 from code_chains.models import resolve_model
@@ -27,7 +27,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 STATUSES = ("plausible", "unverified", "failed", "error")
 HEAD = ("way", "verdict", "questions", "right", "share right, 95 %", "model calls", "seconds")
-HALVES = {"all": slice(None), "development": slice(0, None, 2), "held-out": slice(1, None, 2)}
+PARTS = {"all": QUESTIONS, "development": DEVELOPMENT, "held-out": HELD_OUT}
 
 
 def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
@@ -60,12 +60,12 @@ def ask(chain: Any, way: str, question: Everyday) -> Outcome:
 @click.command()
 @click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
 @click.option("--ways", default="plain,verify", help=f"Some of {', '.join(WAYS)}.")
-@click.option("--half", default="all", type=click.Choice(list(HALVES)), help="Which questions.")
+@click.option("--part", default="held-out", type=click.Choice(list(PARTS)), help="Which questions.")
 @click.option("--seed", default=7, help="The seed of the model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
-def main(model: str, ways: str, half: str, seed: int, log: Path | None) -> None:
+def main(model: str, ways: str, part: str, seed: int, log: Path | None) -> None:
     """Ask all questions in each way, and print the table."""
-    chosen, name, questions = ways.split(","), f"{model} seed={seed}", QUESTIONS[HALVES[half]]
+    chosen, name, questions = ways.split(","), f"{model} seed={seed}", PARTS[part]
     known = {(one.group, one.task): one for one in logged(log, name)}
     for way in chosen:
         with create_code_chain(resolve_model(model, seed=seed), interpret=False, **WAYS[way]) as chain:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from benchmarks.__main__ import main, put, section
+from benchmarks.own_library import environment, questions
 from benchmarks.queries import QUERIES
 from code_chains.retrieval.curated import curated_snippets
 
@@ -86,3 +88,17 @@ def test_nothing_is_left_after_many_questions_at_twice_the_capacity() -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "nothing grew"), (
         done.stdout + done.stderr[-2000:]
     )
+
+
+@pytest.mark.parametrize("library", ["orchard_billing", "tidewater_ops"])
+def test_the_programs_of_questions_about_a_library_answer_them(library: str, tmp_path: Path) -> None:
+    python, _ = environment(library, tmp_path / "venv")
+    asked = questions(library)
+    for question in asked:
+        (tmp_path / f"{question.id}.py").write_text(question.program, encoding="utf-8")
+    run = "import pathlib, runpy, sys\nfor name in sys.argv[1:]:\n  runpy.run_path(name)\n  print('\\0')"
+    paths = [str(tmp_path / f"{question.id}.py") for question in asked]
+    done = subprocess.run([python, "-c", run, *paths], capture_output=True, text=True, check=True)
+    outputs = done.stdout.split("\0")
+    assert [one.id for one, output in zip(asked, outputs, strict=False) if not one.right(output)] == []
+    assert [one.id for one in asked if one.right("0.123")] == []

@@ -16,6 +16,7 @@ from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.retrieval import package, package_files
 from code_chains.retrieval.package import read_package
+from code_chains.retrieval.references import distinct_texts
 from code_chains.testing import ScriptedModel
 
 FAKE = DeterministicFakeEmbedding(size=32)
@@ -389,17 +390,41 @@ def test_a_saved_store_knows_its_references(site: Path, tmp_path: Path) -> None:
     SnippetStore.from_package("acme_tax", FAKE).save(tmp_path / "store")
     loaded = SnippetStore.load(tmp_path / "store", FAKE)
     context = RetrieveChain(loaded).invoke({"query": "`vat` of 80"})["context"]
-    assert context.startswith("Functions that are installed:\n```text\nfrom acme_tax import vat\n")
+    assert context.startswith("Functions that are installed:\n```text\nfrom acme_tax import ")
+    assert "\nfrom acme_tax import vat\nvat(" in context
 
 
-def test_several_references_are_shown_beside_the_examples(site: Path) -> None:
+def test_several_references_are_shown_beside_the_examples(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.chains.retrieve.MAX_PACKAGE_CHARS", 100)
     store = SnippetStore.from_package("acme_tax", FAKE)
     store.add_texts(
         [f"print({number})" for number in range(5)], [{"about": f"Print {number}."} for number in range(5)]
     )
     result = RetrieveChain(store, k=1).invoke({"query": "`vat`, `parse` and `fetch`: print"})
-    assert result["context"].count("```text\nfrom acme_tax import") == 3
+    names = [source.name.rpartition(".")[2] for source in result["sources"]]
+    assert {"vat", "parse", "fetch"} == set(names[-3:])
     assert result["context"].count("Task: ") <= 1
+
+
+def test_a_small_package_is_shown_as_a_whole_and_always_in_the_same_order(site: Path) -> None:
+    store = SnippetStore.from_package("acme_tax", FAKE)
+    first, second = (RetrieveChain(store).invoke({"query": query}) for query in ("`vat` of 80", "`parse` it"))
+    assert first["context"] == second["context"]
+    assert len(first["sources"]) == len(store)
+
+
+def test_a_question_for_which_nothing_is_found_is_shown_nothing_of_a_package(site: Path) -> None:
+    store = SnippetStore.from_package("acme_tax", FAKE)
+    assert RetrieveChain(store, min_score=1.0).invoke({"query": "How old is the moon?"})["sources"] == ()
+
+
+def test_a_class_is_shown_once_however_many_functions_take_it() -> None:
+    line = "from a import C\nC(n: int)"
+    texts = [f"from a import f\nf(x: C)\n\n{line}", f"from a import g\ng(x: C)\n\n{line}"]
+    shown = distinct_texts([Document(text) for text in texts])
+    assert shown == [texts[0], "from a import g\ng(x: C)"]
 
 
 def test_a_program_calls_the_function_that_its_model_was_shown(tmp_path: Path) -> None:

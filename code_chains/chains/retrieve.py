@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
+from pydantic import PrivateAttr
 
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.generate import HELP, to_text
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import FencedText, check_query, fenced, shortened
 from code_chains.retrieval.embeddings import OfflineEmbeddings
-from code_chains.retrieval.search import is_reference
+from code_chains.retrieval.references import distinct_texts, is_reference
+from code_chains.retrieval.search import SnippetSearch
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
 
@@ -26,6 +28,9 @@ MIN_CURATED_SCORE = 0.575
 was calibrated. Of questions that have a right snippet fewer get it (17 instead of 64 of 100 on the others)."""
 REFERENCES = 3
 """References of functions at most, for each example at most: a question may need several, and they are short."""
+MAX_PACKAGE_CHARS = 12_000
+"""A package whose references are no longer is shown as a whole: nothing that a question needs can be missed then. They are
+some 3,500 tokens, which leave room for the rest in the smallest context of a supported model, 8,192."""
 _SEARCHED = 5
 """Snippets that are searched for, for each example at most, so that both kinds are among them."""
 MAX_EXAMPLE_CHARS, MAX_TASK_CHARS = 3000, 300
@@ -42,8 +47,10 @@ class RetrieveChain(StreamingChain):
     Reads `query`, or its `translation` into English if present. Adds `context`, the examples as text (after
     the input `context`, if any), and `sources`, their origins. Documents that say what they are `about` in
     their metadata become worked examples, a task with its program; references of a package (see
-    `SnippetStore.from_package`) the functions that are installed. All of them are untrusted text: the model
-    sees each in a fence, as data.
+    `SnippetStore.from_package`) the functions that are installed. Of a small package, up to 12,000 characters,
+    all references are shown as soon as one is found, in an order that is always the same, so that providers
+    and local models can cache the prompt. All of them are untrusted text: the model sees each in a fence, as
+    data.
 
     Args:
         retriever: A LangChain retriever or another Runnable from text to documents, or a vector store, which
@@ -72,6 +79,7 @@ class RetrieveChain(StreamingChain):
     retriever: Runnable[str, Any]
     k: int = 2
     min_score: float | None = None
+    _store: SnippetSearch | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -83,6 +91,7 @@ class RetrieveChain(StreamingChain):
     ) -> None:
         if k < 1:
             raise ConfigurationError("k", k, "1 or more")
+        store = retriever if isinstance(retriever, SnippetStore) else None
         if isinstance(retriever, SnippetStore):
             if min_score is None and isinstance(retriever.embeddings, OfflineEmbeddings):
                 min_score = MIN_OFFLINE_SCORE
@@ -102,17 +111,25 @@ class RetrieveChain(StreamingChain):
                 "retriever", retriever, "a LangChain retriever, other Runnable or vector store"
             )
         super().__init__(**{"retriever": retriever, "k": k, "min_score": min_score, **kwargs})
+        self._store = store
 
     def _flow(self, values: State, config: Config) -> Flow:
         query = values.get("translation") or check_query(values["query"])
         documents = _checked((yield Invoke(self.retriever, query, config)))
-        references = list(filter(is_reference, documents))[: REFERENCES * self.k]
+        references = self._references(documents)
         examples = [document for document in documents if not is_reference(document)][: self.k]
         given = to_text("context", values) if values.get("context") else ""
         yield {
             "context": _context(given, examples, references),
             "sources": tuple(map(_source, [*examples, *references])),
         }
+
+    def _references(self, documents: list[Document]) -> list[Document]:
+        """Return the references to show: all of a small package, or else the nearest."""
+        nearest = list(filter(is_reference, documents))[: REFERENCES * self.k]
+        if not nearest or self._store is None:
+            return nearest
+        return self._store.all_references(MAX_PACKAGE_CHARS) or nearest
 
 
 def _checked(documents: object) -> list[Document]:
@@ -130,7 +147,8 @@ def _context(given: str, examples: list[Document], references: list[Document]) -
         f"Task: {_about(document)}\nProgram:\n{_text(document)}" for document in examples if _about(document)
     ]
     others = [_section(HELP, [given, *told] if given else told), _section(_EXAMPLES, tasks)]
-    sections = [*others, _section(_FUNCTIONS, [_text(document) for document in references])]
+    functions = ["\n\n".join(distinct_texts(references))] if references else []
+    sections = [_section(_FUNCTIONS, functions), *others]
     return FencedText("\n\n".join(filter(None, sections)), examples="\n".join([given, *told, *tasks]))
 
 

@@ -14,13 +14,15 @@ from langchain_core.vectorstores import VectorStore
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
 from code_chains.retrieval.identifiers import identifiers_in
 from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
-from code_chains.retrieval.package import REFERENCE
+from code_chains.retrieval.references import distinct_texts, is_reference
 
-__all__ = ["SnippetSearch", "is_reference"]
+__all__ = ["SnippetSearch"]
 
 APPROXIMATE_FROM = 50_000
 APPROXIMATE_FROM_OFFLINE = 500_000
 """Offline vectors have two parts, one per model, which the same cells cannot both cluster: approximate search finds less."""
+MIN_REFERENCE_CHARS = 20
+"""No reference is shorter: it has a line with an import, and another with what that is."""
 
 
 class SnippetSearch(VectorStore):
@@ -66,6 +68,16 @@ class SnippetSearch(VectorStore):
         with self._lock:
             snippets = [self._index.get(snippet_id) for snippet_id in ids]
         return [_copy(snippet) for snippet in snippets if snippet is not None]
+
+    def all_references(self, max_chars: int) -> list[Document]:
+        """Return all references of packages, in the order of their names; none if together they are longer than that."""
+        with self._lock:
+            references = [one for one in self._index.documents.values() if is_reference(one)]
+            # Invariant: under the lock only as much is read as may be shown, however large the store is.
+            if not references or len(references) > max_chars // MIN_REFERENCE_CHARS:
+                return []
+            references = [_copy(one) for one in sorted(references, key=_place)]
+        return references if sum(map(len, distinct_texts(references))) <= max_chars else []
 
     def similarity_search(
         self,
@@ -218,9 +230,8 @@ class SnippetSearch(VectorStore):
         return {str(snippet.id) for snippet in snippets if snippet.metadata.get("origin") == origin}
 
 
-def is_reference(document: Document) -> bool:
-    """Return whether a snippet says how something of a package is called, instead of being an example."""
-    return document.metadata.get("kind") == REFERENCE
+def _place(document: Document) -> str:
+    return str(document.id)
 
 
 def _distinct(matches: Iterable[tuple[Document, float]]) -> list[tuple[Document, float]]:

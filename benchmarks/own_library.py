@@ -1,0 +1,176 @@
+"""Questions about a private library, which no model can know, put to a real model.
+
+    python -m benchmarks.own_library [--library tidewater_ops] [--model local:1.5b] [--ways none,docstrings] [--log FILE]
+
+`orchard_billing` served for development. `tidewater_ops` is held out: library, examples and questions were written without
+sight of the code, and nothing was changed for them. With `--log`, what was asked is kept and not asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
+from benchmarks.verdicts import interval
+from code_chains import SandboxExecutor, SnippetStore, create_code_chain
+from code_chains.models import resolve_model
+
+LIBRARIES = Path(__file__).parent / "libraries"
+HEAD = ("way", "questions", "right, 95 %", "says it failed", "model calls", "seconds")
+WAYS = ("none", "examples-only", "docstrings", "examples")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
+DEFAULT_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class LibraryQuestion:
+    """A question that the library answers, what is right, and a program that finds it."""
+
+    id: str
+    query: str
+    expected: Any
+    tolerance: float
+    program: str
+
+    def right(self, output: str) -> bool:
+        """Return whether the last lines of an output state the expected value."""
+        wanted = self.expected if isinstance(self.expected, list) else [self.expected]
+        if isinstance(self.expected, bool):
+            return bool(_truths(output)) and _truths(output)[-1] == self.expected
+        if all(isinstance(one, int | float) for one in wanted):
+            return self._has_numbers(output, wanted)
+        return re.search(r".*?".join(re.escape(str(one)) for one in wanted), output, re.DOTALL) is not None
+
+    def _has_numbers(self, output: str, wanted: list[Any]) -> bool:
+        """Return whether an output ends with these numbers; those of the question may be around a single one."""
+        found = _numbers(output if len(wanted) > 1 else (output.strip().splitlines() or [""])[-1])
+        if len(wanted) == 1 and len(found) > 1:
+            given = _numbers(self.query)
+            found = [number for number in found if number not in given] or found
+        near = [
+            abs(one - other) <= self.tolerance for one, other in zip(found[::-1], wanted[::-1], strict=False)
+        ]
+        return len(near) == len(wanted) and all(near)
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number) for number in NUMBER.findall(text.replace(",", ""))]
+
+
+def _truths(text: str) -> list[bool]:
+    return [word in ("true", "yes") for word in re.findall(r"\b(?:true|false|yes|no)\b", text.lower())]
+
+
+def questions(library: str) -> list[LibraryQuestion]:
+    """Read the questions about a library."""
+    lines = (LIBRARIES / f"{library}_questions.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines if line.strip()]
+    return [
+        LibraryQuestion(
+            one["id"],
+            one["question"],
+            one["expected"],
+            one.get("tolerance") or DEFAULT_TOLERANCE,
+            one["program"],
+        )
+        for one in records
+    ]
+
+
+def store(library: str, way: str, packages: Path) -> SnippetStore | Literal[False]:
+    """Return what the model is shown of the library."""
+    if way == "none":
+        return False
+    found = (
+        SnippetStore()
+        if way == "examples-only"
+        else SnippetStore.from_package(library, search_path=[packages])
+    )
+    if way != "docstrings":
+        found.add_texts(*_examples(library))
+    return found
+
+
+def _examples(library: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the programs of the examples, each with the task in its first line."""
+    files = sorted((LIBRARIES / f"{library}_examples").glob("*.py"))
+    parts = [file.read_text(encoding="utf-8").partition("\n") for file in files]
+    return [program for _, _, program in parts], [{"about": task.lstrip("# ")} for task, _, _ in parts]
+
+
+def environment(library: str, folder: Path) -> tuple[str, Path]:
+    """Install the library in a new virtual environment; return its interpreter and its packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    packages = next((folder / "lib").glob("python*/site-packages"))
+    shutil.copytree(LIBRARIES / library, packages / library)
+    return str(folder / "bin/python"), packages
+
+
+def rows(outcomes: list[Outcome]) -> Iterator[tuple[object, ...]]:
+    """A line for each way."""
+    for way, ones in grouped(outcomes).items():
+        right = sum(one.right for one in ones)
+        told = sum(one.status in ("failed", "error") for one in ones)
+        seconds = f"{sum(one.seconds for one in ones):.0f}"
+        yield (
+            way,
+            len(ones),
+            f"{right}: {interval(right, len(ones))}",
+            told,
+            sum(one.calls for one in ones),
+            seconds,
+        )
+
+
+def ask(chain: Any, way: str, question: LibraryQuestion) -> Outcome:
+    """Put one question to a chain."""
+    return outcome(
+        way,
+        question.id,
+        lambda: chain.invoke(question.query),
+        lambda result: question.right(result["output"]),
+    )
+
+
+@click.command()
+@click.option("--library", default="tidewater_ops", help="The private library.")
+@click.option("--model", default="local:1.5b", help="Whatever create_code_chain takes.")
+@click.option("--ways", default="none,docstrings,examples", help=f"Some of {', '.join(WAYS)}.")
+@click.option("--seed", default=7, help="The seed of the model.")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
+def main(library: str, model: str, ways: str, seed: int, log: Path | None) -> None:
+    """Ask all questions in each way, and print the table."""
+    chosen, name, asked = ways.split(","), f"{library} {model} seed={seed}", questions(library)
+    known = {(one.group, one.task): one for one in logged(log, name)}
+    with tempfile.TemporaryDirectory() as folder:
+        python, packages = environment(library, Path(folder))
+        for way in chosen:
+            with (
+                SandboxExecutor(python=python, packages=[library], preload=()) as sandbox,
+                create_code_chain(
+                    resolve_model(model, seed=seed),
+                    executor=sandbox,
+                    interpret=False,
+                    snippets=store(library, way, packages),
+                ) as chain,
+            ):
+                for question in asked:
+                    if (way, question.id) not in known:
+                        one = known[way, question.id] = ask(chain, way, question)
+                        note(one, name, log)
+    table(HEAD, rows([known[way, question.id] for way in chosen for question in asked]))
+
+
+if __name__ == "__main__":
+    main()
