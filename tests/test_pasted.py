@@ -30,7 +30,6 @@ FOUND = [
     ("Mean of 1.5 2.5 3.5 4.5 5.5 6.5 7.5 -8.5?", "numbers", "numbers", 8),
     ("```json\n[[1, 2], [3, 4]]\n```\nSum?", "json", "pasted.json", 2),
     ("```\na,b\n1,2\n3,4\n```\nSum of a?", "csv", "pasted.csv", 3),
-    ("What does this print?\n```python\nprint(1)\n```", "code", "pasted.py", 1),
     ("Sum of −5, 6, 7, 8, 9, 10, 11, 12, 13?", "numbers", "numbers", 9),
     ("Sum of 1, 2, 3, 4, 5, 6, 7, 8, 9, and 100?", "numbers", "numbers", 10),
     ("total?\n    region,amount\n    north,10\n    south,32", "csv", "pasted.csv", 3),
@@ -56,6 +55,10 @@ LEFT_ALONE = [
     "Dear all,\n\nplease, help.\n\nThanks, Ann",
     "ids 007, 008, 009, 010, 011, 012, 013, 014",
     '{"unfinished": [1, 2, 3',
+    "What does this print?\n```python\nprint(max([1, 2, 3, 4, 5, 6, 7, 8, 9]))\n```",
+    'Complete it:\n```python\ndef f(x):\n    """Add.\n    >>> f([1, 2, 3, 4, 5, 6, 7, 8])\n    36\n    """\n```',
+    "def f(x):\n    return [1, 2, 3, 4, 5, 6, 7, 8, 9][x]\nWhat is f(2)?",
+    ">>> f([1, 2, 3, 4, 5, 6, 7, 8])\n36\nWrite f.",
 ]
 
 
@@ -67,7 +70,7 @@ def test_pasted_data_is_found(query: str, kind: str, name: str, rows: int) -> No
     assert (found.kind, found.name, found.rows) == (kind, name, rows)
     assert name in {*paste.files, *paste.variables}
     assert f"`{name}`" in paste.task
-    assert kind == "code" or query[found.start : found.end] not in paste.task
+    assert query[found.start : found.end] not in paste.task
 
 
 @pytest.mark.parametrize("query", LEFT_ALONE)

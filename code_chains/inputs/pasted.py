@@ -26,7 +26,7 @@ _MIN_JSON_CHARS, _MIN_JSON_ITEMS = 12, 5
 _MAX_JSON_TRIES = 200
 _MAX_FIELD_WORDS = 6
 _DELIMITERS = {"\t": "tsv", ";": "csv", "|": "markdown", ",": "csv"}
-_FENCE = re.compile(r"^[ \t]*```[ \t]*([\w+-]*)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*```[ \t]*[\w+-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _RULE = re.compile(r"[\s|:+-]+")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _AND = re.compile(r"[ \t]*,?[ \t]+(?:and|und|et|y|e|ve|и)[ \t]+")
@@ -43,6 +43,16 @@ _TEMPLATE = re.compile(
     r"\b(?:return|reply|answer|output|respond|format|print|produce)\b[^.?!\n]{0,60}$", re.IGNORECASE
 )
 """What stands before JSON that shows what an answer should look like."""
+_OTHER = "other"
+"""The kind of a block that is none of data, and in which none is looked for."""
+_CODE_LINE = re.compile(
+    r"^[ \t]*(?:>>> |(?:async )?def \w+ ?\(|class \w+.*:[ \t]*$|import \w+|from [\w.]+ import |for \w.* in .+:[ \t]*$)",
+    re.MULTILINE,
+)
+_ARGUMENT = re.compile(r"\w\((?:[^()\n]*, *)?$")
+"""What stands before an argument of a call."""
+_RESULT = re.compile(r"[^\n\w]{0,5}(?:=>|->|➞|==|→|➡)")
+"""What follows on the arguments of an example."""
 _REFERENCE = re.compile(r"\(data: [^()\n]*\)")
 """What `_reference` returns."""
 _LEADING_ZERO = re.compile(r"[-+]?0\d")
@@ -94,7 +104,10 @@ class _Block:
 
 
 def find_pasted(query: str, taken: Collection[str] = (), *, suffix: str = "") -> Paste | None:
-    r"""Find data in a question: tables in CSV, TSV or Markdown, JSON, JSON Lines, lists of numbers, and code in fences.
+    r"""Find data in a question: tables in CSV, TSV or Markdown, JSON, JSON Lines, and lists of numbers.
+
+    Code is no data, nor is anything in it, and examples of a function are not either: shown a file of them, models copied
+    it where they should complete or correct the code.
 
     Args:
         query: The question.
@@ -126,18 +139,16 @@ def find_pasted(query: str, taken: Collection[str] = (), *, suffix: str = "") ->
             files[name] = block.content.encode()
         else:
             variables[name] = block.content
-        parts += [query[position : block.start], _reference(query, block, name)]
+        parts += [query[position : block.start], _reference(block, name)]
         position = block.end
     return Paste("".join([*parts, query[position:]]), tuple(found), files, variables)
 
 
-_SUFFIXES = {"csv": "csv", "tsv": "tsv", "markdown": "csv", "json": "json", "jsonl": "jsonl", "code": "py"}
+_SUFFIXES = {"csv": "csv", "tsv": "tsv", "markdown": "csv", "json": "json", "jsonl": "jsonl"}
 
 
-def _reference(query: str, block: _Block, name: str) -> str:
-    """Return what stands for a block. Code stays, as questions about code are about its text."""
-    if block.kind == "code":
-        return f"{query[block.start : block.end]}\n(also in the file `{name}`)"
+def _reference(block: _Block, name: str) -> str:
+    """Return what stands for a block."""
     if block.kind == "numbers":
         return f"(data: list `{name}`)"
     return f"(data: file `{name}`)"
@@ -167,11 +178,14 @@ def _blocks(query: str) -> list[_Block]:
     blocks: list[_Block] = []
     text = query
     for find in finders:
+        if find is not _fences and _CODE_LINE.search(text):
+            break
         for block in itertools.islice(find(text), _MAX_BLOCKS - len(blocks)):
             blocks.append(block)
             blank = re.sub(r"[^\n]", " ", text[block.start : block.end])
             text = text[: block.start] + blank + text[block.end :]  # Invariant: later finders do not see it.
-    return sorted(blocks, key=lambda block: block.start)
+    data = (block for block in blocks if block.kind != _OTHER)
+    return sorted(data, key=lambda block: block.start)
 
 
 # -- kinds of data -------------------------------------------------------------------------------------------
@@ -179,13 +193,13 @@ def _blocks(query: str) -> list[_Block]:
 
 def _fences(text: str) -> Iterator[_Block]:
     for match in _FENCE.finditer(text):
-        info, content = match[1].lower(), match[2]
+        content = match[1]
         inside = next(itertools.chain(_json_lines(content), _json(content), _tables(content)), None)
         is_all = inside is not None and not (content[: inside.start] + content[inside.end :]).strip()
         if inside is not None and is_all:
             yield _Block(match.start(), match.end(), inside.kind, inside.rows, inside.content)
-        elif info in ("python", "py", "python3"):
-            yield _Block(match.start(), match.end(), "code", content.count("\n"), content)
+        else:
+            yield _Block(match.start(), match.end(), _OTHER, content.count("\n"), content)
 
 
 def _json_lines(text: str) -> Iterator[_Block]:
@@ -220,9 +234,20 @@ def _json(text: str) -> Iterator[_Block]:
             position = opening.end()
             continue
         is_template = _TEMPLATE.search(text, max(0, opening.start() - 80), opening.start())
-        if position - opening.start() >= _MIN_JSON_CHARS and _is_data(value) and not is_template:
+        is_example = _is_example(text, opening.start(), position)
+        if (
+            position - opening.start() >= _MIN_JSON_CHARS
+            and _is_data(value)
+            and not is_template
+            and not is_example
+        ):
             content = text[opening.start() : position]
             yield _Block(opening.start(), position, "json", len(value), content)
+
+
+def _is_example(text: str, start: int, end: int) -> bool:
+    """Return whether a part of a text is an argument of a call, or stands before an arrow to its result."""
+    return bool(_ARGUMENT.search(text, max(0, start - 80), start) or _RESULT.match(text, end))
 
 
 def _is_data(value: Any) -> bool:

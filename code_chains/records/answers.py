@@ -129,7 +129,7 @@ class PastedData(Record):
     """
 
     name: str
-    kind: Literal["csv", "tsv", "markdown", "json", "jsonl", "numbers", "code"]
+    kind: Literal["csv", "tsv", "markdown", "json", "jsonl", "numbers"]
     start: int
     end: int
     rows: int

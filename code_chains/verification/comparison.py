@@ -65,7 +65,7 @@ class Outcome:
         query_tokens = list(_tokens(query))
         ignored = {token for token in query_tokens if isinstance(token, str)} | _FILLER
         query_values = {token.value for token in query_tokens if isinstance(token, Number)}
-        lines = output.strip().splitlines()[:MAX_TOKENS]
+        lines = _without_repeated_end(output.strip().splitlines())[:MAX_TOKENS]
         tokens = [token for line in lines for token in _outcome_tokens(line)][:MAX_TOKENS]
         labels = tuple(number for line in lines for number in _label_numbers(line))[:MAX_TOKENS]
         if len(lines) > 1:  # Labels distinguish the lines, even if they occur in the question.
@@ -113,6 +113,13 @@ class Outcome:
             outcome.labels if ordered else sorted(outcome.labels, key=_value) for outcome in (self, other)
         )
         return len(mine) == len(theirs) and all(map(Number.is_near, mine, theirs))
+
+
+def _without_repeated_end(lines: list[str]) -> list[str]:
+    """Return lines without a last one that the line before ends with: a program printed a value, then it was displayed."""
+    if len(lines) > 1 and re.search(rf"(?:[:=]|[^\W\d_])\s+{re.escape(lines[-1])}$", lines[-2]):
+        return lines[:-1]
+    return lines
 
 
 def _value(number: Number) -> float:
