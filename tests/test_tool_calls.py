@@ -446,7 +446,8 @@ def test_an_approver_that_raises_approves_nothing(box: SandboxExecutor) -> None:
         raise RuntimeError("The dialog was closed.")
 
     done = box.run("echo(1)", tools=Toolbox([echo], approve=approve))
-    assert "The dialog was closed." in str(done.error)
+    assert "was not called, as its approval failed: RuntimeError: The dialog was closed." in str(done.error)
+    assert [call.status for call in done.tool_calls] == ["refused"]
 
 
 # -- sessions and chains -----------------------------------------------------------------------------------------------

@@ -163,6 +163,16 @@ def untold(x: int) -> int:
     return x
 
 
+def variable(*numbers: int) -> int:
+    """Add numbers."""
+    return sum(numbers)
+
+
+def variable_names(**numbers: int) -> int:
+    """Add numbers."""
+    return sum(numbers.values())
+
+
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "a builtin": ([named("print")], "another name"),
     "a module": ([named("json")], "a module"),
@@ -172,6 +182,8 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "a private name": ([named("_plain")], "a Python function"),
     "twice": ([plain, plain], "each name once"),
     "no docstring": ([untold], "a docstring"),
+    "variable arguments": ([variable], r"without \*numbers; give it named parameters"),
+    "variable names": ([variable_names], r"without \*\*numbers; give it named parameters"),
     "no function": ([42], "LangChain tools or typed functions"),
     "a text": (["plain"], "LangChain tools or typed functions"),
 }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import copy
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
@@ -161,7 +162,9 @@ class ToolCalls(Generic[T]):
         try:
             self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(rejection(decide, copy.deepcopy(pending.request), _REJECTED))
+                with _refusing_what_fails(pending.request.name):
+                    reason = rejection(decide, copy.deepcopy(pending.request), _REJECTED)
+                _accept(reason)
             self._set_deadline(pending)
             value = _invoke(self.toolbox[pending.request.name], dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -173,7 +176,9 @@ class ToolCalls(Generic[T]):
         try:
             self._start(pending)
             if decide := self.toolbox.approve:
-                _accept(await arejection(decide, copy.deepcopy(pending.request), _REJECTED))
+                with _refusing_what_fails(pending.request.name):
+                    reason = await arejection(decide, copy.deepcopy(pending.request), _REJECTED)
+                _accept(reason)
             self._set_deadline(pending)
             value = await self.toolbox[pending.request.name].ainvoke(dict(pending.request.arguments))
             return self._succeeded(pending, value)
@@ -274,6 +279,16 @@ class ToolCalls(Generic[T]):
             pending.record = replace(pending.record, status=status, summary=summary, seconds=seconds)
 
 
+@contextlib.contextmanager
+def _refusing_what_fails(name: str) -> Iterator[None]:
+    """Refuse a call if the application fails to decide on it, and say that this is no fault of the tool."""
+    try:
+        yield
+    except Exception as error:
+        message = f"{name} was not called, as its approval failed: {_description(error)}"
+        raise ToolCallError(message, "refused") from error
+
+
 def _accept(reason: str) -> None:
     if reason:
         raise ToolCallError(reason, "refused")
@@ -297,9 +312,13 @@ def _message(name: str, error: BaseException) -> str:
         return f"Wrong arguments for {name}: {describe_wrong_arguments(error)}."
     if isinstance(error, InputError | BudgetError | ConfigurationError):
         return str(error)
+    return f"{name}: {_description(error)}"
+
+
+def _description(error: BaseException) -> str:
     kind = type(error).__name__
     try:
         text = str(error)
     except Exception:  # Its own conversion to text is broken.
-        return f"{name}: {kind}"
-    return f"{name}: {kind}: {text}" if text else f"{name}: {kind}"
+        return kind
+    return f"{kind}: {text}" if text else kind

@@ -84,6 +84,7 @@ def signature_of(tool: BaseTool) -> Signature:
     Raises:
         ConfigurationError: Its arguments cannot be those of a Python function.
     """
+    _refuse_variable_arguments(tool)
     schema = _schema_of(tool)
     properties: Mapping[str, Any] = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -97,6 +98,19 @@ def signature_of(tool: BaseTool) -> Signature:
         parameters.append(Parameter(name, kind, name in required, default))
     parameters.sort(key=lambda parameter: not parameter.is_required)
     return Signature(tool.name, tuple(parameters), _return_type(tool), _description(tool), effect_of(tool))
+
+
+def _refuse_variable_arguments(tool: BaseTool) -> None:
+    """Refuse `*args` and `**kwargs` where LangChain makes ordinary parameters of them, with which no call succeeds."""
+    if getattr(tool, "func", None) is None and getattr(tool, "coroutine", None) is None:
+        return
+    variable = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    for name, parameter in inspect.signature(_function_of(tool)).parameters.items():
+        if parameter.kind in variable and name in tool.args:
+            remedy = (
+                f"a function without {variable[parameter.kind]}{name}; give it named parameters, or a list"
+            )
+            raise ConfigurationError("tools", tool.name, remedy)
 
 
 def effect_of(tool: BaseTool) -> ToolEffect:
