@@ -24,6 +24,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "bare": {"max_attempts": 1, "checks": "none", "find_data": False},
     "plain": {},
     "verify": {"verify": True},
+    "verify by 1.5B": {"verify": "local:1.5b"},
 }
 STATUSES = ("plausible", "unverified", "failed", "error")
 HEAD = ("way", "verdict", "questions", "right", "share right, 95 %", "model calls", "seconds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.documents import Document
@@ -30,6 +30,7 @@ from code_chains.executors import (
 )
 from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
+from code_chains.models.sampling import chat_model as inner_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
 from code_chains.storage.sqlite import SqliteStore
@@ -64,6 +65,7 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     }
 )
 _HISTORY_KEYS = {"history", "chat_history"}
+Verify = bool | Literal["auto"] | str | Runnable[LanguageModelInput, Any]
 Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 
@@ -86,6 +88,37 @@ def resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable
             f"{error.remedy}; base_url is for the first model alone, so pass a chat model for another server"
         )
         raise ConfigurationError("fallback_models", model, remedy) from error
+
+
+def resolve_verifier(
+    verify: object, chat_model: Runnable[LanguageModelInput, Any], toolbox: Toolbox | None
+) -> Runnable[LanguageModelInput, Any] | None:
+    """Return the model that solves questions again, to verify outcomes; None if none does."""
+    if verify in (True, "auto"):
+        unreliable = _cannot_verify(chat_model)
+        if verify == "auto":
+            is_harmless = toolbox is None or toolbox.is_read_only
+            return chat_model if is_harmless and not unreliable else None
+        if unreliable:
+            remedy = f"a larger model, e.g. verify='local:1.5b': programs of {unreliable} agree on wrong answers, too"
+            raise ConfigurationError("verify", verify, remedy)
+        return chat_model
+    if isinstance(verify, str | Runnable):
+        try:
+            return resolve_model(verify, start=False)
+        except ConfigurationError as error:
+            raise ConfigurationError("verify", verify, error.remedy) from error
+    if verify is not False:
+        raise ConfigurationError("verify", verify, 'True, False, "auto" or another model')
+    return None
+
+
+def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:
+    """Return the name of an embedded model whose agreement with itself means little; empty for others."""
+    from code_chains.models.weights import CATALOGUE
+
+    weights = CATALOGUE.get(str(getattr(inner_model(model), "model_name", "")))
+    return weights.name if weights and not weights.can_verify else ""
 
 
 def model_name(

@@ -16,6 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from code_chains.analysis.checks import Check
 from code_chains.arguments import (
     Snippets,
+    Verify,
     answers_store,
     check_arguments,
     check_executor,
@@ -31,6 +32,7 @@ from code_chains.arguments import (
     resolve_prompts,
     resolve_snippets,
     resolve_tools,
+    resolve_verifier,
 )
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import (
@@ -64,6 +66,7 @@ from code_chains.executors import (
     Limits,
 )
 from code_chains.models import for_code, resolve_model
+from code_chains.models.sampling import can_be_sampled
 from code_chains.models.sampling import chat_model as inner_model
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
@@ -84,7 +87,7 @@ def create_code_chain(
     samples: int = 1,
     judge: bool | Runnable[LanguageModelInput, Any] = False,
     write_tests: bool = False,
-    verify: bool = False,
+    verify: Verify = False,
     plan: Plan = False,
     snippets: Snippets = False,
     learn: bool = False,
@@ -127,8 +130,10 @@ def create_code_chain(
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
-        verify: Whether an outcome that nothing else checks is solved again in other ways, by at most two further programs,
-            until two agree: then it is `plausible` (see `VerifyChain`). It costs one or two more model calls.
+        verify: Whether an outcome that nothing else checks is solved again, by one to three further programs, until enough
+            agree: then it is `plausible` (see `VerifyChain`). True for this model at a higher temperature, another model
+            for programs of that one, and `"auto"` for True where this is harmless and tells something: not with tools
+            that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.
         snippets: Examples for the model: True for the curated ones of this package, a folder of your own, a
@@ -203,7 +208,9 @@ def create_code_chain(
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
-    toolbox = resolve_tools(tools, approve_tools, run_executor, samples + verify)
+    toolbox = resolve_tools(
+        tools, approve_tools, run_executor, samples + (verify is not False and verify != "auto")
+    )
     check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
     if answer_type is not None and not run_executor.returns_values:
         remedy = "it with an executor that returns values, such as SandboxExecutor"
@@ -221,6 +228,7 @@ def create_code_chain(
     for fallback in check_models(fallback_models):
         other = resolve_fallback(fallback)
         models[model_name(fallback, other, models)] = other
+    verifier = resolve_verifier(verify, chat_model, toolbox)
     solve = create_solver(
         {name: _generate(each, run_executor, texts["generate"], toolbox) for name, each in models.items()},
         chat_model,
@@ -240,7 +248,8 @@ def create_code_chain(
         iterate=iterate,
         max_iterations=max_iterations,
         vision=_accepts_images(chat_model) if vision is None else vision,
-        write_again=_write_again(chat_model, run_executor, texts["generate"], toolbox) if verify else (),
+        write_again=_write_again(verifier, run_executor, texts["generate"], toolbox) if verifier else (),
+        is_independent=verifier is not None and (verifier is not chat_model or can_be_sampled(chat_model)),
     )
     store = resolve_snippets(snippets)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
@@ -357,10 +366,10 @@ def _write_again(
     texts: Mapping[str, str],
     toolbox: Toolbox | None,
 ) -> list[GenerateChain]:
-    """Return the chains that solve a question in other ways, to verify an outcome."""
+    """Return the chains that solve a question again, to verify an outcome: first as before, then in other ways."""
     write = _generate(model, executor, texts, toolbox)
     ways = ("\n".join(filter(None, [write.instructions, way])) for way in OTHER_WAYS)
-    return [write.model_copy(update={"instructions": way}) for way in ways]
+    return [write, *(write.model_copy(update={"instructions": way}) for way in ways)]
 
 
 def _write_cells(

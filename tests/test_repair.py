@@ -72,7 +72,7 @@ def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sand
     model = numbered("1 / 0", "1 / 0", "print(15)")
     result = create_code_chain(model, executor=sandbox, max_attempts=5, interpret=False).invoke(QUESTION)
     assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart"]
-    assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.7], False)
+    assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.8], False)
 
 
 def test_the_same_error_in_other_code_is_the_same_failure(sandbox: SandboxExecutor) -> None:

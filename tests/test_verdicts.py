@@ -413,7 +413,7 @@ def test_a_judge_has_the_last_word_on_the_winner(sandbox: SandboxExecutor) -> No
 def test_a_cool_model_is_asked_at_a_higher_temperature_with_other_seeds() -> None:
     model = ChatLocal(model="local", temperature=0.0, seed=7, api_key="none")
     asked = [for_sample(model, number).kwargs for number in (1, 2)]  # type: ignore[attr-defined]
-    assert asked == [{"temperature": 0.7, "seed": 8}, {"temperature": 0.7, "seed": 9}]
+    assert asked == [{"temperature": 0.8, "seed": 8}, {"temperature": 0.8, "seed": 9}]
 
 
 def test_a_model_without_such_settings_is_asked_as_it_is() -> None:

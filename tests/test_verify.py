@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 import pytest
@@ -10,7 +11,6 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
 from code_chains import Budget, SandboxExecutor, create_code_chain
-from code_chains.chains.verify import OTHER_WAYS
 from code_chains.errors import ConfigurationError
 from code_chains.testing import ScriptedModel
 
@@ -18,14 +18,9 @@ QUERY = {"query": "How many are there?"}
 
 
 def replies(*programs: str) -> ScriptedModel:
-    """A model whose first program is the first, and which writes the others when it is asked for other ways."""
-
-    def reply(messages: list[BaseMessage]) -> str:
-        rules = str(messages[0].content)
-        way = next((number for number, way in enumerate(OTHER_WAYS, start=1) if way in rules), 0)
-        return f"```python\n{programs[way]}\n```"
-
-    return ScriptedModel(reply)
+    """A model whose programs are these, in the order of being asked for them."""
+    left = itertools.cycle(programs)
+    return ScriptedModel(lambda messages: f"```python\n{next(left)}\n```")
 
 
 def ask(box: SandboxExecutor, *programs: str, state: Any = None, **options: Any) -> dict[str, Any]:
@@ -34,37 +29,79 @@ def ask(box: SandboxExecutor, *programs: str, state: Any = None, **options: Any)
         return dict(chain.invoke({**QUERY, **(state or {})}))
 
 
+class SampledModel(ScriptedModel):
+    """A model whose further programs are asked for at a higher temperature."""
+
+    temperature: float = 0.0
+
+
+class TinyModel(SampledModel):
+    """A model that passes for the smallest embedded one."""
+
+    model_name: str = "local:0.5b"
+
+
 def test_two_programs_that_agree_make_an_outcome_plausible(sandbox: SandboxExecutor) -> None:
     result = ask(sandbox, "print('Count:', 15)", "print(sum([7, 8]))", "raise SystemExit")
     assert (result["output"], result["verdict"].status) == ("Count: 15", "plausible")
-    assert result["verdict"].reason.startswith("2 of 2 programs")
+    assert result["verdict"].reason == "2 of 2 programs gave the same outcome."
     assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "verify"]
     assert result["usage"].model_calls == 2
     assert len(result["programs"]) == 2
 
 
-def test_the_majority_of_three_is_the_answer(sandbox: SandboxExecutor) -> None:
-    result = ask(sandbox, "print(14)", "print(15)", "print('Count: 15')")
+def test_three_of_four_programs_decide(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print('Count: 15')", "print(7 + 8)")
     assert (result["output"], result["verdict"].status, result["code"]) == ("15", "plausible", "print(15)\n")
 
 
-def test_without_a_majority_the_first_stays_and_says_so(sandbox: SandboxExecutor) -> None:
-    result = ask(sandbox, "print(14)", "print(15)", "print(16)")
+@pytest.mark.parametrize("last", ["print(16)", "print(3 * 5)", "1 / 0"])
+def test_without_such_a_majority_the_first_stays_and_says_so(sandbox: SandboxExecutor, last: str) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print(7 * 2)", last)
     assert (result["output"], result["verdict"].status) == ("14", "unverified")
     assert "gave other outcomes" in result["verdict"].reason
 
 
-def test_a_second_program_that_fails_decides_nothing(sandbox: SandboxExecutor) -> None:
-    result = ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)")
-    assert result["verdict"].status == "plausible"
-    assert ask(sandbox, "print(14)", "1 / 0", "1 / 0")["verdict"].status == "unverified"
+def test_a_further_program_that_fails_decides_nothing(sandbox: SandboxExecutor) -> None:
+    assert ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)")["verdict"].status == "plausible"
+    assert ask(sandbox, "print(14)", "1 / 0", "1 / 0", "1 / 0")["verdict"].status == "unverified"
 
 
 @pytest.mark.parametrize("second", ["print(384)", "n = 384\nprint(n)", "print( 384 )  # other words"])
-def test_the_same_program_again_confirms_nothing(sandbox: SandboxExecutor, second: str) -> None:
+def test_the_same_program_of_a_model_that_repeats_itself_confirms_nothing(
+    sandbox: SandboxExecutor, second: str
+) -> None:
     result = ask(sandbox, "n = 384\nprint(n)", second, "total = 384\nprint(total)")
-    same = second.startswith("n")
-    assert (result["verdict"].status == "unverified") == same
+    is_same = second.startswith("n")
+    assert (result["verdict"].status == "unverified") == is_same
+
+
+def test_the_same_program_at_a_higher_temperature_or_of_another_model_confirms(
+    sandbox: SandboxExecutor,
+) -> None:
+    def reply(messages: list[BaseMessage]) -> str:
+        return "```python\nprint(384)\n```"
+
+    for model, verify in ((SampledModel(script=reply), True), (ScriptedModel(reply), ScriptedModel(reply))):
+        with create_code_chain(model, executor=sandbox, interpret=False, verify=verify) as chain:
+            assert chain.invoke(QUERY)["verdict"].status == "plausible"
+
+
+def test_a_model_that_agrees_with_its_own_mistakes_is_refused_and_auto_leaves_it(
+    sandbox: SandboxExecutor,
+) -> None:
+    tiny = TinyModel(script=lambda messages: "```python\nprint(384)\n```")
+    with pytest.raises(ConfigurationError, match="a larger model"):
+        create_code_chain(tiny, verify=True)
+    with create_code_chain(tiny, executor=sandbox, interpret=False, verify="auto") as chain:
+        result = chain.invoke(QUERY)
+    assert (result["verdict"].status, result["usage"].model_calls) == ("unverified", 1)
+
+
+@pytest.mark.parametrize("verify", [0.5, None, "open ai:x"])
+def test_what_cannot_verify_is_refused(verify: Any) -> None:
+    with pytest.raises(ConfigurationError, match="verify"):
+        create_code_chain(ScriptedModel(lambda messages: ""), verify=verify)
 
 
 def test_what_tests_decide_is_not_solved_again(sandbox: SandboxExecutor) -> None:
@@ -89,26 +126,34 @@ def test_a_spent_budget_keeps_the_answer(sandbox: SandboxExecutor) -> None:
 
 
 def test_a_session_keeps_the_state_of_the_first_program(sandbox: SandboxExecutor) -> None:
-    programs = ("n = 14\nprint(n)", "n = 15\nprint(n)", "n = 15\nprint(n)")
+    programs = ("n = 14\nprint(n)", "n = 15\nprint(n)", "n = 5 * 3\nprint(n)", "print(15)")
     with create_code_chain(replies(*programs), executor=sandbox, interpret=False, verify=True) as chain:
         result = chain.invoke({**QUERY, "session_id": "s"})
         assert (result["output"], result["verdict"].status) == ("14", "unverified")
         assert chain.execute("print(n)", "s")["output"] == "14"
 
 
-def test_tools_with_effects_are_refused(sandbox: SandboxExecutor) -> None:
+def test_tools_with_effects_are_refused_and_auto_leaves_them_alone(sandbox: SandboxExecutor) -> None:
+    paid: list[int] = []
+
     @tool
     def pay(amount: int) -> str:
         """Pay."""
+        paid.append(amount)
         return "paid"
 
     with pytest.raises(ConfigurationError, match="read_only"):
         ask(sandbox, "print(1)", tools=[pay])
+    result = ask(sandbox, "print(pay(1))", tools=[pay], verify="auto")
+    assert (result["verdict"].status, paid) == ("unverified", [1])
 
 
 def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
     with create_code_chain(
-        replies("print(14)", "print(15)", "print(7 + 8)"), executor=sandbox, interpret=False, verify=True
+        replies("print(14)", "print(15)", "print(7 + 8)", "print(3 * 5)"),
+        executor=sandbox,
+        interpret=False,
+        verify=True,
     ) as chain:
         invoked = chain.invoke(QUERY)
         streamed: dict[str, Any] = {}
@@ -123,7 +168,7 @@ def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
     for result in (streamed, awaited):
         assert result["output"] == invoked["output"] == "15"
         assert result["programs"] == invoked["programs"]
-        assert [one.number for one in result["attempts"]] == [1, 2, 3]
+        assert [one.number for one in result["attempts"]] == [1, 2, 3, 4]
 
 
 def test_plans_samples_and_types_go_together_with_it(sandbox: SandboxExecutor) -> None:

@@ -101,7 +101,10 @@ _CHAIN_OPTIONS = (
     ),
     click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
     click.option(
-        "--verify", is_flag=True, help="Solve it again in other ways; plausible if two programs agree."
+        "--verify", is_flag=True, help="Solve it again by the same model; plausible if programs agree."
+    ),
+    click.option(
+        "--verify-with", metavar="MODEL", help="Solve it again by another model; plausible if programs agree."
     ),
     click.option(
         "--schema-only",
@@ -283,6 +286,8 @@ def chain_arguments(
     seconds: float,
     memory: str,
     snippets: str | None,
+    verify: bool = False,
+    verify_with: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the arguments of `create_code_chain` that the options describe, as JSON values if the model is a name."""
@@ -295,6 +300,7 @@ def chain_arguments(
         "model": model or default_model(),
         "limits": {"seconds": seconds, "memory": memory},
         "snippets": True if snippets == CURATED else snippets or False,
+        "verify": verify_with or verify,
     }
 
 

@@ -50,6 +50,7 @@ def create_solver(
     max_iterations: int = 8,
     vision: bool = False,
     write_again: Sequence[GenerateChain] = (),
+    is_independent: bool = True,
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -71,6 +72,7 @@ def create_solver(
         vision: Whether models are shown the figures of their cells.
         write_again: Chains that write programs in other ways; if there are any, outcomes that nothing else checks are
             checked by these.
+        is_independent: See `VerifyChain`.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -117,7 +119,8 @@ def create_solver(
         solvers.append((name, solver))
     solve: Chain = solvers[0][1] if len(solvers) == 1 else EscalateChain(solvers)
     if write_again:
-        solve = VerifyChain(solve=solve, others=[make_attempt(write) for write in write_again])
+        others = [make_attempt(write) for write in write_again]
+        solve = VerifyChain(solve=solve, others=others, is_independent=is_independent)
     if not plan:
         return solve
     return StepsChain(

