@@ -7,6 +7,8 @@ import itertools
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
@@ -96,6 +98,23 @@ def test_a_model_that_agrees_with_its_own_mistakes_is_refused_and_auto_leaves_it
     with create_code_chain(tiny, executor=sandbox, interpret=False, verify="auto") as chain:
         result = chain.invoke(QUERY)
     assert (result["verdict"].status, result["usage"].model_calls) == ("unverified", 1)
+
+
+def test_a_reply_from_a_cache_is_no_other_sample(sandbox: SandboxExecutor) -> None:
+    class DefaultModel(ScriptedModel):
+        """A model whose provider decides on the temperature."""
+
+        temperature: float | None = None
+
+    left = iter(range(100))
+    model = DefaultModel(script=lambda messages: f"```python\nprint({next(left)})\n```")
+    set_llm_cache(InMemoryCache())
+    try:
+        with create_code_chain(model, executor=sandbox, interpret=False, verify=True) as chain:
+            result = chain.invoke(QUERY)
+    finally:
+        set_llm_cache(None)
+    assert (result["verdict"].status, len(set(result["programs"]))) == ("unverified", 4)
 
 
 @pytest.mark.parametrize("verify", [0.5, None, "open ai:x"])

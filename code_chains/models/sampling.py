@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFallbacks
 
@@ -40,8 +41,8 @@ def for_sample(
 ) -> Runnable[LanguageModelInput, Any]:
     """Return the model with the settings for another sample.
 
-    A low temperature is raised, and a fixed seed is changed for each sample. A model without such settings,
-    or with a prompt of its own, is returned unchanged.
+    A low temperature is raised, and a fixed seed is changed for each sample. A model whose provider decides on both must
+    not take the reply to another sample from a cache. A model with a prompt of its own is returned unchanged.
 
     Args:
         model: Any chat model, or a Runnable around one.
@@ -60,4 +61,14 @@ def for_sample(
         options["temperature"] = MIN_TEMPERATURE
     if isinstance(seed, int):
         options["seed"] = seed + sample_index
+    if not options and (inner.cache or get_llm_cache()):
+        return _without_cache(model)
     return model.bind(**options) if options else model
+
+
+def _without_cache(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
+    if isinstance(model, BaseChatModel):
+        return model.model_copy(update={"cache": False})
+    if isinstance(model, RunnableBinding):
+        return model.model_copy(update={"bound": _without_cache(model.bound)})
+    return model
