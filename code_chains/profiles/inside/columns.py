@@ -89,6 +89,7 @@ class Column:
         errors: Texts that are not what the others are.
         may_be_numbers: Whether a reader could take its texts for numbers.
         has_code_na: Whether it is one of codes of two letters, of which NA is one.
+        mixed_units: The units of numbers that are in several, so that they stay text.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Column:
     errors: tuple[str, ...] = ()
     may_be_numbers: bool = False
     has_code_na: bool = False
+    mixed_units: tuple[str, ...] = ()
     key: str = ""
 
 
@@ -121,6 +123,8 @@ def _typed(name: str, values: set[str]) -> Column | None:
     number = number_format(values)
     if number is None:
         return None
+    if number.has_mixed_units:
+        return Column(name, "text", mixed_units=number.units)
     return Column(name, "identifier" if number.is_identifier else "number", number=number)
 
 
@@ -132,7 +136,12 @@ def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | 
         return None
     count = sum(text.strip() in others for text in texts)
     number = number_format(numbers)
-    if number is None or number.is_identifier or count > (1 - MIN_SHARE) * len(texts):
+    if (
+        number is None
+        or number.is_identifier
+        or number.has_mixed_units
+        or count > (1 - MIN_SHARE) * len(texts)
+    ):
         return None
     return Column(name, "number", number=number, errors=tuple(sorted(others)))
 

@@ -146,7 +146,10 @@ def _row_arguments(table: Table) -> dict[str, str]:
         table.notes.append(LONG_ROWS)
     if layout.footer and layout.is_complete:
         arguments["nrows"] = str(len(layout.rows) + layout.blank_lines)
-    if any(not row.is_blank for row in layout.footer):
+    if layout.other_tables:
+        lines = ", ".join(map(str, layout.other_tables))
+        table.notes.append(f"the file has other tables, which this leaves out: line {lines}")
+    elif any(not row.is_blank for row in layout.footer):
         what = "a row of totals" if layout.total else "a remark"
         table.notes.append(f"the table ends with {what}, which this leaves out")
     return arguments
@@ -218,6 +221,8 @@ def _add_types(table: Table) -> None:
     _add_dates(table)
     _add_missing(table)
     for column in table.columns:
+        if units := " and ".join(column.mixed_units):
+            add_note(table, f"{column.key} has values in {units}, so it stays text: convert them to one unit")
         if column.kind == "number" and column.number and not is_read_as_number(table, column):
             table.conversions[column.key] = conversion(column, column.number.resolved(table.decimal))
             _add_number_notes(table, column)

@@ -56,6 +56,7 @@ class Layout:
         skipped_lines: Physical lines before the header that hold no rows.
         unit_lines: Physical lines of a row of units below the header.
         footer: Rows below the table, such as totals.
+        other_tables: Numbers of the lines, from one on, in which other tables of the file begin.
         total: The word that marks a row of totals; empty if there is none.
         is_complete: Whether all rows are in `rows`.
         has_trailing_delimiter: Whether rows have one field more than the header, an empty one.
@@ -71,6 +72,7 @@ class Layout:
     skipped_lines: int = 0
     unit_lines: list[int] = field(default_factory=list)
     footer: list[Row] = field(default_factory=list)
+    other_tables: list[int] = field(default_factory=list)
     total: str = ""
     is_complete: bool = True
     has_trailing_delimiter: bool = False
@@ -172,6 +174,7 @@ def find_layout(text: str, delimiter: str, *, is_complete: bool) -> Layout:
     start = _find_start(rows, width)
     body = rows[start:]
     layout = Layout(delimiter, None, [], width, is_complete=is_all)
+    layout.other_tables = [rows[index].line + 1 for index in _table_starts(rows[:start])]
     layout.skipped_lines = body[0].line if body else 0
     if body and _is_header(body[0], body[1:200]):
         layout.header = body.pop(0)
@@ -261,11 +264,14 @@ def _is_bracketed(unit: str) -> bool:
 
 
 def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
-    """Divide what is below the header into rows and footer."""
-    end = len(body)
+    """Divide what is below the header into rows and footer, to which other tables belong."""
+    others = [index for index in _table_starts(body) if index > 1] if is_all else []
+    layout.other_tables += [body[index].line + 1 for index in others]
+    end = min(others, default=len(body))
     if is_all:
-        end = _find_end(layout, body)
-        layout.footer = _rows_for_readers(body[end:])
+        below = body[end:]
+        end = _find_end(layout, body[:end])
+        layout.footer = _rows_for_readers([*body[end : len(body) - len(below)], *below])
     for row in body[:end]:
         if row.is_blank:
             layout.blank_lines += len(row.fields) > 1
@@ -274,6 +280,30 @@ def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
         else:
             layout.long_rows += len(row.fields) > layout.width + layout.has_trailing_delimiter
             layout.rows.append(row)
+
+
+def _table_starts(rows: list[Row]) -> list[int]:
+    """Return the indices of rows that are headers of tables: the first one, or behind an empty line; with values below."""
+    return [
+        index
+        for index, row in enumerate(rows)
+        if (not index or rows[index - 1].is_blank) and _is_header_of_values(row, rows[index + 1 : index + 20])
+    ]
+
+
+def _is_header_of_values(header: Row, below: list[Row]) -> bool:
+    """Return whether a row is one of names, with as many fields in the rows below it, up to an empty line, and values."""
+    rows = list(itertools.takewhile(lambda row: not row.is_blank, below))
+    names = [cell.strip() for cell in header.fields]
+    if len(names) < 2 or not all(names) or any(map(_is_value, names)):
+        return False
+    if not rows or any(len(row.fields) != len(names) for row in rows):
+        return False
+    return any(all(map(_is_value, filter(None, column))) and any(column) for column in _columns(rows))
+
+
+def _columns(rows: list[Row]) -> list[list[str]]:
+    return [[row.fields[index].strip() for row in rows] for index in range(len(rows[0].fields))]
 
 
 def _rows_for_readers(rows: list[Row]) -> list[Row]:
@@ -296,13 +326,16 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
         total = next((cell.strip() for cell in row.fields[:6] if _TOTAL.fullmatch(cell.strip())), "")
         if total:
             layout.total = total
-        elif not row.is_blank and not _is_remark(row, layout.width):
+        elif not row.is_blank and not _is_remark(
+            row, layout.width, is_apart=index > 0 and body[index - 1].is_blank
+        ):
             break
         end = index
     return end
 
 
-def _is_remark(row: Row, width: int) -> bool:
-    """Return whether a row has a text in its first field alone, in a table of several."""
+def _is_remark(row: Row, width: int, *, is_apart: bool) -> bool:
+    """Return whether a row has a text in its first field alone: in a table of several, or behind an empty line."""
     filled = [cell for cell in row.fields if cell.strip()]
-    return width > 2 and len(filled) == 1 and bool(row.fields[0].strip())
+    is_wide = width > 2 or (is_apart and width > 1 and not _is_value(row.fields[0].strip()))
+    return is_wide and len(filled) == 1 and bool(row.fields[0].strip())

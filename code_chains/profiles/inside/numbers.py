@@ -15,6 +15,18 @@ _NUMBER = re.compile(
     rf"(?P<open>\()?[{SPACES}]*(?P<sign>[+\-−]?)[{SPACES}]*(?P<before>{_CURRENCY})?[{SPACES}]*(?P<sign2>[+\-−]?)"
     rf"(?P<body>{_BODY})(?P<exponent>[eE][+-]?\d{{1,3}})?[{SPACES}]*(?P<after>{_UNIT_AFTER})?[{SPACES}]*(?P<trailing>-)?(?P<close>\))?"
 )
+_SAME_UNITS = (
+    *(
+        {"€", "eur"},
+        {"$", "us$", "usd"},
+        {"£", "gbp"},
+        {"¥", "jpy"},
+        {"₹", "inr"},
+        {"zł", "pln"},
+        {"kč", "czk"},
+    ),
+    *({"r$", "brl"}, {"fr", "chf"}),
+)
 _GROUPS = re.compile(r"[1-9]\d{0,2}(?:\D\d{3})+")
 MAX_UNITS = 2
 """A column of more units than these is text, such as house numbers."""
@@ -50,6 +62,11 @@ class NumberFormat:
     def is_plain(self) -> bool:
         """Whether only separators distinguish it from what Python reads."""
         return not (self.units or self.has_parentheses or self.has_trailing_minus or self.has_odd_signs)
+
+    @property
+    def has_mixed_units(self) -> bool:
+        """Whether some numbers are in one unit and some in another, so that they cannot be compared as they are."""
+        return len(set(map(_meaning, self.units))) > 1
 
     def resolved(self, decimal: str) -> NumberFormat:
         """Return the format with the meaning of an ambiguous separator, in a file with this decimal separator."""
@@ -88,6 +105,13 @@ class _Evidence:
             self.decimals.add(point)
         else:
             self.either.add(point)
+
+
+def _meaning(unit: str) -> str:
+    """Return what a unit is written like, whatever its sign, case and number."""
+    text = unit.casefold().rstrip(".")
+    text = text.removesuffix("s") if len(text) > 3 else text
+    return next((min(same) for same in _SAME_UNITS if text in same), text)
 
 
 def _is_grouped(digits: str) -> bool:
