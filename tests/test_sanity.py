@@ -162,11 +162,22 @@ def test_questions_about_failures_may_be_answered_with_one(query: str) -> None:
         "<function f at 0x7f00>",
         "{}",
         "Result = None",
+        "[nan, nan]",
+        "{'mean': nan}",
+        "(np.float64(nan),)",
+        "price   NaN\ncount   NaN\ndtype: float64",
     ],
 )
 def test_an_output_without_a_value_is_found(output: str) -> None:
     assert empty_output("What is the mean?", output)
     assert not empty_output("Which are negative, if any?", output)
+
+
+@pytest.mark.parametrize(
+    "output", ["{'a': nan, 'b': 2}", "[nan, 1]", "a   NaN\nb   2.0\ndtype: float64", "[[1, 2]]"]
+)
+def test_an_output_with_some_value_is_none_without(output: str) -> None:
+    assert not empty_output("What is the mean?", output)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
@@ -176,7 +187,15 @@ def test_looking_at_outputs_never_raises(query: str, output: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "output", ["the file " * 400, "a: " * 1300, "Empty DataFrame" + " " * 3900, "<" * 4000, "your_" * 800]
+    "output",
+    [
+        "the file " * 400,
+        "a: " * 1300,
+        "Empty DataFrame" + " " * 3900,
+        "<" * 4000,
+        "your_" * 800,
+        "[" + "nan, " * 790 + "x]",
+    ],
 )
 def test_looking_at_outputs_takes_linear_time(output: str) -> None:
     started = time.process_time()

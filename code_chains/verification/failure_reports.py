@@ -41,6 +41,7 @@ _NOTHING = re.compile(
     re.DOTALL,
 )
 """Outputs that hold no value, with a word about what they are or without."""
+_NAN = re.compile(r"(?:np\.)?(?:float(?:64)?\(['\"]?)?(?:nan|NaN|NaT|<NA>)(?:['\"]?\))?")
 _ABOUT_FAILURE = re.compile(
     r"\b(?:error|exception|traceback|fail\w*|invalid|valid|raises?|crash\w*|bug|log|logs|message|warning|not found|exist\w*"
     r"|missing|usage|todo|fixme|placeholder|status|debug|wrong|output of|prints?|undefined|fehler\w*|meldung\w*|gültig"
@@ -87,4 +88,15 @@ def empty_output(query: str, output: str) -> bool:
     """
     text = output.strip()
     is_short = 0 < len(text) <= _MAX_CHARS
-    return is_short and bool(_NOTHING.fullmatch(text)) and not _ABOUT_NOTHING.search(query)
+    is_nothing = is_short and (bool(_NOTHING.fullmatch(text)) or _holds_only_nan(text))
+    return is_nothing and not _ABOUT_NOTHING.search(query)
+
+
+def _holds_only_nan(text: str) -> bool:
+    """Return whether a list, a dictionary or a series has no other values than NaN."""
+    if text[0] in "[({" and text[-1] in "])}":
+        items = [item.rpartition(":")[2].strip() for item in text[1:-1].split(",") if item.strip()]
+    else:
+        *rows, last = text.splitlines()
+        items = [row.rpartition(" ")[2] for row in rows] if "dtype: " in last else []
+    return bool(items) and all(map(_NAN.fullmatch, items))
