@@ -42,7 +42,7 @@ def test_most_of_what_queries_ask_for_is_among_the_first_three() -> None:
         hits += not first_three.isdisjoint(
             f"{path}.py" for path in ([right] if isinstance(right, str) else right)
         )
-    assert hits / len(QUERIES) >= 0.79  # 0.84 was measured.
+    assert hits / len(QUERIES) >= 0.87  # 0.90 was measured.
 
 
 QUICK = {

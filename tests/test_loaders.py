@@ -22,6 +22,7 @@ from code_chains.retrieval.loaders import (
     split_python,
     split_text,
 )
+from code_chains.retrieval.persistence import searched_text
 
 MODULE = '''"""Helpers."""
 import math
@@ -43,6 +44,26 @@ class Circle:
 def test_a_script_is_one_snippet_about_its_docstring() -> None:
     (snippet,) = split_python('"""Say hello\n   twice."""\nprint("hello")\n', "greetings/say_hello.py")
     assert snippet.metadata["about"] == "say hello. Say hello twice."
+
+
+def test_questions_at_the_end_of_a_docstring_are_searched_and_not_shown() -> None:
+    source = '"""Say hello.\n\nHow do I greet?\nWhat is a welcome?\n"""\n\nprint("hello")\n'
+    (snippet,) = split_python(source, "hello.py")
+    assert snippet.page_content == '"""Say hello."""\n\nprint("hello")\n'
+    assert snippet.metadata["questions"] == ["How do I greet?", "What is a welcome?"]
+    assert (snippet.metadata["about"], searched_text(snippet)) == (
+        "hello. Say hello.",
+        "hello. Say hello. How do I greet? What is a welcome?",
+    )
+
+
+@pytest.mark.parametrize(
+    "docstring", ["How do I greet?", "Say hello.\n\nAnd so on. Why?\nAs usual.", "Say hello.\nWhy?"]
+)
+def test_other_docstrings_stay_as_they_are(docstring: str) -> None:
+    source = f'"""{docstring}"""\nprint("hello")\n'
+    (snippet,) = split_python(source, "hello.py")
+    assert (snippet.page_content, "questions" in snippet.metadata) == (source, False)
 
 
 @pytest.mark.parametrize(

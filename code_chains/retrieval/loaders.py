@@ -72,6 +72,8 @@ _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#|//|--|;)[ \t]*([^\n]{3,200})")
 _WORD = re.compile(r"[^\W\d_]\w{2,40}")
 _MAX_WORDS = 40
 """Words of source without a docstring that are embedded."""
+MAX_QUESTIONS, MAX_QUESTIONS_CHARS = 20, 4000
+"""Questions that a docstring may have; a longer paragraph is a description."""
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PYTHON_ALIASES = {"py", "py3", "python3", "ipython", "ipython3"}
 
@@ -130,7 +132,9 @@ def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Docum
 def split_python(source: str, name: str) -> list[Document]:
     """Split Python source: a script is one snippet; a module of definitions is one for each function and class.
 
-    The docstring becomes `about`. A function or class is preceded by the imports of the module that it uses.
+    The docstring becomes `about`. If all lines of its last paragraph are questions, these are `questions` that the code
+    answers: they are searched as well, and left out of the code. A function or class is preceded by the imports of the module
+    that it uses.
     """
     tree = parse(source)
     if tree is None:
@@ -337,11 +341,31 @@ def _snippet(
     line: int = 1,
     part: str = "",
 ) -> Document:
+    about, questions = _split_questions(about)
     subject = ". ".join(filter(None, [title, " ".join(about.split())]))
     metadata = {"source": name, "about": subject, "language": language, "line": line}
+    if questions:
+        metadata["questions"] = questions
+        code = _without_questions(code, questions)
     return Document(
         page_content=code.strip("\n") + "\n", metadata=metadata, id=f"{name}#{part}" if part else name
     )
+
+
+def _split_questions(about: str) -> tuple[str, list[str]]:
+    """Split a description from its last paragraph, if all lines of that are questions."""
+    first, _, last = about.rstrip().rpartition("\n\n")
+    questions = [line.strip() for line in last.splitlines()]
+    is_short = len(questions) <= MAX_QUESTIONS and len(last) <= MAX_QUESTIONS_CHARS
+    if first.strip() and is_short and all(question.endswith(("?", "？")) for question in questions):
+        return first, questions
+    return about, []
+
+
+def _without_questions(code: str, questions: list[str]) -> str:
+    """Return code without the questions at the end of its docstring."""
+    lines = r"\s*".join(map(re.escape, questions))
+    return re.sub(rf"\s*{lines}\s*(?=[\"']{{3}})", "", code, count=1)
 
 
 def words(name: str) -> str:

@@ -55,7 +55,9 @@ def is_saved(folder: Path) -> bool:
 
 def searched_text(document: Document) -> str:
     """Return the text that is embedded for a document."""
-    return str(document.metadata.get("about") or document.page_content)
+    about = str(document.metadata.get("about") or document.page_content)
+    questions = document.metadata.get("questions")
+    return " ".join([about, *map(str, questions)]) if isinstance(questions, list) else about
 
 
 def read_index(folder: Path, index: SnippetIndex, embedding: str, embed: Embed) -> str:

@@ -1,4 +1,11 @@
-"""Find a number in a sorted list with binary search, halving the range at each step."""
+"""Find a number in a sorted list with binary search, halving the range at each step.
+
+How can I quickly look up ticket number 4821 in an ordered list of 100000 tickets?
+How do I search an already sorted list without checking every element?
+What is the guess-the-middle method to locate a value and get its index?
+Page numbers are ordered; how would I jump to the right one by cutting the remainder in two?
+Fast lookup in ordered array, return -1 if missing?
+"""
 
 
 def binary_search(numbers, wanted):

@@ -1,6 +1,12 @@
 """Make change with the fewest coins, by dynamic programming.
 
 Trying the largest coin first fails for some coins; a table of the best answer for each amount does not.
+
+A vending machine must give back 63 cents; what is the smallest number of coins?
+Why does always taking the biggest coin first sometimes give too many coins?
+With stamps of 1, 3 and 4, how few stamps do I need to make exactly 6?
+Can I pay exactly 7 euros using only 5 euro pieces, or is it impossible?
+Minimum number of coins for an amount python?
 """
 
 

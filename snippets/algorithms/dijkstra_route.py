@@ -1,4 +1,11 @@
-"""Find the cheapest route between cities in a weighted graph with Dijkstra's algorithm."""
+"""Find the cheapest route between cities in a weighted graph with Dijkstra's algorithm.
+
+Driving from town A to D with different road lengths, which way has the fewest kilometres?
+How do I compute the lowest-cost connection between two nodes when edges have different costs?
+Which sequence of stops is cheapest if every train leg has its own ticket price?
+How would a GPS navigation pick the shortest total distance through a road network?
+Weighted graph shortest path with heapq priority queue?
+"""
 
 import heapq
 

@@ -1,4 +1,11 @@
-"""Choose items with the greatest value that fit a weight limit (0/1 knapsack problem)."""
+"""Choose items with the greatest value that fit a weight limit (0/1 knapsack problem).
+
+My backpack holds only 4 kg; which of my valuables should I take to be worth the most?
+How do I pick things under a limited capacity so that the total worth is maximal?
+Carry-on baggage allows 7 kg: which gadgets are best to bring, each taken once or not at all?
+We have 40 hours for projects with different payoffs and durations; which ones should we select?
+Best selection of items under weight constraint, dynamic programming?
+"""
 
 
 def pack(items, capacity):

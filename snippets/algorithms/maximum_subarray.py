@@ -1,4 +1,11 @@
-"""Find the contiguous part of a list with the largest sum (maximum subarray, Kadane's algorithm)."""
+"""Find the contiguous part of a list with the largest sum (maximum subarray, Kadane's algorithm).
+
+Given daily profits and losses, during which run of consecutive days did my shop earn the most?
+How do I find the stretch of neighbouring numbers whose total is biggest when some are negative?
+When was the best streak in my chess rating gains and losses?
+If I list daily share price changes, which period would have been the best to hold?
+Kadane largest consecutive sum and which slice?
+"""
 
 
 def best_part(numbers):

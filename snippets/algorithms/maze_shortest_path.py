@@ -1,4 +1,11 @@
-"""Find the shortest way through a maze or grid with breadth-first search (BFS)."""
+"""Find the shortest way through a maze or grid with breadth-first search (BFS).
+
+My robot vacuum must get around obstacles on a floor grid; how few moves does it need?
+How do I find a way out of a labyrinth drawn with # for walls?
+Starting at S and moving up, down, left or right, how many steps is it to G?
+In a board game with blocked squares, what is the quickest route for my piece to the goal?
+Grid pathfinding with walls, BFS with deque?
+"""
 
 from collections import deque
 

@@ -1,4 +1,11 @@
-"""Sort a list with merge sort, an algorithm that splits the list and merges the sorted halves."""
+"""Sort a list with merge sort, an algorithm that splits the list and merges the sorted halves.
+
+How do I write my own divide-and-conquer sorting instead of calling sorted?
+My homework asks for a recursive way to order 38, 27, 43, 3, 9 ascending; how?
+How can two already ordered piles of exam papers be combined into one ordered pile?
+How does cutting an unordered list in two over and over help put it in order?
+Recursive sorting algorithm left half right half python?
+"""
 
 
 def merge_sort(items):

@@ -1,4 +1,11 @@
-"""Place eight queens on a chessboard so that none attacks another, with backtracking."""
+"""Place eight queens on a chessboard so that none attacks another, with backtracking.
+
+How can I put 8 chess queens on a board so they never share a row, column or diagonal?
+How many different arrangements are there for the eight queens puzzle?
+How do I solve a placement puzzle by trying options and going back when stuck?
+Can six rival guards stand on a 6 by 6 grid with none in line with another?
+8 queens problem solver recursive generator?
+"""
 
 
 def solutions(size, columns=()):

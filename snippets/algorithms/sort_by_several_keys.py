@@ -1,4 +1,11 @@
-"""Sort a list of records by several keys, such as by score descending and then by name."""
+"""Sort a list of records by several keys, such as by score descending and then by name.
+
+How do I make a leaderboard with highest points first and ties broken alphabetically?
+How to order a list of dictionaries descending by one field and ascending by another?
+Race results: fastest first, and runners with equal time listed by surname; how is that done?
+How can my class list be arranged by grade from best to worst, then A to Z?
+Sorted with lambda tuple key and tie breaker?
+"""
 
 from operator import itemgetter
 

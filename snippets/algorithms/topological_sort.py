@@ -1,4 +1,11 @@
-"""Put tasks in an order that respects their dependencies (topological sort), and notice cycles."""
+"""Put tasks in an order that respects their dependencies (topological sort), and notice cycles.
+
+I must shop before washing and wash before cooking; in what order should I do it all?
+How do I schedule jobs when some can only start after others are finished?
+Which university courses should come first when each has prerequisites?
+How can I detect that two build steps wait for each other in a circle?
+Dependency order of tasks graphlib circular dependency?
+"""
 
 from graphlib import CycleError, TopologicalSorter
 

@@ -1,4 +1,11 @@
-"""Convert a CSV file to JSON, turning numbers from text into numbers."""
+"""Convert a CSV file to JSON, turning numbers from text into numbers.
+
+My web app needs the stock spreadsheet as JSON; how do I turn the comma-separated file into it?
+How do I export a table so that prices become real numbers rather than strings in JSON?
+Can I change an Excel export with item, count and price into a list of objects?
+How would I feed a school inventory saved as comma-separated values to a JavaScript page?
+Csv DictReader to json.dumps with int and float?
+"""
 
 import csv
 import json

@@ -1,4 +1,11 @@
-"""Filter CSV rows by a condition and sort them, such as all employees above a salary, best paid first."""
+"""Filter CSV rows by a condition and sort them, such as all employees above a salary, best paid first.
+
+How do I list only staff earning over 4000 from a file, richest at the top?
+How can I keep just some lines of a comma-separated table and order them by a column?
+From a spreadsheet of apartments, show those larger than 60 square metres, biggest first?
+Which students in grades.csv scored above 80, ranked from top to bottom?
+Select csv rows where value greater than, sort descending without pandas?
+"""
 
 import csv
 from pathlib import Path

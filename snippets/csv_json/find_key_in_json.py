@@ -1,4 +1,11 @@
-"""Search a deeply nested JSON document for every value of a key, wherever it is."""
+"""Search a deeply nested JSON document for every value of a key, wherever it is.
+
+An API returns many nested levels; how do I collect all the "price" entries at any depth?
+How do I look for a field in JSON when I do not know where it sits?
+Can I dig out every "email" buried in lists inside dictionaries inside lists?
+My recipe data hides "calories" in several layers; how do I pull out all of them?
+Recursive search nested dict for key python?
+"""
 
 import json
 

@@ -1,4 +1,11 @@
-"""Group the rows of a CSV by a category and total each group, without pandas."""
+"""Group the rows of a CSV by a category and total each group, without pandas.
+
+How much did we sell in the north versus the south, reading a plain sales file?
+How do I sum amounts per category from comma-separated data with only the standard library?
+My bank statement has a category column; how much did I spend on each one?
+How many kilometres did each runner of the club log, from a training file?
+Csv subtotal per group defaultdict without dataframe?
+"""
 
 import csv
 import io

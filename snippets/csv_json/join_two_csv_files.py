@@ -1,4 +1,11 @@
-"""Combine two CSV files by a shared id column, like a lookup table for customers and their orders."""
+"""Combine two CSV files by a shared id column, like a lookup table for customers and their orders.
+
+One file lists customers, another their orders; how do I show the name next to each order?
+How do I match lines from two spreadsheets by an id, like VLOOKUP in Excel?
+My library has books.csv and loans.csv; how can I see which title each loan refers to?
+What happens to orders whose customer number is not found in the other file?
+Vlookup two csv files by id with DictReader?
+"""
 
 import csv
 import io

@@ -1,4 +1,11 @@
-"""Read a JSON Lines file (one JSON object per line) and skip the lines that are not valid JSON."""
+"""Read a JSON Lines file (one JSON object per line) and skip the lines that are not valid JSON.
+
+My log export has one JSON record on each row, some broken; how do I read the good ones?
+How do I load a .jsonl file without crashing on a bad line?
+Sensor data arrives as a record per line; how can I report which line numbers are corrupt?
+How to ignore blank or malformed rows while computing the average response time from ndjson?
+Read jsonl skip invalid JSONDecodeError line number?
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,11 @@
-"""Load a JSON file, change a setting in it and save it again, nicely indented."""
+"""Load a JSON file, change a setting in it and save it again, nicely indented.
+
+How do I switch my app's config file from light to dark theme with a script?
+How do I edit one value in a .json document and write it back prettily formatted?
+Can I append a new entry to a list stored in my settings and store it again?
+My game keeps high scores in JSON; how do I modify them and save with indentation?
+Read modify write json file indent sort_keys?
+"""
 
 import json
 from pathlib import Path

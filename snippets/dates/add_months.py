@@ -1,4 +1,11 @@
-"""Add months to a date, staying inside the month: January 31 plus one month is the end of February."""
+"""Add months to a date, staying inside the month: January 31 plus one month is the end of February.
+
+My contract started on January 31 and renews monthly; when is the next due date?
+How do I find the same day three months from now when that month is shorter?
+A warranty lasts 18 months from purchase; on what date does it end?
+What date was it two months before a given day, keeping month lengths in mind?
+Python date plus n months end of month without dateutil?
+"""
 
 import calendar
 from datetime import date

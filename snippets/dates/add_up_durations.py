@@ -1,4 +1,11 @@
-"""Add up durations given as hours:minutes:seconds, such as times of laps or songs."""
+"""Add up durations given as hours:minutes:seconds, such as times of laps or songs.
+
+My three laps took 45:30, 1:15:45 and 58:45; how long is that altogether?
+How do I sum playing times of tracks written as hh:mm:ss?
+What is the mean length of my phone calls noted in hours, minutes and seconds?
+I logged working time per task like 01:20:00; how much is it over the week?
+Sum of hh:mm:ss strings with timedelta?
+"""
 
 from datetime import timedelta
 

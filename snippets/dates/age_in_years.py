@@ -1,4 +1,11 @@
-"""Calculate someone's age in full years from the date of birth, on a given day."""
+"""Calculate someone's age in full years from the date of birth, on a given day.
+
+I was born on 15 June 1990; how old am I today?
+How can I tell if a customer is already 18 when buying alcohol?
+How do I get completed years since birth when the birthday has not come yet this year?
+Which kids turn six before school starts, judging by their birthdates?
+Python how old is a person from birthdate?
+"""
 
 from datetime import date
 

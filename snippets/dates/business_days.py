@@ -1,6 +1,12 @@
 """Count business days between two dates, leaving out weekends and public holidays.
 
 Working days: the start is included, the end is not.
+
+How many working days are there from 23 December to 6 January with Christmas off?
+How do I count weekdays only, skipping Saturdays, Sundays and bank holidays?
+How many vacation days must I request for two weeks around Easter?
+A supplier promises delivery within 10 workdays; how do I check how many have passed?
+Count workdays between dates excluding weekends holidays?
 """
 
 from datetime import date, timedelta

@@ -1,4 +1,11 @@
-"""Find every Friday the 13th of a year."""
+"""Find every Friday the 13th of a year.
+
+When are the unlucky Fridays in 2026?
+How do I check which months have their 13th on a Friday?
+I am superstitious and planning a wedding; which dates with a 13 should I avoid next year?
+How often does the thirteenth fall on the day before Saturday in a given year?
+List unlucky friday 13 dates in year python?
+"""
 
 from datetime import date
 

@@ -1,6 +1,12 @@
 """List the leap years in a range and check whether a year is a leap year.
 
 A year is one if it is divisible by 4, but not by 100 unless also by 400.
+
+Was 1900 one of those years with a February 29?
+How do I know which years have 366 days?
+My friend was born on 29 February; in which years can she really celebrate?
+What is the rule with 4, 100 and 400 for the extra day in the calendar?
+Leap year test divisible by 4 not 100 python?
 """
 
 

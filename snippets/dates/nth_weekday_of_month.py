@@ -1,4 +1,11 @@
-"""Find the first Monday, third Thursday or last Friday of a month."""
+"""Find the first Monday, third Thursday or last Friday of a month.
+
+When is Thanksgiving, the fourth Thursday in November, in 2024?
+Our club meets on every second Tuesday; how do I get the date for this month?
+How do I find the date of the last Friday of May for payday?
+On what date does Labor Day fall, being the first Monday in September?
+Date of third wednesday of given month calendar?
+"""
 
 import calendar
 from datetime import date

@@ -1,6 +1,12 @@
 """Find which bookings or appointments overlap in time.
 
 Two periods overlap if each starts before the other ends.
+
+Anna reserved the meeting room 9 to 10:30 and Ben 10 to 11; do they clash?
+How do I detect double-booked time slots in a calendar?
+Two guests want the same holiday flat; do their stays collide and for how long?
+Which of my dentist, gym and school events are at conflicting times?
+Check if time intervals intersect, overlap minutes python?
 """
 
 from datetime import datetime

@@ -1,4 +1,11 @@
-"""Count lines, words and characters of a text file, like the wc command."""
+"""Count lines, words and characters of a text file, like the wc command.
+
+How long is my essay in words and characters if it is saved as a .txt?
+How do I find out how many rows a text document has?
+My teacher wants at most 500 words; how can I check the file I wrote?
+Which is the longest row in my poem file, and how big is the poem?
+Wc equivalent in python for text file?
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,11 @@
-"""Find files with the same content by comparing their SHA-256 hashes."""
+"""Find files with the same content by comparing their SHA-256 hashes.
+
+My photo folder has copies of the same picture under different names; how do I spot them?
+How do I detect identical documents in a directory even if the file names differ?
+Can checksums tell me which downloads I saved twice?
+How do I check if two backups of a song contain exactly the same bytes?
+Duplicate file finder by sha256 hash python?
+"""
 
 import hashlib
 from collections import defaultdict

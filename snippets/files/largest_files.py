@@ -1,4 +1,11 @@
-"""Find the largest files below a folder and show their sizes in readable units."""
+"""Find the largest files below a folder and show their sizes in readable units.
+
+My disk is full; which things in my downloads take up the most space?
+How do I show file sizes as kB and MB, biggest first?
+What are the heaviest videos hiding somewhere in my subdirectories?
+How do I sort everything under a directory by how much room it takes?
+List biggest files recursively human readable size?
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,11 @@
-"""Show the last lines of a large file without keeping all of it in memory, like tail."""
+"""Show the last lines of a large file without keeping all of it in memory, like tail.
+
+How do I see the final 3 rows of a huge log file?
+How to get just the end of a file that is too big to load?
+What were the most recent entries my weather station wrote to its growing text file?
+How can I peek at the bottom of a several gigabyte export?
+Python tail of file deque maxlen?
+"""
 
 from collections import deque
 

@@ -1,4 +1,11 @@
-"""List all files in a folder and its subfolders by extension, with their total size."""
+"""List all files in a folder and its subfolders by extension, with their total size.
+
+How many .py and .csv files are in my project including nested directories, and how big are they?
+How do I group everything in a directory tree by file type?
+Which kinds of documents are on my USB stick and how many bytes per kind?
+How can I get an overview of all jpg, pdf and docx files in my archive?
+Rglob files grouped by suffix with size per type?
+"""
 
 from collections import defaultdict
 from pathlib import Path

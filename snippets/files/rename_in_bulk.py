@@ -1,4 +1,11 @@
-"""Rename many files at once, giving them numbers with leading zeros."""
+"""Rename many files at once, giving them numbers with leading zeros.
+
+My camera names pictures oddly; how do I call them holiday_001.jpg, holiday_002.jpg and so on?
+How do I give a whole set of files sequential numbers in their names?
+How can I batch change the names of 200 scanned pages to page_001, page_002?
+How do I number lecture recordings so that 10 does not come before 2?
+Batch rename jpg files zero padded counter?
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,11 @@
-"""Search and replace a word in all text files of a folder and tell which ones changed."""
+"""Search and replace a word in all text files of a folder and tell which ones changed.
+
+Our company got a new name; how do I change it in all letters of a directory?
+How do I swap British "colour" for "color" in every .txt document at once?
+How can I do find and replace over many documents and see which were affected?
+My street was renamed; how can I fix it in hundreds of text notes?
+Bulk find and replace across text files python?
+"""
 
 from pathlib import Path
 

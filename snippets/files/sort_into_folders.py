@@ -1,4 +1,11 @@
-"""Tidy up a folder by moving files into subfolders according to their type."""
+"""Tidy up a folder by moving files into subfolders according to their type.
+
+My downloads are a mess; how can I automatically put pictures and PDFs in separate directories?
+How do I move .jpg to images and .pdf to documents with a script?
+Can Python clean up my desktop by placing each file where its kind belongs?
+How do I organize scanned bills, photos and everything else into their own places?
+Organize files by extension shutil move subdirectories?
+"""
 
 import shutil
 from pathlib import Path

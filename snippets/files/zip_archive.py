@@ -1,4 +1,11 @@
-"""Create a zip archive of several files, list what is inside and extract one of them."""
+"""Create a zip archive of several files, list what is inside and extract one of them.
+
+How do I pack my monthly reports into one compressed file to send by email?
+How do I look at what is inside a .zip without unpacking everything?
+How can I take just one document out of a compressed bundle?
+How much smaller do my text files get when I zip them for a backup?
+Python zipfile create namelist extract single?
+"""
 
 import zipfile
 from pathlib import Path

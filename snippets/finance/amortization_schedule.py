@@ -1,6 +1,12 @@
 """Print an amortization schedule: for each month of a loan the interest, repayment and what is left.
 
 The table in which a bank shows how a debt is paid off with equal instalments.
+
+For my car loan, how much of each monthly instalment is interest and how much goes to principal?
+How do I make a table of the remaining debt month by month?
+How does the outstanding balance shrink as I pay back 1200 at 12 percent over 4 months?
+What repayment plan would the bank print for my kitchen financed by instalments?
+Loan repayment table remaining balance per month python?
 """
 
 amount, yearly_rate, months = 1200.0, 0.12, 4

@@ -1,4 +1,11 @@
-"""Find the break-even point: how many units must be sold to cover the fixed costs."""
+"""Find the break-even point: how many units must be sold to cover the fixed costs.
+
+How many cakes must my bakery sell before I stop losing money?
+Rent is 5000, each shirt sells for 25 and costs 15; when do I start earning?
+How do I compute the minimum sales quantity at which revenue equals costs?
+How many tickets does our school concert need to sell to pay for the hall?
+Break even quantity fixed cost price variable cost?
+"""
 
 import math
 

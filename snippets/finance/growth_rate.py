@@ -1,4 +1,11 @@
-"""Compute the compound annual growth rate (CAGR) and the percentage change from year to year."""
+"""Compute the compound annual growth rate (CAGR) and the percentage change from year to year.
+
+Our revenue went from 100 to 207 in four years; what is that per year on average?
+How do I calculate percent increase compared to the previous year?
+By what annual rate did my town's house prices rise between 2015 and 2023?
+How do I get one smoothed yearly percentage from the first and last figures?
+CAGR formula year over year percent change python?
+"""
 
 from itertools import pairwise
 

@@ -1,6 +1,12 @@
 """Find the internal rate of return (IRR) of a series of cash flows by bisection.
 
 It is the discount rate at which the investment just breaks even.
+
+I invested 1000 and got 100, then 1100 back; what yearly return did I make?
+How do I find the rate that makes the present value of all payments zero?
+What annual yield does buying this flat give, counting rents and the final sale price?
+Solar panels cost 8000 and save 900 a year; what percentage return is that?
+IRR of cash flows python without numpy_financial?
 """
 
 

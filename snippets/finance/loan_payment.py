@@ -1,4 +1,11 @@
-"""Calculate the monthly payment of a loan or mortgage (annuity) and the total interest paid."""
+"""Calculate the monthly payment of a loan or mortgage (annuity) and the total interest paid.
+
+I borrow 200000 for a house at 6 percent over 30 years; what do I pay each month?
+How do I work out the fixed instalment for a car credit?
+How much will the mortgage cost me in interest altogether until it is paid off?
+Can I afford a 15000 student credit over five years on my salary?
+Monthly mortgage payment formula annuity python?
+"""
 
 
 def monthly_payment(amount, yearly_rate, years):

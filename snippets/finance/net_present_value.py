@@ -1,4 +1,11 @@
-"""Decide whether an investment pays off by its net present value (NPV), discounting cash flows."""
+"""Decide whether an investment pays off by its net present value (NPV), discounting cash flows.
+
+A machine costs 1000 now and brings 300, 400, 500 later; is it worth buying?
+How do I value future income in today's money at a 10 percent discount rate?
+Should our company open a shop given the expected earnings of the next three years?
+How much are payments that I get in coming years worth right now?
+NPV discounted cash flow invest or not python?
+"""
 
 
 def net_present_value(rate, cash_flows):

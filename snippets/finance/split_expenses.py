@@ -1,4 +1,11 @@
-"""Split shared expenses of a trip fairly and tell who owes whom how much."""
+"""Split shared expenses of a trip fairly and tell who owes whom how much.
+
+Three friends went on holiday, Ann paid 90 and Bob 30; who has to give money to whom?
+How do I settle up group costs equally with few payments?
+My flatmates and I bought groceries separately; how do we even it out?
+After the barbecue, what does each guest need to transfer to make it fair?
+Settle debts between friends equal shares python?
+"""
 
 paid = {"Ann": 90, "Bob": 30, "Cem": 0}
 

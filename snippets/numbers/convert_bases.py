@@ -1,4 +1,11 @@
-"""Convert numbers between decimal, binary, octal, hexadecimal and any other base."""
+"""Convert numbers between decimal, binary, octal, hexadecimal and any other base.
+
+What is the number 255 written with only zeros and ones?
+How do I turn a hex color code like ff into an ordinary number?
+How do I write 100 in base 7 or some other unusual number system?
+What does the computer bit pattern 101010 mean as a normal number?
+Binary hex octal conversion int with base python?
+"""
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 

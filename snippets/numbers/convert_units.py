@@ -1,4 +1,11 @@
-"""Convert temperatures, lengths and weights: Fahrenheit and Celsius, miles and kilometres, pounds."""
+"""Convert temperatures, lengths and weights: Fahrenheit and Celsius, miles and kilometres, pounds.
+
+The American recipe says 350 degrees F; what do I set on my Celsius oven?
+How many miles is a marathon of 42.195 km?
+I am 6 feet tall and weigh 150 lb; what is that in cm and kg?
+How do I translate US measurements such as inches into metric ones?
+Unit converter fahrenheit miles pounds to metric python?
+"""
 
 FACTORS = {"km": 1000, "m": 1, "cm": 0.01, "mile": 1609.344, "foot": 0.3048, "inch": 0.0254}
 

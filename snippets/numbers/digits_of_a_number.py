@@ -1,4 +1,11 @@
-"""Add up the digits of a number, reverse them, and find the digital root."""
+"""Add up the digits of a number, reverse them, and find the digital root.
+
+What do you get when adding 9 + 8 + 7 + 5 from the number 9875?
+How do I write a number backwards in Python, like 1234 to 4321?
+In numerology, how do I reduce my birth year to a single figure?
+How do I split an integer into its individual figures and total them, even for 2**100?
+Cross sum of integer, reverse integer, repeated digit sum?
+"""
 
 
 def digit_sum(number):

@@ -1,4 +1,11 @@
-"""List the divisors of a number and find perfect numbers, which equal the sum of their divisors."""
+"""List the divisors of a number and find perfect numbers, which equal the sum of their divisors.
+
+Which numbers divide 28 without remainder?
+Why is 6 special, being equal to 1 + 2 + 3, and which others are like it?
+How can I seat 28 pupils in equal rows, that is, what are all the possible row sizes?
+How do I get every factor of an integer except itself?
+List all divisors of n, number equals sum of its divisors?
+"""
 
 
 def proper_divisors(number):

@@ -1,4 +1,11 @@
-"""Break a number into its prime factors and check whether it is prime."""
+"""Break a number into its prime factors and check whether it is prime.
+
+How do I write 360 as a product of the smallest building-block numbers?
+How can I find out whether 97 is only divisible by one and itself?
+Is 1001 a prime or can it be divided into smaller primes?
+For my math homework, how do I decompose a number such as 84 step by step?
+Prime factorization trial division python?
+"""
 
 
 def prime_factors(number):

@@ -1,4 +1,11 @@
-"""List all prime numbers up to a limit with the sieve of Eratosthenes."""
+"""List all prime numbers up to a limit with the sieve of Eratosthenes.
+
+What are all the primes below 30?
+How many primes are there under 1000, and how can I list them quickly?
+How do I cross out multiples on a number grid until only indivisible numbers are left?
+For a class poster I need each prime up to 200; how do I generate them?
+Eratosthenes list of primes fast python?
+"""
 
 
 def primes_up_to(limit):

@@ -1,4 +1,11 @@
-"""Solve a quadratic equation ax² + bx + c = 0, with two, one or no real solutions."""
+"""Solve a quadratic equation ax² + bx + c = 0, with two, one or no real solutions.
+
+How do I solve x squared minus 5x plus 6 equals zero?
+For which x does a parabola cross the horizontal axis, if it does at all?
+A rectangular garden has area 24 and is 5 longer than wide; how do I find its sides?
+How do I use the discriminant to know the number of answers?
+Quadratic formula roots a b c python?
+"""
 
 import math
 

@@ -1,4 +1,11 @@
-"""Round numbers as expected: half up instead of to even, to cents, to hundreds, without float errors."""
+"""Round numbers as expected: half up instead of to even, to cents, to hundreds, without float errors.
+
+Why does Python round 2.5 to 2 rather than 3, and how do I get 3?
+Why is 0.1 + 0.2 not exactly 0.3 on the computer?
+The shop price is 2.675; how do I round it correctly to 2.68?
+How do I round an attendance figure like 12345 to the nearest hundred?
+Banker's rounding vs ROUND_HALF_UP decimal quantize?
+"""
 
 from decimal import ROUND_HALF_UP, Decimal
 

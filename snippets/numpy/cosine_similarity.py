@@ -1,4 +1,11 @@
-"""Compute the dot product, length and angle of two vectors, and their cosine similarity."""
+"""Compute the dot product, length and angle of two vectors, and their cosine similarity.
+
+Two users rated films with numbers; how alike are their tastes by the angle between ratings?
+How do I compute the angle between two arrows such as (3, 4) and (4, 3)?
+How do I compare two text embeddings to see how closely they point the same way?
+In physics class, how do I get the magnitude of a force and its scalar product with another?
+Numpy norm dot product angle between vectors degrees?
+"""
 
 import numpy as np
 

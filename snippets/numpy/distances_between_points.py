@@ -1,4 +1,11 @@
-"""Compute the distance between every pair of points and find the two closest points."""
+"""Compute the distance between every pair of points and find the two closest points.
+
+Which two of my garden trees stand nearest to each other, given their coordinates?
+How do I get a table of how far every place is from every other place?
+Given map positions of shops, how do I find the nearest pair?
+How far is it in a straight line from (0, 0) to (3, 4)?
+Pairwise euclidean distance matrix numpy broadcasting?
+"""
 
 import numpy as np
 

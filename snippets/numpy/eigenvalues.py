@@ -1,4 +1,11 @@
-"""Find the eigenvalues and eigenvectors of a symmetric matrix."""
+"""Find the eigenvalues and eigenvectors of a symmetric matrix.
+
+Which directions does a 2x2 matrix only stretch and not turn?
+How do I get the natural frequencies of a symmetric system from its matrix?
+How can I check that a matrix times a vector is just a multiple of that vector?
+For principal axes in engineering, how do I diagonalize a stress tensor?
+Numpy linalg eigh eigenvectors columns example?
+"""
 
 import numpy as np
 

@@ -1,4 +1,11 @@
-"""Fit a polynomial curve such as a parabola to points, and find its roots."""
+"""Fit a polynomial curve such as a parabola to points, and find its roots.
+
+I measured the height of a ball at five times; how do I find the curve through them?
+How do I get the coefficients of a second-degree function that best matches my data?
+Where does the fitted curve hit zero, and what is its value further on?
+Fuel use against speed looks curved; how do I model it with a squared term?
+Numpy polynomial fit degree 2 coefficients and roots?
+"""
 
 import numpy as np
 

@@ -1,4 +1,11 @@
-"""Scale each column of a data matrix to the range 0 to 1 (min-max normalization) or to mean 0."""
+"""Scale each column of a data matrix to the range 0 to 1 (min-max normalization) or to mean 0.
+
+Salary and age have very different ranges; how do I bring both to between 0 and 1?
+How do I rescale every feature before machine learning, so none dominates?
+How can I give each measurement column mean zero and unit spread?
+How do I compare athletes' jump and sprint results on a common scale in an array?
+Numpy min max scaling axis 0 standardize features?
+"""
 
 import numpy as np
 

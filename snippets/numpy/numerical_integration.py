@@ -1,4 +1,11 @@
-"""Approximate the area under a curve: numerical integration with the trapezoidal rule."""
+"""Approximate the area under a curve: numerical integration with the trapezoidal rule.
+
+How do I get the surface beneath a curved line from 0 to 3?
+How do I calculate a definite integral when I cannot solve it by hand?
+Given a speed function over time, how far did the car travel?
+How much water flowed through a pipe if the flow rate changes smoothly with time?
+Trapezoid rule integral of function numpy linspace?
+"""
 
 import numpy as np
 

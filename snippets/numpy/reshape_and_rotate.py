@@ -1,4 +1,11 @@
-"""Reshape, flatten, rotate and flip an array or grid."""
+"""Reshape, flatten, rotate and flip an array or grid.
+
+How do I turn my pixel picture a quarter turn clockwise?
+How do I arrange the numbers 1 to 6 in two rows of three?
+How can I mirror a game board left to right?
+How do I make one long list from a table, going down the columns?
+Numpy rot90 fliplr flatten reshape example?
+"""
 
 import numpy as np
 

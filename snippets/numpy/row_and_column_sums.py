@@ -1,4 +1,11 @@
-"""Sum a two-dimensional array over its rows, its columns and its diagonal."""
+"""Sum a two-dimensional array over its rows, its columns and its diagonal.
+
+Is my 3x3 number square magic, with equal totals across, down and diagonally?
+How do I total each line and each column of a 2D array?
+Points of teams per round are in a grid; how do I get per-team and per-round totals?
+How do I get the highest entry in every row of a matrix?
+Numpy sum axis 0 axis 1 trace?
+"""
 
 import numpy as np
 

@@ -1,4 +1,11 @@
-"""Select and replace elements of a numpy array by a condition, with a boolean mask and where."""
+"""Select and replace elements of a numpy array by a condition, with a boolean mask and where.
+
+My thermometer readings contain negative glitches; how do I set them to zero in an array?
+How do I keep only array values above zero?
+How many days were below freezing, and at which positions in the measurement array?
+How do I overwrite all pixels darker than a limit without a loop?
+Numpy boolean indexing where flatnonzero example?
+"""
 
 import numpy as np
 

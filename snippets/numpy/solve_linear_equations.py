@@ -1,4 +1,11 @@
-"""Solve a system of linear equations with numpy, such as 2x + y = 5 and x - 3y = -1."""
+"""Solve a system of linear equations with numpy, such as 2x + y = 5 and x - 3y = -1.
+
+Two coffees and a tea cost 5, one coffee minus three teas gives -1; what are the prices?
+How do I find x and y from two equations with two unknowns?
+Adults and kids paid 120 in total for 20 tickets; how many of each were there?
+How do I balance mixtures when several conditions must hold simultaneously?
+Linalg solve simultaneous equations numpy?
+"""
 
 import numpy as np
 

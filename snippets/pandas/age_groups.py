@@ -1,4 +1,11 @@
-"""Sort numbers into bins with labels, such as ages into age groups, and count each bin."""
+"""Sort numbers into bins with labels, such as ages into age groups, and count each bin.
+
+How many children, adults and seniors are among our museum visitors by their ages?
+How do I divide exam points into grade bands such as fail, pass and excellent?
+How do I put incomes in low, middle and high ranges with named labels in pandas?
+I have body weights of patients; how can I bucket them into ranges and tally?
+Pd.cut bins labels right False count?
+"""
 
 import pandas as pd
 

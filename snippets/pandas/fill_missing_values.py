@@ -1,4 +1,11 @@
-"""Find and fill missing values (NaN) in a DataFrame, with the median, a constant or the value before."""
+"""Find and fill missing values (NaN) in a DataFrame, with the median, a constant or the value before.
+
+My weather table has gaps where the sensor failed; how do I fill the holes?
+How do I replace empty cells in pandas by the middle value of the column?
+How many blanks does each survey column contain, and how do I carry forward the last answer?
+Excel shows blank cells for repeated station names; how do I copy the one above down?
+Fillna median ffill isna count dataframe?
+"""
 
 import pandas as pd
 

@@ -1,6 +1,12 @@
 """Select the rows of a DataFrame that meet several conditions, with boolean masks or query.
 
 Combine conditions with & and |, each in parentheses; isin tests against a list.
+
+How do I list people over 30 who live in Oslo from my data table?
+How do I combine two criteria with and/or when picking records in pandas?
+Which houses in my table cost between 200 and 400 thousand or are in certain towns?
+How do I keep only entries whose city is in a given list?
+Dataframe boolean condition isin query between?
 """
 
 import pandas as pd

@@ -1,4 +1,11 @@
-"""Join two DataFrames on a common column, as an inner and a left join with merge."""
+"""Join two DataFrames on a common column, as an inner and a left join with merge.
+
+I have staff in one dataframe and department names in another; how do I put them together?
+Which employees have a department number that does not exist in the second pandas table?
+How do I combine two dataframes using a shared id and keep unmatched rows?
+How do I add the country name to my flights dataframe from an airport dataframe?
+Pd.merge how left indicator inner example?
+"""
 
 import pandas as pd
 

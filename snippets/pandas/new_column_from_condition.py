@@ -1,4 +1,11 @@
-"""Add columns to a DataFrame calculated from others, including one that depends on a condition."""
+"""Add columns to a DataFrame calculated from others, including one that depends on a condition.
+
+How do I compute price times quantity and mark orders above 50 as free shipping?
+How do I add a dataframe column with if/else logic?
+How do I label each pupil pass or fail in a new field depending on the points?
+How can I tag products small, medium or large by their total in a pandas table?
+Np.where np.select new dataframe column example?
+"""
 
 import numpy as np
 import pandas as pd

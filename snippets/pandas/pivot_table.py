@@ -1,4 +1,11 @@
-"""Build a pivot table of sales by month and product, with totals (cross tabulation)."""
+"""Build a pivot table of sales by month and product, with totals (cross tabulation).
+
+How do I see tea and coffee sales with months down the side and products across the top?
+How do I make an Excel-style summary with a grand total row and column in pandas?
+How many hours did each employee spend on every project, as a two-way table?
+How do I cross-tabulate visitors by weekday and museum with totals at the edges?
+Pandas pivot_table margins aggfunc sum?
+"""
 
 import pandas as pd
 

@@ -1,4 +1,11 @@
-"""Find and drop duplicate rows of a DataFrame, keeping the newest entry for each email address."""
+"""Find and drop duplicate rows of a DataFrame, keeping the newest entry for each email address.
+
+My newsletter list has the same person twice; how do I keep just the latest record?
+How do I delete repeated entries in a dataframe when the emails differ only in capitals or spaces?
+Customers appear several times with old addresses; how do I retain the most recent one?
+How many rows in my table are repeats of the same member?
+Drop_duplicates keep last after sort_values?
+"""
 
 import pandas as pd
 

@@ -1,4 +1,11 @@
-"""Get the top two rows of each group in a DataFrame, such as the best sellers per category."""
+"""Get the top two rows of each group in a DataFrame, such as the best sellers per category.
+
+What are the two most sold products in fruit and in drinks?
+How do I pick the three fastest runners of each age class from a dataframe?
+How do I show only the first few records inside every category after sorting?
+Which two songs per genre were played most often?
+Pandas groupby head n largest per category?
+"""
 
 import pandas as pd
 

@@ -1,4 +1,11 @@
-"""Count how often each value occurs in a DataFrame column, and as a percentage."""
+"""Count how often each value occurs in a DataFrame column, and as a percentage.
+
+In our poll, how many said yes, no or abstain, and what percent is each?
+How do I see the frequency of the entries in one table column?
+Which car colour is most common in my parking survey dataframe, and how common?
+How do I get the share of each answer to a questionnaire in pandas?
+Value_counts normalize percent mode of series?
+"""
 
 import pandas as pd
 

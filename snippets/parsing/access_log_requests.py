@@ -1,4 +1,11 @@
-"""Read a web server access log and find the busiest addresses and the share of failed requests."""
+"""Read a web server access log and find the busiest addresses and the share of failed requests.
+
+Which IP visits my website most often according to the Apache log?
+How do I see what percentage of page visits ended with 404 or 500?
+Who is hammering my blog's server, and how much data was sent out?
+How do I parse nginx lines with method, path and status code?
+Access.log top ip count error rate regex?
+"""
 
 import re
 from collections import Counter

@@ -1,6 +1,12 @@
 """Evaluate an arithmetic expression given as text, with parentheses and precedence, without eval.
 
 A small recursive descent parser: each function reads one level of the grammar.
+
+A user types "(2 + 3) * 4" in a box; how do I compute it safely?
+How do I write a parser that knows multiplication comes before addition?
+How can I work out a string formula without running it as Python code?
+I am building a pocket calculator app; how does it handle brackets and minus signs?
+Recursive descent parser math expression string?
 """
 
 import operator

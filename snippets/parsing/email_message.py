@@ -1,4 +1,11 @@
-"""Read the text of an email: sender, recipients, subject, date and body."""
+"""Read the text of an email: sender, recipients, subject, date and body.
+
+I saved a message as .eml; how do I see who sent it and when?
+How do I decode a strange subject such as =?utf-8?q?Caf=C3=A9?= into readable letters?
+How can I list everyone a mail was addressed to from its raw source?
+Our office archives support mails as raw text; how do I get the body's first line?
+Python email parser policy default headers?
+"""
 
 from email import message_from_string, policy
 from email.utils import getaddresses

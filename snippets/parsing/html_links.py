@@ -1,4 +1,11 @@
-"""Extract all links with their text from an HTML page."""
+"""Extract all links with their text from an HTML page.
+
+How do I get every URL that a web page points to?
+Which pages does my site's menu lead to, along with the clickable words?
+How do I collect the href of all anchors in saved page source?
+I want to gather the download addresses from a school homepage; how do I scrape them?
+HTMLParser a href anchor text without BeautifulSoup?
+"""
 
 from html.parser import HTMLParser
 

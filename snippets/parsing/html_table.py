@@ -1,4 +1,11 @@
-"""Read a table from an HTML page into rows of cells, without extra libraries."""
+"""Read a table from an HTML page into rows of cells, without extra libraries.
+
+A webpage lists cities and populations in a grid; how do I get that data in Python?
+How do I scrape td and th cells into lists without installing anything?
+How can I copy the league standings from a site's source into rows?
+How do I extract bus timetable entries shown in tr elements?
+Scrape html table rows with standard library HTMLParser?
+"""
 
 from html.parser import HTMLParser
 

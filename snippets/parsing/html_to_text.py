@@ -1,4 +1,11 @@
-"""Strip the tags from HTML and keep only the readable text, without scripts and styles."""
+"""Strip the tags from HTML and keep only the readable text, without scripts and styles.
+
+I saved a web article; how do I get plain words without all the markup?
+How do I remove <b>, <p> and JavaScript from a page's source?
+How can I turn an HTML newsletter into something my screen reader reads plainly?
+How do I clean scraped recipe pages so that only the visible words are left?
+Strip html tags skip script style python?
+"""
 
 from html.parser import HTMLParser
 

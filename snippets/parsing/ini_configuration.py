@@ -1,4 +1,11 @@
-"""Read an INI configuration file with sections, types and default values."""
+"""Read an INI configuration file with sections, types and default values.
+
+My app has a file with [server] and port = 8080; how do I read it?
+How do I get yes/no and number options from a .ini or .cfg file?
+How can a setting fall back to a default when a section does not have it?
+My game's options are stored under bracketed headings; how do I load them in Python?
+Configparser getint getboolean fallback DEFAULT section?
+"""
 
 import configparser
 from pathlib import Path

@@ -1,4 +1,11 @@
-"""Analyze a log file: count the messages of each level and list the errors with their time."""
+"""Analyze a log file: count the messages of each level and list the errors with their time.
+
+How many WARNING and ERROR entries does my application log contain?
+At what time did the errors happen in yesterday's program output?
+How do I split lines like "2024-05-01 10:05 ERROR text" into date, severity and text?
+My heating controller writes INFO and ERROR lines; how do I get a summary?
+Count log messages by severity Counter regex?
+"""
 
 import re
 from collections import Counter

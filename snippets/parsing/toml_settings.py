@@ -1,4 +1,11 @@
-"""Read settings from a TOML file such as pyproject.toml, with tables, lists and dates."""
+"""Read settings from a TOML file such as pyproject.toml, with tables, lists and dates.
+
+How do I read values out of pyproject.toml in Python?
+How do I load a config file with [prices] and [[staff]] sections and real dates?
+My bakery app keeps its prices in a .toml; how can I use them?
+Which standard module loads Tom's minimal language config into a dictionary?
+Tomllib loads array of tables example?
+"""
 
 import tomllib
 

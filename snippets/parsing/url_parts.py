@@ -1,4 +1,11 @@
-"""Take a URL apart into host, port, path and query parameters, and build one with other parameters."""
+"""Take a URL apart into host, port, path and query parameters, and build one with other parameters.
+
+How do I find the search word inside a web address like ...?q=green+tea&page=2?
+How do I change page=2 to page=3 in a link?
+Which domain and port does this link point to?
+I have shop links with tracking parameters; how do I read what follows the question mark?
+Urllib urlsplit parse_qs urlencode example?
+"""
 
 from urllib.parse import parse_qs, urlencode, urlsplit
 

@@ -1,4 +1,11 @@
-"""Read an XML document with ElementTree, taking values from elements and attributes."""
+"""Read an XML document with ElementTree, taking values from elements and attributes.
+
+An order came as <item price="2.50" quantity="4">; how do I compute what it costs?
+How do I read tags and attributes from an .xml file?
+How do I get the customer name and the note out of an XML order?
+A sports tracker exports XML; how do I loop over child nodes and sum a value?
+ElementTree findall get attribute findtext?
+"""
 
 import xml.etree.ElementTree as ET
 

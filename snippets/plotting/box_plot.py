@@ -1,4 +1,11 @@
-"""Compare distributions with box plots that show median, quartiles and outliers of each group."""
+"""Compare distributions with box plots that show median, quartiles and outliers of each group.
+
+How do I compare waiting times in the morning, at noon and in the evening at a glance?
+How do I draw a whisker diagram for several groups of measurements?
+Which class has more spread in its test points; how do I visualize that?
+How do I see unusual delivery times per courier in one picture with quartiles?
+Matplotlib boxplot several groups xticks?
+"""
 
 import matplotlib.pyplot as plt
 

@@ -1,4 +1,11 @@
-"""Compare groups side by side in a grouped bar chart, such as sales per quarter and shop."""
+"""Compare groups side by side in a grouped bar chart, such as sales per quarter and shop.
+
+How do I draw two shops' sales per quarter as columns beside each other?
+How do I place columns for two series next to one another with a legend?
+How can I show boys' and girls' results per school year in paired columns?
+How do I compare this year's and last year's rainfall month by month with adjacent columns?
+Matplotlib clustered bar chart width offset?
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,11 @@
-"""Show a table of numbers as a heatmap with a color bar, such as a correlation matrix."""
+"""Show a table of numbers as a heatmap with a color bar, such as a correlation matrix.
+
+How do I color a table so that high numbers are red and low ones blue?
+How do I visualize which school subjects correlate with each other?
+How can I show traffic by weekday and hour as colored squares?
+How do I write the figures into the colored cells of a matrix picture?
+Matplotlib imshow colorbar annotate correlation matrix?
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,11 @@
-"""Plot a histogram that shows how data is distributed, with a line at the mean."""
+"""Plot a histogram that shows how data is distributed, with a line at the mean.
+
+How are the heights of 1000 people spread out; how do I draw that?
+How do I chart how many values fall in each range, with the average marked?
+I have a list of exam points; how do I see the shape of their frequency?
+How do I split commute times into 20 bins and display the counts?
+Plt.hist bins axvline mean example?
+"""
 
 import random
 

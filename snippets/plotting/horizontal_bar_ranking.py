@@ -1,4 +1,11 @@
-"""Show a ranking as horizontal bars, sorted with the largest on top, for long names."""
+"""Show a ranking as horizontal bars, sorted with the largest on top, for long names.
+
+How do I chart the longest European rivers with the longest at the top?
+My labels are too long under upright columns; how do I lay the chart on its side?
+How do I draw a top ten list of countries by medals, sorted?
+How can I plot sideways bars from largest to smallest?
+Matplotlib barh sorted ranking chart?
+"""
 
 import matplotlib.pyplot as plt
 

@@ -1,4 +1,11 @@
-"""Draw a line chart of two series over the months, with a legend and markers."""
+"""Draw a line chart of two series over the months, with a legend and markers.
+
+How do I compare monthly visitors of 2023 and 2024 in one graph?
+How do I draw two lines with dots at each month and a key explaining them?
+How can I show how heating costs went up and down over the months for two years?
+How do I plot two curves in one picture with grid lines?
+Matplotlib plot two lines marker legend months?
+"""
 
 import matplotlib.pyplot as plt
 

@@ -1,4 +1,11 @@
-"""Draw a pie chart of shares with percentages, one slice pulled out."""
+"""Draw a pie chart of shares with percentages, one slice pulled out.
+
+How do I show which part of my salary goes to rent, food and savings in a circle?
+How do I make a round diagram with percent labels and highlight one piece?
+How can I present election results as slices of a cake?
+How do I pull one wedge out of a circular diagram to emphasise it?
+Plt.pie autopct explode startangle example?
+"""
 
 import matplotlib.pyplot as plt
 

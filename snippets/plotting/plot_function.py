@@ -1,4 +1,11 @@
-"""Plot the graph of mathematical functions such as sine and cosine between two limits."""
+"""Plot the graph of mathematical functions such as sine and cosine between two limits.
+
+How do I draw the curve of sin(x) from 0 to 2 pi?
+How do I graph a math formula like a graphing calculator does?
+How can I show two waves in one picture, one dashed, with a zero line?
+For physics class, how do I plot an oscillation y = f(x) over an interval?
+Plot y=f(x) with linspace matplotlib?
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

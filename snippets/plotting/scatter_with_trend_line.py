@@ -1,4 +1,11 @@
-"""Make a scatter plot of two variables and draw the trend line (regression) through the points."""
+"""Make a scatter plot of two variables and draw the trend line (regression) through the points.
+
+How do I show dots for study hours and marks and a straight line through them?
+How do I add a best-fit line to a cloud of points?
+Do ice cream sales rise with temperature; how do I picture that with a fitted line?
+How do I plot car age against price and display the slope in the legend?
+Matplotlib scatter polyfit regression line?
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,11 @@
-"""Put several plots next to each other in one figure with subplots, and save it as a PNG file."""
+"""Put several plots next to each other in one figure with subplots, and save it as a PNG file.
+
+How do I put two graphs beside each other in one picture and store it as an image?
+How do I export my figure to a .png for a report?
+How can I show squares and cubes in separate panels of one figure?
+I need a row of small charts for my poster, one per city; how do I arrange them?
+Plt.subplots multiple axes savefig png?
+"""
 
 from pathlib import Path
 

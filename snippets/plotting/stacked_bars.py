@@ -1,4 +1,11 @@
-"""Stack bars on top of each other to show how parts make up a total, such as energy by source."""
+"""Stack bars on top of each other to show how parts make up a total, such as energy by source.
+
+How do I show how coal, gas and wind add up to total power per year?
+How do I draw columns made of colored segments for each part of the whole?
+How can I display my weekly screen time split by app in one column per week?
+How do I show tuition, housing and food costs piled up per semester?
+Pandas plot bar stacked True matplotlib?
+"""
 
 import matplotlib.pyplot as plt
 import pandas as pd

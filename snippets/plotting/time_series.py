@@ -1,4 +1,11 @@
-"""Plot values over dates as a time series, with readable dates on the axis and a rolling mean."""
+"""Plot values over dates as a time series, with readable dates on the axis and a rolling mean.
+
+How do I chart my daily step counts with a 7-day average line?
+How do I keep date labels on the x axis from overlapping?
+How can I plot daily temperatures over a fortnight and smooth them?
+How do I draw a stock price by day with a smoothed curve on top?
+Matplotlib dates axis autofmt_xdate rolling 7 plot?
+"""
 
 import matplotlib.pyplot as plt
 import pandas as pd

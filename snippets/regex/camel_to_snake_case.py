@@ -1,4 +1,11 @@
-"""Convert names between camelCase and snake_case."""
+"""Convert names between camelCase and snake_case.
+
+How do I change userName to user_name in my code automatically?
+How do I put underscores between words that are joined by capital letters?
+My API returns firstName keys but Python likes first_name; how do I translate them?
+How can I rename database columns like order_date into orderDate?
+Camelcase to underscore regex python?
+"""
 
 import re
 

@@ -1,4 +1,11 @@
-"""Find dates such as 2024-03-15 in running text with named groups, and take out year, month and day."""
+"""Find dates such as 2024-03-15 in running text with named groups, and take out year, month and day.
+
+How do I spot every 2024-03-15 style day mentioned in a long letter?
+How do I separate year, month and day from text using regular expression groups?
+Which years are mentioned in the invoice notes, given ISO-style days inside sentences?
+My diary text has days written as yyyy-mm-dd; how can I collect them?
+Regex yyyy-mm-dd named groups finditer?
+"""
 
 import re
 

@@ -1,4 +1,11 @@
-"""Find the hashtags and @mentions in social media posts and count the most used tags."""
+"""Find the hashtags and @mentions in social media posts and count the most used tags.
+
+Which #tags are most popular in my tweets?
+How do I see who was tagged with @ in a set of comments?
+How do I count topics marked with # regardless of capitals?
+Our club's Instagram captions use many tags; which one appears most?
+Regex hashtag @username Counter posts?
+"""
 
 import re
 from collections import Counter

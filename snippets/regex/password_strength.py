@@ -1,4 +1,11 @@
-"""Check the strength of a password: length, upper and lower case letters, digits and symbols."""
+"""Check the strength of a password: length, upper and lower case letters, digits and symbols.
+
+Is "Secret123" good enough, or what does it lack?
+How do I enforce rules for a new login, such as a capital letter and a number?
+My sign-up form should reject weak secrets; how do I tell users what is missing?
+How do I test whether my wifi passphrase has symbols and enough characters?
+Password validation regex rules python?
+"""
 
 import re
 

@@ -1,4 +1,11 @@
-"""Find the probability that two people in a group share a birthday, exactly and by simulation."""
+"""Find the probability that two people in a group share a birthday, exactly and by simulation.
+
+In a class of 23 children, how likely is it that two celebrate on the same day?
+How many party guests are needed to be 99 percent sure of a shared birth date?
+What are the odds that two players of a football team were born on the same day?
+How do I check the surprising odds of matching calendar days by random trials?
+Birthday paradox probability python simulation?
+"""
 
 import random
 

@@ -1,4 +1,11 @@
-"""Simulate rolling two dice many times and compare how often each sum comes up with theory."""
+"""Simulate rolling two dice many times and compare how often each sum comes up with theory.
+
+When playing Settlers, how often does each total of two dice show up?
+How do I roll dice thousands of times on a computer and check the frequencies?
+Why is seven the most common total with two dice?
+How do I test if my random throws match the chances 1/36 to 6/36?
+Two dice sum distribution simulate randint?
+"""
 
 import random
 from collections import Counter

@@ -1,4 +1,11 @@
-"""Simulate the spread of a disease with the SIR model: susceptible, infected and recovered people."""
+"""Simulate the spread of a disease with the SIR model: susceptible, infected and recovered people.
+
+When does a flu wave peak in a village of 1000 people?
+How do I model how an infection passes through a population and people get well?
+How many pupils would never catch the cold going round our school?
+How does a lower contagion rate flatten the peak of sick people?
+SIR model python daily steps peak infections?
+"""
 
 people, infected, recovered = 1000.0, 10.0, 0.0
 susceptible = people - infected

@@ -1,4 +1,11 @@
-"""Run Conway's Game of Life, a cellular automaton, for a few generations and draw it as text."""
+"""Run Conway's Game of Life, a cellular automaton, for a few generations and draw it as text.
+
+How do I program cells that live or die depending on their neighbours?
+How do I make a blinker flip back and forth on a grid with # and dots?
+What happens to a pattern of living cells after several rounds by Conway's rules?
+For a biology club demo, how can simple rules create moving patterns on squares?
+Conway cellular automaton neighbours Counter set?
+"""
 
 from collections import Counter
 

@@ -1,4 +1,11 @@
-"""Estimate pi by Monte Carlo: the share of random points in a square that fall inside a circle."""
+"""Estimate pi by Monte Carlo: the share of random points in a square that fall inside a circle.
+
+How can throwing random darts at a board give me 3.14?
+How do I approximate the circle constant with random numbers?
+How close to 3.14159 do I get with a million random points?
+For a math fair, how do I show that chance can measure a circle's area?
+Pi estimation random points quarter circle numpy?
+"""
 
 import numpy as np
 

@@ -1,4 +1,11 @@
-"""Simulate the Monty Hall game show with three doors to see if it is better to switch or to stay."""
+"""Simulate the Monty Hall game show with three doors to see if it is better to switch or to stay.
+
+In the TV show with a car and two goats, should I change my door?
+How do I prove by computer that swapping doors wins two thirds of the time?
+The host opens an empty box; is it smarter to keep my first pick?
+Why is it not fifty-fifty after one wrong door is revealed?
+Three doors goat car switch or stay simulation?
+"""
 
 import random
 

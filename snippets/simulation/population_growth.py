@@ -1,4 +1,11 @@
-"""Model the growth of a population year by year, unlimited (exponential) and limited (logistic)."""
+"""Model the growth of a population year by year, unlimited (exponential) and limited (logistic).
+
+If rabbits multiply by 50 percent a year but the meadow feeds 1000, how many are there later?
+How do I compare endless growth with growth that levels off at a maximum?
+How will a bacteria culture develop when the food in the dish is limited?
+How do I forecast the number of deer in a park with a carrying capacity?
+Logistic vs exponential growth python yearly?
+"""
 
 
 def grow(start, rate, years, capacity=None):

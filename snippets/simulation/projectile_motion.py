@@ -1,6 +1,12 @@
 """Simulate a thrown ball in small time steps (Euler's method) and compare with the exact range.
 
 Projectile motion with gravity and without air: height and distance of a throw.
+
+If I throw a ball at 20 m/s and 45 degrees, how far does it fly?
+How high does a kicked football rise before coming down?
+How do I calculate a trajectory in tiny time steps under gravity?
+At which distance would a stone launched from a catapult land without air resistance?
+Ballistic throw range height simulation euler?
 """
 
 import math

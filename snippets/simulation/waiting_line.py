@@ -1,4 +1,11 @@
-"""Simulate a queue at a counter: when customers arrive, how long they wait and how busy the clerk is."""
+"""Simulate a queue at a counter: when customers arrive, how long they wait and how busy the clerk is.
+
+Customers come at minutes 0, 2, 3 and each takes a while; how long do they stand in line?
+How do I model one cashier serving people one after another?
+How busy is the doctor's receptionist, and what is the average wait of patients?
+How can I see if a single ticket counter is enough for arriving visitors?
+Single server queue simulation wait times utilization?
+"""
 
 arrivals = [0, 2, 3, 10, 11]
 service_times = [4, 3, 2, 3, 1]

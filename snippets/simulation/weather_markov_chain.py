@@ -1,4 +1,11 @@
-"""Model the weather as a Markov chain and find the share of sunny and rainy days in the long run."""
+"""Model the weather as a Markov chain and find the share of sunny and rainy days in the long run.
+
+If it is sunny today, how likely is it to be sunny the day after tomorrow?
+What fraction of days will be rainy over many years, given day-to-day chances?
+How do I use a table of transition probabilities from one state to the next?
+Shoppers switch between two brands each month; what market shares settle in the end?
+Markov transition matrix stationary distribution numpy?
+"""
 
 import numpy as np
 

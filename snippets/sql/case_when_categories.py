@@ -1,4 +1,11 @@
-"""Sort rows into categories in SQL with CASE WHEN and count each category."""
+"""Sort rows into categories in SQL with CASE WHEN and count each category.
+
+How do I label products as cheap, medium or expensive by price in a query?
+How do I use if-else logic inside a SELECT statement?
+How many of my library's books are short, average or long, computed in the database?
+How do I bucket customers by spending levels with a database query?
+Sql CASE WHEN price ranges count sqlite?
+"""
 
 import sqlite3
 

@@ -1,4 +1,11 @@
-"""Create a SQLite table, insert rows and query them with a WHERE condition and ORDER BY."""
+"""Create a SQLite table, insert rows and query them with a WHERE condition and ORDER BY.
+
+How do I start a small database of my books and list those after 1890, newest first?
+How do I set up a table and put rows into it from Python?
+How do I store my stamp collection in a database and look up by year?
+How do I pass a value safely into a query with a question mark?
+Sqlite3 create table insert select where order by python?
+"""
 
 import sqlite3
 

@@ -1,4 +1,11 @@
-"""Count and sum per group in SQL with GROUP BY, keeping only large groups with HAVING."""
+"""Count and sum per group in SQL with GROUP BY, keeping only large groups with HAVING.
+
+Which customers ordered at least twice, and how much did each spend in total?
+How do I filter on a count after aggregating in a database query?
+Which club members attended three or more trainings, according to the database?
+How do I list only categories with several entries together with their average?
+Sql having count >= 2 sum avg per customer?
+"""
 
 import sqlite3
 

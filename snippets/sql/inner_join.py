@@ -1,4 +1,11 @@
-"""Join two SQL tables on a key, such as employees with the name of their department."""
+"""Join two SQL tables on a key, such as employees with the name of their department.
+
+How do I show each worker together with the department title stored in another database table?
+How do I combine two database tables through a foreign key?
+Pupils have a class_id; how do I list their names next to the class names in a query?
+How do I look up the author's name for every book with a query over two tables?
+Sql join two tables on id sqlite example?
+"""
 
 import sqlite3
 

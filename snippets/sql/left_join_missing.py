@@ -1,4 +1,11 @@
-"""Find rows without a match in another table, such as customers who never ordered, with LEFT JOIN."""
+"""Find rows without a match in another table, such as customers who never ordered, with LEFT JOIN.
+
+Which customers have never bought anything from our shop, according to the database?
+How do I find records in one database table that have no partner in the other?
+Which members have not paid any fee this year, comparing two database tables?
+Which library books were never lent out, given a loans table?
+Sql left join where is null anti join?
+"""
 
 import sqlite3
 

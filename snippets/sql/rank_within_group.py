@@ -1,4 +1,11 @@
-"""Rank rows within each group in SQL with a window function, such as salaries per department."""
+"""Rank rows within each group in SQL with a window function, such as salaries per department.
+
+Who earns most, second most and third most in each department by query?
+How do I number the rows per category from highest to lowest in a database?
+How do I get each runner's place within their age class using SQL?
+How do I add a position column that restarts for every team?
+Sql RANK OVER PARTITION BY ORDER BY desc?
+"""
 
 import sqlite3
 

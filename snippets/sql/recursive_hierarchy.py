@@ -1,4 +1,11 @@
-"""Walk a hierarchy in SQL with a recursive query, such as everyone who works under a manager."""
+"""Walk a hierarchy in SQL with a recursive query, such as everyone who works under a manager.
+
+Who reports to the boss directly or indirectly, and on which level?
+How do I query an org chart stored with a manager_id column?
+How can I list all descendants of a grandparent in a family tree database?
+How do I print nested folders or categories when every row points to its parent?
+WITH RECURSIVE parent child tree sqlite?
+"""
 
 import sqlite3
 

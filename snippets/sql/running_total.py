@@ -1,4 +1,11 @@
-"""Compute a running total (cumulative sum) in SQL, such as the balance of an account by date."""
+"""Compute a running total (cumulative sum) in SQL, such as the balance of an account by date.
+
+How do I show my account balance after every deposit and withdrawal with a query?
+How do I accumulate amounts row after row, ordered by date, in a database?
+How many kilometres had I cycled up to each date, using SQL?
+How do I show the stock level of a warehouse after each movement?
+Sql cumulative sum SUM OVER ORDER BY?
+"""
 
 import sqlite3
 

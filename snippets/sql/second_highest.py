@@ -1,4 +1,11 @@
-"""Find the second highest salary in a SQL table, even when several people share the highest."""
+"""Find the second highest salary in a SQL table, even when several people share the highest.
+
+What is the next best salary below the top one, and who gets it?
+How do I get the runner-up value in a table if there is a tie for first?
+Which product has the price just under the most expensive one in my database?
+How do I find the silver medal score with a query when two athletes share gold?
+Sql second largest value MAX subquery?
+"""
 
 import sqlite3
 

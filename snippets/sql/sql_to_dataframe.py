@@ -1,4 +1,11 @@
-"""Load the result of a SQL query into a pandas DataFrame, and write a DataFrame to a SQL table."""
+"""Load the result of a SQL query into a pandas DataFrame, and write a DataFrame to a SQL table.
+
+How do I get my SQLite data into pandas for analysis?
+How do I save a dataframe as a database table?
+My cities are in a database; how do I fetch inhabitants per country as a pandas table?
+How can I move lab results from a dataframe into a database and query them back?
+Pandas read_sql_query to_sql sqlite3 example?
+"""
 
 import sqlite3
 

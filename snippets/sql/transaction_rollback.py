@@ -1,4 +1,11 @@
-"""Update rows in a database transaction that is rolled back if something fails, like a bank transfer."""
+"""Update rows in a database transaction that is rolled back if something fails, like a bank transfer.
+
+How do I move money between two accounts so that it never disappears halfway?
+How do I undo all changes in the database if one statement fails?
+How can I stop an account from going below zero when sending 500?
+When booking a seat and charging a card, how do I make sure both happen or neither?
+Sqlite commit rollback with db IntegrityError check constraint?
+"""
 
 import sqlite3
 

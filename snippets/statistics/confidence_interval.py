@@ -1,6 +1,12 @@
 """Give a 95 percent confidence interval for the mean of a sample.
 
 Mean plus or minus 1.96 standard errors (normal approximation); use a t value for few measurements.
+
+I weighed 40 bags of flour; within which range does the true average probably lie?
+How do I state a margin of error for an average from a survey?
+How sure can I be about the mean height from a sample of pupils?
+How do I compute mean plus or minus 1.96 standard errors?
+95% CI of sample mean python?
 """
 
 import math

@@ -1,6 +1,12 @@
 """Measure how strongly two variables are related, with Pearson's correlation coefficient.
 
 It is 1 for a perfect rising line, -1 for a falling one, and near 0 without a linear relation.
+
+Do pupils who study more get better marks; how strong is the connection as one number?
+How do I express between -1 and 1 whether two lists rise together?
+Is there a link between coffee drunk and hours slept, and is it negative?
+How strongly does temperature go along with ice cream sales, as a coefficient?
+Pearson r from two lists pure python?
 """
 
 import math

@@ -1,6 +1,12 @@
 """Fit a straight line through data by least squares and predict a new value.
 
 Simple linear regression gives slope and intercept; R squared tells how well the line fits.
+
+If I spend 6 on advertising, what sales can I expect from my earlier data?
+How do I calculate slope, intercept and R squared of a best-fit line?
+How do I forecast a flat's rent from its size with a simple formula?
+How does a plant's height depend on days, and what will it be next week?
+Least squares slope intercept predict statistics module?
 """
 
 import statistics

@@ -1,4 +1,11 @@
-"""Smooth a series with a moving average over the last few values (sliding window)."""
+"""Smooth a series with a moving average over the last few values (sliding window).
+
+How do I even out jumpy daily temperatures by averaging three days at a time?
+How do I average each value with the ones just before it in plain Python?
+My weight goes up and down daily; how do I see the smoothed trend as numbers?
+How can I smooth noisy sensor readings with a window of fixed length?
+Rolling mean of list deque without pandas?
+"""
 
 from collections import deque
 

@@ -1,6 +1,12 @@
 """Detect outliers in measurements with the interquartile range rule.
 
 A value is unusual if it lies more than 1.5 times the IQR below the first or above the third quartile.
+
+One of my measurements is 95 while the rest are near 12; is it a mistake?
+How do I pick out suspicious values that are far from the rest?
+How do I flag strangely high electricity bills among the usual ones?
+Which of the lap times are abnormally fast or slow by the 1.5 IQR rule?
+Detect anomalies quartiles interquartile range list?
 """
 
 import statistics

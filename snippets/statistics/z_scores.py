@@ -1,4 +1,11 @@
-"""Standardize values to z-scores: how many standard deviations each lies from the mean."""
+"""Standardize values to z-scores: how many standard deviations each lies from the mean.
+
+Ann got 60 and Eve 100; how far above or below average is each in standard deviations?
+How do I put results of different tests on the same scale to compare pupils?
+Is my time relative to the group better in swimming or in running?
+How unusual is one student's mark compared with the class, expressed in sigmas?
+Standard score (x - mean) / stdev python?
+"""
 
 import statistics
 

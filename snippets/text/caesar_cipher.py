@@ -1,6 +1,12 @@
 """Encrypt and decrypt a message with the Caesar cipher, shifting each letter of the alphabet.
 
 Also for rot13 and other letter rotations: everything that is no letter stays as it is.
+
+How do I write a secret note to my friend by moving every letter three places?
+How do I decode a rot13 puzzle in a geocache?
+Someone sent me "Khoor, Zruog!"; how can I read it?
+How did the Romans hide messages by rotating the ABC, and how can pupils try it?
+Letter shift encryption python chr ord modulo 26?
 """
 
 

@@ -1,4 +1,11 @@
-"""Suggest the correct spelling of a mistyped word, by fuzzy matching against a list of known words."""
+"""Suggest the correct spelling of a mistyped word, by fuzzy matching against a list of known words.
+
+A customer typed "bananna"; how do I show "did you mean banana"?
+How do I find the nearest entry in a list for a misspelled name?
+How can a search field on my shop tolerate typos in product names?
+Pupils write city names wrongly in a quiz; how do I accept almost correct answers?
+Difflib get_close_matches fuzzy autocorrect typo?
+"""
 
 from difflib import SequenceMatcher, get_close_matches
 

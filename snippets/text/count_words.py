@@ -1,6 +1,12 @@
 """Count how often each word occurs in a text and list the most common words.
 
 Word frequency: lower-case the text, take the words out of it, and count them with Counter.
+
+Which word do I use too often in my essay?
+How do I get the top three words of a speech with their frequencies?
+How many different words appear in a children's story?
+Which terms dominate the customer reviews, ignoring upper and lower case?
+Word frequency Counter most_common text python?
 """
 
 import re

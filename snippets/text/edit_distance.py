@@ -1,6 +1,12 @@
 """Compute the edit distance (Levenshtein) between two words.
 
 It is the smallest number of letters to insert, delete or replace that turns one word into the other.
+
+How many typing changes does it take to get from kitten to sitting?
+How do I measure how different two words are by inserted, deleted or substituted letters?
+Are "Meier" and "Meyer" just one letter apart, so maybe the same person?
+How many mutations separate two short gene sequences?
+Levenshtein distance dynamic programming python?
 """
 
 

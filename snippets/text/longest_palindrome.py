@@ -1,6 +1,12 @@
 """Find the longest palindrome inside a text.
 
 A palindrome reads the same forwards and backwards; each position is tried as the middle of one.
+
+What is the largest mirrored piece hidden in "forgeeksskeegfor"?
+How do I find a stretch in a string that is the same in both directions?
+Where in a DNA string is the biggest symmetric section?
+Which part of a long sentence of letters can be read from either side, as long as possible?
+Longest palindromic substring expand around center?
 """
 
 

@@ -1,4 +1,11 @@
-"""Reverse a string, the order of its words, or each word of a sentence."""
+"""Reverse a string, the order of its words, or each word of a sentence.
+
+How do I say a sentence with the last word first?
+How do I flip a string so that hello becomes olleh?
+How can I write every word backwards but keep their order in the sentence?
+For a secret kids' language, how do I turn "quick brown" into "kciuq nworb"?
+String slice [::-1] split join word order?
+"""
 
 sentence = "the quick brown fox"
 

@@ -1,4 +1,11 @@
-"""Compress a string by run-length encoding, so that aaabcc becomes a3b1c2, and expand it again."""
+"""Compress a string by run-length encoding, so that aaabcc becomes a3b1c2, and expand it again.
+
+How do I shorten "WWWWBBBW" by writing each letter with how often it repeats?
+How do I turn a3b1c2 back into aaabcc?
+My pixel art has long rows of one color; how can I store it compactly?
+A knitting pattern says kkkpp; how do I write it as counts of equal stitches?
+Rle compress string itertools groupby decode?
+"""
 
 import re
 from itertools import groupby

@@ -1,4 +1,11 @@
-"""Turn a title into a slug for a web address, without accents, spaces or punctuation."""
+"""Turn a title into a slug for a web address, without accents, spaces or punctuation.
+
+How do I make "crème brûlée" into a link ending like creme-brulee?
+How do I create a clean URL name from a blog post headline?
+How can I drop accents and special signs so that a heading is safe as a file name?
+My recipe site needs readable page addresses with hyphens; how do I build them?
+Slugify title unicode normalize hyphens python?
+"""
 
 import re
 import unicodedata
