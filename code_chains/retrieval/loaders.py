@@ -133,8 +133,8 @@ def split_python(source: str, name: str) -> list[Document]:
     """Split Python source: a script is one snippet; a module of definitions is one for each function and class.
 
     The docstring becomes `about`. If all lines of its last paragraph are questions, these are `questions` that the code
-    answers: they are searched as well, and left out of the code. A function or class is preceded by the imports of the module
-    that it uses.
+    answers: they are searched as well, and left out of the code. A function or class is preceded by the imports that it
+    uses.
     """
     tree = parse(source)
     if tree is None:
