@@ -33,6 +33,7 @@ from code_chains.language import detect_language
 from code_chains.retrieval.curated import curated_folder
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors
 from code_chains.retrieval.loaders import read_file, read_folder
+from code_chains.retrieval.persistence import searched_text
 from code_chains.retrieval.store import SnippetStore
 
 THRESHOLDS = (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
@@ -92,7 +93,7 @@ def _about(document: Document) -> str:
 
 
 def _about_and_code(document: Document) -> str:
-    return f"{_about(document)}\n{document.page_content}"
+    return f"{searched_text(document)}\n{document.page_content}"
 
 
 @cache
@@ -113,11 +114,11 @@ def _query(query: str) -> Vectors:
 
 
 @cache
-def _vectors(text: Callable[[Document], str] = _about) -> Vectors:
+def _vectors(text: Callable[[Document], str] = searched_text) -> Vectors:
     return _embedding().documents([text(one) for one in _curated()])
 
 
-def _ours(queries: Iterable[str], text: Callable[[Document], str] = _about) -> Vectors:
+def _ours(queries: Iterable[str], text: Callable[[Document], str] = searched_text) -> Vectors:
     return np.stack([_query(query) for query in queries]) @ _vectors(text).T
 
 
@@ -165,7 +166,8 @@ def quality() -> None:
         "MiniLM alone": _ranks(scores.minilm),
         "E5 alone": _ranks(scores.e5),
         "ours": _ranks(scores.ours),
-        "ours, about + code": _ranks(_ours(queries, _about_and_code)),
+        "ours, without questions of snippets": _ranks(_ours(queries, _about)),
+        "ours, and code": _ranks(_ours(queries, _about_and_code)),
     }
     mixes = {
         f"MiniLM {of_english:.2f} for English, {of_others:.2f} for others": _mixed(
