@@ -24,8 +24,8 @@ __all__ = ["MIN_CURATED_SCORE", "RetrieveChain"]
 MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
 MIN_CURATED_SCORE = 0.575
-"""Threshold for the curated snippets, which keeps most of them away from everyday questions that need none: of 210 held-out
-ones 18 are shown a snippet (133 at 0.4). Of 160 questions that a snippet answers, 38 are shown the right one, and 1 another."""
+"""Threshold for the curated snippets, which keeps most of them away from everyday questions that need none: 18 of 210
+held-out ones are shown one (133 at 0.4). Of 160 questions that a snippet answers, 38 are shown the right one, and 1 another."""
 REFERENCES = 3
 """References of functions at most, for each example at most: a question may need several, and they are short."""
 MAX_PACKAGE_CHARS = 12_000
