@@ -57,7 +57,7 @@ from code_chains.chains.iterate import ITERATE_EXAMPLES, ITERATE_PROMPT
 from code_chains.chains.retrieve import MIN_CURATED_SCORE
 from code_chains.chains.solver import Iterate, Plan, create_solver
 from code_chains.chains.validate import Approve
-from code_chains.chains.verify import OTHER_WAYS
+from code_chains.chains.verify import ANOTHER_WAY
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversations
 from code_chains.errors import ConfigurationError
@@ -130,7 +130,7 @@ def create_code_chain(
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
-        verify: Whether an outcome that nothing else checks is solved again, by one to three further programs, until enough
+        verify: Whether an outcome that nothing else checks is solved again, by two or three further programs, until three
             agree: then it is `plausible` (see `VerifyChain`). True for this model at a higher temperature, another model
             for programs of that one, and `"auto"` for True where this is harmless and tells something: not with tools
             that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
@@ -366,10 +366,10 @@ def _write_again(
     texts: Mapping[str, str],
     toolbox: Toolbox | None,
 ) -> list[GenerateChain]:
-    """Return the chains that solve a question again, to verify an outcome: first as before, then in other ways."""
+    """Return the chains that solve a question again, to verify an outcome: twice as before, then in another way."""
     write = _generate(model, executor, texts, toolbox)
-    ways = ("\n".join(filter(None, [write.instructions, way])) for way in OTHER_WAYS)
-    return [write, *(write.model_copy(update={"instructions": way}) for way in ways)]
+    instructions = "\n".join(filter(None, [write.instructions, ANOTHER_WAY]))
+    return [write, write, write.model_copy(update={"instructions": instructions})]
 
 
 def _write_cells(

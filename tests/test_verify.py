@@ -43,13 +43,13 @@ class TinyModel(SampledModel):
     model_name: str = "local:0.5b"
 
 
-def test_two_programs_that_agree_make_an_outcome_plausible(sandbox: SandboxExecutor) -> None:
-    result = ask(sandbox, "print('Count:', 15)", "print(sum([7, 8]))", "raise SystemExit")
+def test_three_programs_that_agree_make_an_outcome_plausible(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print('Count:', 15)", "print(sum([7, 8]))", "print(3 * 5)", "raise SystemExit")
     assert (result["output"], result["verdict"].status) == ("Count: 15", "plausible")
-    assert result["verdict"].reason == "2 of 2 programs gave the same outcome."
-    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "verify"]
-    assert result["usage"].model_calls == 2
-    assert len(result["programs"]) == 2
+    assert result["verdict"].reason == "3 of 3 programs gave the same outcome."
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "verify", "verify"]
+    assert result["usage"].model_calls == 3
+    assert len(result["programs"]) == 3
 
 
 def test_three_of_four_programs_decide(sandbox: SandboxExecutor) -> None:
@@ -65,15 +65,16 @@ def test_without_such_a_majority_the_first_stays_and_says_so(sandbox: SandboxExe
 
 
 def test_a_further_program_that_fails_decides_nothing(sandbox: SandboxExecutor) -> None:
-    assert ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)")["verdict"].status == "plausible"
-    assert ask(sandbox, "print(14)", "1 / 0", "1 / 0", "1 / 0")["verdict"].status == "unverified"
+    right = ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)", "print(28 / 2)")
+    assert right["verdict"].status == "plausible"
+    assert ask(sandbox, "print(14)", "1 / 0", "1 / 0", "print(2 * 7)")["verdict"].status == "unverified"
 
 
 @pytest.mark.parametrize("second", ["print(384)", "n = 384\nprint(n)", "print( 384 )  # other words"])
 def test_the_same_program_of_a_model_that_repeats_itself_confirms_nothing(
     sandbox: SandboxExecutor, second: str
 ) -> None:
-    result = ask(sandbox, "n = 384\nprint(n)", second, "total = 384\nprint(total)")
+    result = ask(sandbox, "n = 384\nprint(n)", second, "total = 384\nprint(total)", "print(380 + 4)")
     is_same = second.startswith("n")
     assert (result["verdict"].status == "unverified") == is_same
 
@@ -191,6 +192,9 @@ def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
 
 
 def test_plans_samples_and_types_go_together_with_it(sandbox: SandboxExecutor) -> None:
-    typed = ask(sandbox, "15", "float(15)", "15", answer_type=int)
+    typed = ask(sandbox, "15", "float(15)", "5 * 3", answer_type=int)
     assert (typed["value"], typed["verdict"].status) == (15, "plausible")
-    assert ask(sandbox, "print(15)", "print(15)", "print(15)", samples=2)["verdict"].status == "plausible"
+    assert (
+        ask(sandbox, *["print(15)"] * 2, "print(3 * 5)", "print(7 + 8)", samples=2)["verdict"].status
+        == "plausible"
+    )

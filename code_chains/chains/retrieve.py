@@ -25,7 +25,7 @@ MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
 MIN_CURATED_SCORE = 0.575
 """Threshold for the curated snippets, which keeps most of them away from everyday questions that need none: 18 of 210
-held-out ones are shown one (133 at 0.4). Of 160 questions that a snippet answers, 38 are shown the right one, and 1 another."""
+held-out ones are shown one (133 at 0.4). Of 160 questions that a snippet answers 38 are shown it, and 1 is shown another."""
 REFERENCES = 3
 """References of functions at most, for each example at most: a question may need several, and they are short."""
 MAX_PACKAGE_CHARS = 12_000

@@ -18,26 +18,21 @@ from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 from code_chains.verification.comparison import group
 
-__all__ = ["OTHER_WAYS", "VerifyChain"]
+__all__ = ["ANOTHER_WAY", "ENOUGH", "VerifyChain"]
 
-OTHER_WAYS: tuple[str, ...] = (
-    "- Solve it in the most direct way: plain loops with one check for each condition of the question, and brute force"
-    " where that is possible; no pandas, and no formula that a person would have to trust.",
-    "- Begin with a comment that lists what is given and what exactly is asked for, with units. Then compute step by step.",
-)
-"""Rules for further programs, where the second does not agree with the first; each leads to another way to the answer."""
-
-_ENOUGH = 3
-"""Programs that must agree where the first two did not."""
+ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
+"""A rule for the last of the further programs."""
+ENOUGH = 3
+"""Programs, the first included, that must agree. Of two that did, more were wrong (`docs/benchmarks.md`)."""
 
 
 class VerifyChain(StreamingChain):
     """Solve a question, and have further programs solve it again until enough of them agree.
 
-    An outcome that tests verified, or that failed, stays as it is. Otherwise another program is written without knowledge of
-    the first: by the same model at a higher temperature, or by another model. If both state the same, the outcome is
-    `plausible`. If not, two more are written in other ways, and the outcome that three of the four share is the answer,
-    except in a session, whose state holds the effects of the first. Otherwise the answer is the first, `unverified`.
+    An outcome that tests verified, or that failed, stays as it is. Otherwise further programs are written without knowledge
+    of the first: by the same model at a higher temperature, or by another model. As soon as three programs state the same,
+    that is the answer, and `plausible`; in a session, whose state holds the effects of the first program, only if that is
+    one of the three. Otherwise the answer is the first, `unverified`.
 
     Answers on which independent programs agree are more often right: self-consistency (Wang et al. 2022,
     arXiv:2203.11171). How often depends on the model; `docs/benchmarks.md` has measurements.
@@ -137,11 +132,11 @@ def _live(outcome: State, number: int) -> State:
 
 
 def _shared(outcomes: Sequence[State], values: State) -> State | None:
-    """Return the first of the outcomes that enough programs share: both of two, or three of four. None if there is none."""
+    """Return the first of the outcomes that enough programs share; None if there is none."""
     shown = [outcome for outcome in outcomes if outcome["verdict"].ok and outcome_text(outcome, values)]
     texts = [outcome_text(outcome, values) for outcome in shown]
     groups = group(texts, str(values.get("query") or ""))
-    if len(shown) < 2 or len(groups[0]) < min(len(shown), _ENOUGH):
+    if not groups or len(groups[0]) < ENOUGH:
         return None
     chosen = shown[groups[0][0]]
     # Invariant: a session holds the effects of the first program, so no other may be its answer.
