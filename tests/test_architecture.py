@@ -123,7 +123,10 @@ NOT_IMPORTED = {
     "pytz": "DuckDB imports it to show times with zones",
     "redis": "the client that RedisStore imports",
 }
-OWN = {"code_chains", "benchmarks", "tests", "inside"}
+OWN = {"code_chains", "benchmarks", "tests", "inside"} | {
+    folder.name for folder in (ROOT / "benchmarks/libraries").iterdir()
+}
+"""Also the libraries that the benchmarks pretend to have."""
 
 
 def normalized(name: str) -> str:
