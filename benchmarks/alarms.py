@@ -2,7 +2,7 @@
 
     python -m benchmarks.alarms
 
-The programs are the 511 reference programs of `benchmarks.everyday`, all of which are right. Its `DEVELOPMENT` questions
+The programs are the 621 reference programs of `benchmarks.everyday`, all of which are right. Its `DEVELOPMENT` questions
 served while the checks were written; those `HELD_OUT` were not looked at. A wrong program is a right one in which the digits
 of one number are changed.
 """

@@ -1,9 +1,9 @@
 """How far verdicts without tests can be trusted: everyday questions with known answers, put to a real model.
 
-    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--part held-out] [--log FILE]
+    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--part unseen] [--log FILE]
 
 The questions are those of `benchmarks.everyday`. Nothing was written or tuned with those that are
-`held-out`. With `--log`, what was asked is kept and not asked again.
+`unseen`. With `--log`, what was asked is kept and not asked again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
-from benchmarks.everyday import DEVELOPMENT, HELD_OUT, QUESTIONS, Everyday
+from benchmarks.everyday import DEVELOPMENT, QUESTIONS, UNSEEN, Everyday
 from code_chains import create_code_chain
 from code_chains.evaluation.statistics import wilson
 from code_chains.models import resolve_model
@@ -28,7 +28,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 STATUSES = ("plausible", "unverified", "failed", "error")
 HEAD = ("way", "verdict", "questions", "right", "share right, 95 %", "model calls", "seconds")
-PARTS = {"all": QUESTIONS, "development": DEVELOPMENT, "held-out": HELD_OUT}
+PARTS = {"all": QUESTIONS, "development": DEVELOPMENT, "unseen": UNSEEN}
 
 
 def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
@@ -61,7 +61,7 @@ def ask(chain: Any, way: str, question: Everyday) -> Outcome:
 @click.command()
 @click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
 @click.option("--ways", default="plain,verify", help=f"Some of {', '.join(WAYS)}.")
-@click.option("--part", default="held-out", type=click.Choice(list(PARTS)), help="Which questions.")
+@click.option("--part", default="unseen", type=click.Choice(list(PARTS)), help="Which questions.")
 @click.option("--seed", default=7, help="The seed of the model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
 def main(model: str, ways: str, part: str, seed: int, log: Path | None) -> None:

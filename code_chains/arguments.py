@@ -94,23 +94,32 @@ def resolve_verifier(
     verify: object, chat_model: Runnable[LanguageModelInput, Any], toolbox: Toolbox | None
 ) -> Runnable[LanguageModelInput, Any] | None:
     """Return the model that solves questions again, to verify outcomes; None if none does."""
-    if verify in (True, "auto"):
-        unreliable = _cannot_verify(chat_model)
-        if verify == "auto":
-            is_harmless = toolbox is None or toolbox.is_read_only
-            return chat_model if is_harmless and not unreliable else None
-        if unreliable:
-            remedy = f"a larger model, e.g. verify='local:1.5b': programs of {unreliable} agree on wrong answers, too"
-            raise ConfigurationError("verify", verify, remedy)
-        return chat_model
-    if isinstance(verify, str | Runnable):
-        try:
-            return resolve_model(verify, start=False)
-        except ConfigurationError as error:
-            raise ConfigurationError("verify", verify, error.remedy) from error
-    if verify is not False:
+    if verify is False:
+        return None
+    verifier = chat_model if verify in (True, "auto") else _other_model(verify)
+    unreliable, is_harmless = _cannot_verify(verifier), toolbox is None or toolbox.is_read_only
+    if verify == "auto":
+        return verifier if is_harmless and not unreliable else None
+    if not is_harmless:
+        remedy = (
+            'verify="auto", or tools that have metadata={"read_only": True}: further programs call them again'
+        )
+        raise ConfigurationError("verify", verify, remedy)
+    if unreliable:
+        remedy = (
+            f"a larger model, e.g. verify='local:1.5b': programs of {unreliable} agree on wrong answers, too"
+        )
+        raise ConfigurationError("verify", verify, remedy)
+    return verifier
+
+
+def _other_model(verify: object) -> Runnable[LanguageModelInput, Any]:
+    if not isinstance(verify, str | Runnable):
         raise ConfigurationError("verify", verify, 'True, False, "auto" or another model')
-    return None
+    try:
+        return resolve_model(verify, start=False)
+    except ConfigurationError as error:
+        raise ConfigurationError("verify", verify, error.remedy) from error
 
 
 def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:

@@ -208,9 +208,7 @@ def create_code_chain(
         raise ConfigurationError("schema_only", schema_only, remedy)
     texts = resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
-    toolbox = resolve_tools(
-        tools, approve_tools, run_executor, samples + (verify is not False and verify != "auto")
-    )
+    toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
     check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
     if answer_type is not None and not run_executor.returns_values:
         remedy = "it with an executor that returns values, such as SandboxExecutor"

@@ -96,6 +96,8 @@ def test_a_model_that_agrees_with_its_own_mistakes_is_refused_and_auto_leaves_it
     tiny = TinyModel(script=lambda messages: "```python\nprint(384)\n```")
     with pytest.raises(ConfigurationError, match="a larger model"):
         create_code_chain(tiny, verify=True)
+    with pytest.raises(ConfigurationError, match="a larger model"):
+        create_code_chain(ScriptedModel(lambda messages: ""), verify=tiny)
     with create_code_chain(tiny, executor=sandbox, interpret=False, verify="auto") as chain:
         result = chain.invoke(QUERY)
     assert (result["verdict"].status, result["usage"].model_calls) == ("unverified", 1)
@@ -162,7 +164,7 @@ def test_tools_with_effects_are_refused_and_auto_leaves_them_alone(sandbox: Sand
         paid.append(amount)
         return "paid"
 
-    with pytest.raises(ConfigurationError, match="read_only"):
+    with pytest.raises(ConfigurationError, match=r"Invalid verify=True.*read_only"):
         ask(sandbox, "print(1)", tools=[pay])
     result = ask(sandbox, "print(pay(1))", tools=[pay], verify="auto")
     assert (result["verdict"].status, paid) == ("unverified", [1])

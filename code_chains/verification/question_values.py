@@ -29,6 +29,7 @@ _MIN_DATA_LINES = 3
 """Lines with numbers from which on they are a list."""
 _MIN_DIGITS = 3
 """Significant digits of a number that is unlikely to be background or computed in another way."""
+_BARE_LIST = re.compile(r"(?<![\d.,])\d+(?:,\d+){2,}(?![\d.,])")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:\.\d{3})+(?:,\d+)?)")
 """A number with thousands apart, by commas or by points."""
 _YEARS = range(1500, 2200)
@@ -49,6 +50,7 @@ _WRITTEN_DATE = re.compile(
     r"|[^\W\d]{3,9}\.?\s\d{1,2}(?:st|nd|rd|th)?,?\s([12]\d{3})(?!\d)|([12]\d{3})\s?年\s?\d{1,2}\s?月\s?\d"
 )
 """Whole dates; of a date in words alone the year may be background, of a whole one the group must be used."""
+_DATES = re.compile(r"date|calendar|timestamp|strptime|timedelta|arrow|pendulum")
 _REMARK = re.compile(r"\([^()\n]*\)")
 _TELEPHONE = re.compile(r"\+\d{1,3}[ ()/\d-]{6,20}\d")
 _CLOCK = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)")
@@ -98,6 +100,11 @@ class _Literals:
         return "\n".join(self.texts)
 
     @cached_property
+    def has_dates(self) -> bool:
+        """Whether it computes with dates; without them, a year may be known by the days of its months alone."""
+        return _DATES.search(self.text) is not None
+
+    @cached_property
     def digits(self) -> str:
         """All texts without blanks, such as those between groups of digits."""
         return "\n".join(text.replace(" ", "") for text in self.texts)
@@ -136,7 +143,8 @@ def unused_values(query: str, code: str) -> list[str]:
     literals = _literals(tree)
     if literals.is_open:
         return []
-    numbers = (number for number in _stated_numbers(text) if not _is_used(number, literals))
+    stated = itertools.chain(_stated_years(text) if literals.has_dates else (), _stated_numbers(text))
+    numbers = (number for number in stated if not _is_used(number, literals))
     texts = (quoted for quoted in _stated_texts(text) if not _occurs(quoted, literals))
     return list(itertools.islice(dict.fromkeys(itertools.chain(numbers, texts)), _MAX_NAMED))
 
@@ -191,12 +199,16 @@ def _without_data(text: str) -> str:
     return "\n".join(line for line in lines if line not in with_digits)
 
 
-def _stated_numbers(text: str) -> Iterator[str]:
-    """Yield the numbers of a question that its program must use."""
-    text = ascii_digits(text)
-    remarkless = _REMARK.sub(" ", text)
+def _stated_years(text: str) -> Iterator[str]:
+    """Yield the years of whole dates in a question."""
+    remarkless = _REMARK.sub(" ", ascii_digits(text))
     for pattern in (_ISO_DATE, _DOTTED_DATE, _WRITTEN_DATE):
         yield from (next(filter(None, match.groups())) for match in pattern.finditer(remarkless))
+
+
+def _stated_numbers(text: str) -> Iterator[str]:
+    """Yield the numbers of a question that its program must use, without years."""
+    text = _BARE_LIST.sub(_with_blanks, ascii_digits(text))
     for pattern in (_ISO_DATE, _DOTTED_DATE, _TELEPHONE, _CLOCK, _FILE):
         text = pattern.sub(" ", text)
     for match in _NUMBER.finditer(text):
@@ -210,6 +222,11 @@ def _stated_numbers(text: str) -> Iterator[str]:
             and not _is_joined(text, match)
         ):
             yield written
+
+
+def _with_blanks(listed: re.Match[str]) -> str:
+    """Return numbers between bare commas with blanks between them, unless the commas may separate thousands."""
+    return listed[0] if _GROUPED.fullmatch(listed[0]) else listed[0].replace(",", ", ")
 
 
 def _is_joined(text: str, match: re.Match[str]) -> bool:
