@@ -2008,7 +2008,7 @@ TOGETHER = {
 def test_runs_at_the_same_time_do_not_see_each_other(
     executor: SandboxExecutor, host: Host, make: str, look: str
 ) -> None:
-    program = f"{PRELUDE}{make}\nfor _ in range(20):\n  print({look}, me); time.sleep(0.05)"
+    program = f"{PRELUDE}{make}\nfor _ in range(10):\n  print({look}, me); time.sleep(0.05)"
     with ThreadPoolExecutor() as pool:
         variables = [{"me": me, "host": host.told()} for me in ("one", "two")]
         one, two = pool.map(lambda given: executor.run(program, variables=given), variables)
