@@ -110,7 +110,10 @@ def _examples(library: str) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def environment(library: str, folder: Path) -> tuple[str, Path]:
-    """Install the library in a new virtual environment; return its interpreter and its packages."""
+    """Install the library in a new virtual environment; return its interpreter and its packages.
+
+    The folder must be readable for everybody, as the sandbox's user is another one than root.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     packages = next((folder / "lib").glob("python*/site-packages"))
     shutil.copytree(LIBRARIES / library, packages / library)
@@ -154,7 +157,7 @@ def main(library: str, model: str, ways: str, seed: int, log: Path | None) -> No
     chosen, name, asked = ways.split(","), f"{library} {model} seed={seed}", questions(library)
     known = {(one.group, one.task): one for one in logged(log, name)}
     with tempfile.TemporaryDirectory() as folder:
-        python, packages = environment(library, Path(folder))
+        python, packages = environment(library, Path(folder, "venv"))
         for way in chosen:
             with (
                 SandboxExecutor(python=python, packages=[library], preload=()) as sandbox,
