@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import click
 from langchain_core.messages import BaseMessage
@@ -28,6 +28,7 @@ from benchmarks.bugs import Case, build, fence
 from benchmarks.tasks import TASKS, Task, put_files, retrieve
 from code_chains import Limits, SandboxExecutor, create_code_chain
 from code_chains.errors import CodeChainsError
+from code_chains.evaluation.statistics import wilson
 from code_chains.testing import ScriptedModel
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -93,6 +94,37 @@ def outcome(
     usage, status = result["usage"], result["verdict"].status
     spent = (len(result["attempts"]), usage.model_calls, usage.output_tokens, seconds)
     return Outcome(group, task, judge(result), status, *spent, result["output"][:500])
+
+
+class Question(Protocol):
+    """A question whose answer is known."""
+
+    @property
+    def id(self) -> str:
+        """Its name in logs."""
+
+    @property
+    def query(self) -> str:
+        """Its text."""
+
+    def right(self, output: str) -> bool:
+        """Return whether an output answers it."""
+
+
+def ask(chain: Any, way: str, question: Question) -> Outcome:
+    """Put one question to a chain."""
+    return outcome(
+        way,
+        question.id,
+        lambda: chain.invoke(question.query),
+        lambda result: question.right(result["output"]),
+    )
+
+
+def interval(right: int, count: int) -> str:
+    """Return a share with its interval, such as `75 % (60 to 86)`."""
+    low, high = wilson(right, count)
+    return f"{right / count:.0%} ({low:.0%} to {high:.0%})"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

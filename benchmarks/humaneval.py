@@ -18,9 +18,8 @@ from typing import Any
 
 import click
 
-from benchmarks.answers import Outcome, grouped, logged, note, table
+from benchmarks.answers import Outcome, grouped, interval, logged, note, table
 from benchmarks.humaneval_tasks import Problem, problems
-from benchmarks.verdicts import interval
 from code_chains import Limits, SandboxExecutor, create_code_chain
 from code_chains.analysis.extraction import extract_code
 from code_chains.models import resolve_model

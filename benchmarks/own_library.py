@@ -21,8 +21,7 @@ from typing import Any, Literal
 
 import click
 
-from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
-from benchmarks.verdicts import interval
+from benchmarks.answers import Outcome, ask, grouped, interval, logged, note, table
 from code_chains import SandboxExecutor, SnippetStore, create_code_chain
 from code_chains.models import resolve_model
 
@@ -134,16 +133,6 @@ def rows(outcomes: list[Outcome]) -> Iterator[tuple[object, ...]]:
             sum(one.calls for one in ones),
             seconds,
         )
-
-
-def ask(chain: Any, way: str, question: LibraryQuestion) -> Outcome:
-    """Put one question to a chain."""
-    return outcome(
-        way,
-        question.id,
-        lambda: chain.invoke(question.query),
-        lambda result: question.right(result["output"]),
-    )
 
 
 @click.command()

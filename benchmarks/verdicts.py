@@ -14,10 +14,9 @@ from typing import Any
 
 import click
 
-from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
-from benchmarks.everyday import DEVELOPMENT, QUESTIONS, UNSEEN, Everyday
+from benchmarks.answers import Outcome, ask, grouped, interval, logged, note, table
+from benchmarks.everyday import DEVELOPMENT, QUESTIONS, UNSEEN
 from code_chains import create_code_chain
-from code_chains.evaluation.statistics import wilson
 from code_chains.models import resolve_model
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -40,22 +39,6 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
             spent = (sum(one.calls for one in group), f"{sum(one.seconds for one in group):.0f}")
             if group:
                 yield way, status or "**all**", len(group), right, interval(right, len(group)), *spent
-
-
-def interval(right: int, count: int) -> str:
-    """A share with its interval, such as `75 % (60 to 86)`."""
-    low, high = wilson(right, count)
-    return f"{right / count:.0%} ({low:.0%} to {high:.0%})"
-
-
-def ask(chain: Any, way: str, question: Everyday) -> Outcome:
-    """Put one question to a chain."""
-    return outcome(
-        way,
-        question.id,
-        lambda: chain.invoke(question.query),
-        lambda result: question.right(result["output"]),
-    )
 
 
 @click.command()

@@ -97,10 +97,10 @@ def resolve_verifier(
     if verify is False:
         return None
     verifier = chat_model if verify in (True, "auto") else _other_model(verify)
-    unreliable, is_harmless = _cannot_verify(verifier), toolbox is None or toolbox.is_read_only
+    unreliable, has_effects = _cannot_verify(verifier), toolbox is not None and not toolbox.is_read_only
     if verify == "auto":
-        return verifier if is_harmless and not unreliable else None
-    if not is_harmless:
+        return None if unreliable or has_effects else verifier
+    if has_effects:
         remedy = (
             'verify="auto", or tools that have metadata={"read_only": True}: further programs call them again'
         )

@@ -132,7 +132,7 @@ def create_code_chain(
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
         verify: Whether an outcome that nothing else checks is solved again, by two or three further programs, until three
             agree: then it is `plausible` (see `VerifyChain`). True for this model at a higher temperature, another model
-            for programs of that one, and `"auto"` for True where this is harmless and tells something: not with tools
+            for programs of that one, and `"auto"` for True unless that has side effects or means nothing: not with tools
             that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.

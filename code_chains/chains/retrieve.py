@@ -92,17 +92,14 @@ class RetrieveChain(StreamingChain):
         if k < 1:
             raise ConfigurationError("k", k, "1 or more")
         store = retriever if isinstance(retriever, SnippetStore) else None
-        if isinstance(retriever, SnippetStore):
-            if min_score is None and isinstance(retriever.embeddings, OfflineEmbeddings):
-                min_score = MIN_OFFLINE_SCORE
-        elif min_score is not None:
+        if store is None and min_score is not None:
             raise ConfigurationError(
                 "min_score", min_score, "it with a SnippetStore, whose scores are cosines"
             )
+        if store is not None and min_score is None and isinstance(store.embeddings, OfflineEmbeddings):
+            min_score = MIN_OFFLINE_SCORE
         if isinstance(retriever, VectorStore):
-            search_kwargs: dict[str, Any] = {"k": k}
-            if isinstance(retriever, SnippetStore):
-                search_kwargs["k"] = _SEARCHED * k
+            search_kwargs: dict[str, Any] = {"k": k if store is None else _SEARCHED * k}
             if min_score is not None:
                 search_kwargs |= {"score_threshold": min_score, "reference_threshold": min_score / 2}
             retriever = retriever.as_retriever(search_kwargs=search_kwargs)

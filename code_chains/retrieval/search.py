@@ -76,7 +76,7 @@ class SnippetSearch(VectorStore):
             # Invariant: under the lock only as much is read as may be shown, however large the store is.
             if not references or len(references) > max_chars // MIN_REFERENCE_CHARS:
                 return []
-            references = [_copy(one) for one in sorted(references, key=_place)]
+            references = [_copy(one) for one in sorted(references, key=_id_of)]
         return references if sum(map(len, distinct_texts(references))) <= max_chars else []
 
     def similarity_search(
@@ -230,7 +230,7 @@ class SnippetSearch(VectorStore):
         return {str(snippet.id) for snippet in snippets if snippet.metadata.get("origin") == origin}
 
 
-def _place(document: Document) -> str:
+def _id_of(document: Document) -> str:
     return str(document.id)
 
 

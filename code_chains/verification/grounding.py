@@ -5,10 +5,10 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 
 from code_chains.verification.comparison import Outcome
+from code_chains.verification.letters import folded
 from code_chains.verification.numbers import NUMBER, Number, ascii_digits
 from code_chains.verification.rounding import asked_decimals
 
@@ -172,18 +172,11 @@ def omits_words(answer: str, output: str, query: str) -> bool:
         True
     """
     outcome = Outcome.of(output[:_MAX_WORDS_CHARS], query)
-    words = {_folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
+    words = {folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
     if outcome.numbers or not 0 < len(words) <= _MAX_WORDS or words & _TRANSLATED:
         return False
-    text = _folded(answer)
+    text = folded(answer)
     return not any(word in text for word in words)
-
-
-def _folded(text: str) -> str:
-    """Return text without case and accents."""
-    return "".join(
-        sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign)
-    )
 
 
 def rounds_beyond(answer: str, output: str, query: str) -> bool:

@@ -11,7 +11,6 @@ import itertools
 import math
 import operator
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from code_chains.analysis.parsing import parse
+from code_chains.verification.letters import folded
 from code_chains.verification.numbers import ascii_digits
 
 __all__ = ["copied_values", "unused_values"]
@@ -241,7 +241,7 @@ def _stated_texts(text: str) -> Iterator[str]:
     for match in _QUOTED.finditer(text):
         quoted = next(filter(None, match.groups()))
         is_example = _FOR_EXAMPLE.search(text, max(0, match.start() - 20), match.start())
-        if len(_folded(quoted)) >= _MIN_TEXT_CHARS and not is_example:
+        if len(_words(quoted)) >= _MIN_TEXT_CHARS and not is_example:
             yield quoted
     yield from _FILE.findall(text)
 
@@ -276,7 +276,7 @@ def _literals(tree: ast.Module) -> _Literals:
             _add_constant(node.value, found)
         elif isinstance(node, ast.Name | ast.Attribute | ast.arg | ast.keyword):
             name = str(getattr(node, "id", None) or getattr(node, "attr", None) or node.arg)  # type: ignore[union-attr]
-            found.texts.append(_folded(name))
+            found.texts.append(_words(name))
             found.is_open |= name in _OPENING
         elif isinstance(node, ast.BinOp):
             found.numbers |= set(_computed(node))
@@ -290,7 +290,7 @@ def _add_constant(value: object, found: _Literals) -> None:
         found.texts.append(repr(value))
     elif isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode(errors="replace")
-        found.texts.append(_folded(text))
+        found.texts.append(_words(text))
         found.numbers |= _values(text)
         found.numbers |= {float(digits) for digits in _PLAIN.findall(ascii_digits(text))}
 
@@ -366,14 +366,11 @@ def _mantissa(number: float) -> float:
 def _occurs(quoted: str, literals: _Literals) -> bool:
     """Return whether a text, or each of its words, stands in a program."""
     text = literals.text
-    folded = _folded(quoted)
-    if folded in text:
-        return True
-    return all(word in text for word in folded.split())
+    words = _words(quoted)
+    return words in text or all(word in text for word in words.split())
 
 
-def _folded(text: str) -> str:
+def _words(text: str) -> str:
     """Return text without case, accents, punctuation and superfluous blanks."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    letters = (sign if sign.isalnum() else " " for sign in decomposed if not unicodedata.combining(sign))
+    letters = (sign if sign.isalnum() else " " for sign in folded(text))
     return " ".join("".join(letters).split())

@@ -1,0 +1,18 @@
+"""Letters as they are compared: without case and accents."""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["folded"]
+
+
+def folded(text: str) -> str:
+    """Return text without case and accents.
+
+    Example:
+        >>> folded("Éclair")
+        'eclair'
+    """
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
