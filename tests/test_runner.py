@@ -286,6 +286,30 @@ def test_a_killed_worker_loses_nothing_and_repeats_nothing(workers: Any, tmp_pat
 
 
 @pytest.mark.timeout(300)
+def test_an_answer_that_dies_with_its_worker_before_it_is_read_is_computed_again(
+    workers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from code_chains.batch import workers as module
+
+    before = pids(workers)
+    killed: list[int] = []
+    read = module._read_answer
+
+    def kill_first(future: Any, question: Any) -> Answer | None:
+        if not killed:
+            killed.extend(before)
+            for pid in before:
+                os.kill(pid, signal.SIGKILL)
+            soon(lambda: future.status != "finished")
+        return read(future, question)
+
+    monkeypatch.setattr(module, "_read_answer", kill_first)
+    answers = list(map_questions(FACTORY, questions_up_to(8), cluster=workers))
+    assert Counter(answer.question.query for answer in answers) == Counter(questions_up_to(8))
+    assert are_correct(answers)
+
+
+@pytest.mark.timeout(300)
 def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: Path) -> None:
     spec = f"{__name__}:create_deadly"
     with ResultsFile(tmp_path / "answers.jsonl") as results_file:

@@ -154,7 +154,11 @@ def _collect_answers(
     while submitted:
         done = completed.next_batch(block=False)
         for future in done:
-            answer = _read_answer(future, submitted.pop(future.key))
+            answer = _read_answer(future, submitted[future.key])
+            if answer is None:
+                completed.add(future)
+                continue
+            del submitted[future.key]
             tracker.add(answer)
             future.release()
             yield answer
@@ -178,11 +182,15 @@ def _check_alive(client: Client, last_seen: float) -> float:
     return now
 
 
-def _read_answer(future: Any, question: Question) -> Answer:
-    if future.status == "finished":
+def _read_answer(future: Any, question: Question) -> Answer | None:
+    """Return the answer, or None if its worker died with it after it was reported: Dask computes it again."""
+    status = future.status  # Read once: it may change at any time.
+    if status == "finished":
         return Answer.from_dict(question, json.loads(future.result()))
-    if future.status == "cancelled":
+    if status == "cancelled":
         raise ExecutorError(_CLUSTER_LOST, is_retryable=True)
+    if status != "error":
+        return None
     error = future.exception()
     if isinstance(error, KilledWorker):
         return Answer(
