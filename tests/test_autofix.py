@@ -28,6 +28,16 @@ SHOWN = {
     "a function that nobody called": ("def main():\n    print(3)", "main()"),
     "an expression in a branch": ("def f(): return 3\nif __name__ == '__main__':\n    f()", "print(f())"),
 }
+REFERENCES = """Functions that are installed:
+from orchard import Lot
+Lot(kg: float)
+
+from orchard.tills import Counter
+Counter(number: int)
+
+from orchard import appraise, label
+print(label(2))
+"""
 UNKNOWN = [
     "print('Mean:', mean)",
     "print('product', product)",
@@ -46,6 +56,26 @@ def test_a_well_known_import_is_added(code: str, line: str) -> None:
     fixed = autofix({**SILENT, "code": code, "problems": names_defined(code)})
     assert fixed is not None
     assert (fixed.code, fixed.autofixes) == (f"{line}\n{code}", (f"added `{line}`",))
+
+
+SHOWN_IMPORTS = {
+    "a class of a package": ("print(Lot(1))", "from orchard import Lot"),
+    "one of several of an example": ("print(label(1))", "from orchard import label"),
+    "a name that is well known elsewhere": ("print(Counter(1))", "from orchard.tills import Counter"),
+}
+
+
+@pytest.mark.parametrize(("code", "line"), SHOWN_IMPORTS.values(), ids=SHOWN_IMPORTS)
+def test_a_missing_import_that_the_context_shows_is_added(code: str, line: str) -> None:
+    fixed = autofix({**SILENT, "code": code, "problems": names_defined(code)}, REFERENCES)
+    assert fixed is not None
+    assert fixed.code == f"{line}\n{code}"
+
+
+def test_an_import_that_the_context_shows_from_two_modules_is_not_certain() -> None:
+    code = "print(Lot(1))"
+    context = "from orchard import Lot\nfrom mill import Lot"
+    assert autofix({**SILENT, "code": code, "problems": names_defined(code)}, context) is None
 
 
 def test_an_import_that_only_the_run_missed_is_added(sandbox: SandboxExecutor) -> None:

@@ -64,6 +64,22 @@ HINTS = {
     ),
     "a module": ("import sklern", "It is not installed. There are the standard library, numpy, pandas"),
     "a member of a module": ("from math import sqr", "'sqrt'"),
+    "a member unlike all others": (
+        "from enum import Enum\nclass Grade(Enum):\n    TABLE = 'T1'\n    PRESS = 'P7'\nGrade.X",
+        "There are 'PRESS', 'TABLE'.",
+    ),
+    "an argument that is only taken by name": (
+        "def charge(amount: float, *, tier: str = 'shop') -> float: ...\nprint(charge(1.0, 'stall'))",
+        "It is called as charge(amount: float, *, tier: str = 'shop') -> float.",
+    ),
+    "an argument of a class": (
+        "from dataclasses import dataclass\n@dataclass\nclass Lot:\n    kg: float\nLot(1.0, 2)",
+        "It is called as Lot(kg: float) -> None.",
+    ),
+    "the attributes of an object that is no tuple": (
+        "from dataclasses import dataclass\n@dataclass\nclass Found:\n    grade: str\n    kg: float\na, b = Found('x', 1)",
+        "It has the attributes 'grade', 'kg'.",
+    ),
     "a file": ("open('sale.csv')", "In the working directory there are 'sales.csv'"),
 }
 

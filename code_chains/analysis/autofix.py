@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ __all__ = ["FixedProgram", "autofix"]
 
 _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
+_SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)
 
 
 class FixedProgram(NamedTuple):
@@ -24,15 +26,16 @@ class FixedProgram(NamedTuple):
     autofixes: tuple[str, ...]
 
 
-def autofix(outcome: Mapping[str, Any]) -> FixedProgram | None:
+def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | None:
     """Fix a program that failed, if what is missing is certain.
 
-    A missing import of a well-known module is added. If nothing was printed, the result of the last statement
-    is: the name that it binds, or the value of the expression in its last branch. If a value is missing, it is the name that
-    the last statement binds, or the only one that it prints.
+    A missing import is added if the context shows it, or if the module is well known. If nothing was printed, the result
+    of the last statement is: the name that it binds, or the value of the expression in its last branch. If a value is
+    missing, it is the name that the last statement binds, or the only one that it prints.
 
     Args:
         outcome: What a failed attempt added: `code`, `problems`, `execution` and `verdict`.
+        context: What the model was shown, such as examples and references of a package.
 
     Returns:
         The fixed program, or None if no fix is known.
@@ -40,21 +43,15 @@ def autofix(outcome: Mapping[str, Any]) -> FixedProgram | None:
     tree = parse(outcome["code"])
     if tree is None or not tree.body:
         return None
+    if undefined := _undefined(outcome):
+        return _with_missing_imports(outcome, tree, [_import(name, tree, context) for name in undefined])
     execution: Execution = outcome["execution"]
-    if imports := [_import(name, tree) for name in _undefined(outcome)]:
-        added = [line for line in dict.fromkeys(imports) if line]
-        autofixes = [f"added `{line}`" for line in added]
-        if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
-            return None
-        return FixedProgram(_with_imports(tree, outcome["code"], added), tuple(autofixes))
-    if (
-        execution.ok
-        and outcome["verdict"].by == "none"
-        and not execution.output.strip()
-        and not execution.artifacts
-    ):
+    if not execution.ok:
+        return None
+    by = outcome["verdict"].by
+    if by == "none" and not execution.output.strip() and not execution.artifacts:
         return _with_output(outcome["code"], tree)
-    if execution.ok and outcome["verdict"].by == "type" and execution.result is None:
+    if by == "type" and execution.result is None:
         return _with_value(outcome["code"], tree)
     return None
 
@@ -73,7 +70,17 @@ def _undefined(outcome: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(message.split("'")[1] for message in messages if message.count("'") >= 2))
 
 
-def _import(name: str, tree: ast.Module) -> str:
+def _with_missing_imports(
+    outcome: Mapping[str, Any], tree: ast.Module, imports: list[str]
+) -> FixedProgram | None:
+    added = [line for line in dict.fromkeys(imports) if line]
+    autofixes = tuple(f"added `{line}`" for line in added)
+    if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
+        return None
+    return FixedProgram(_with_imports(tree, outcome["code"], added), autofixes)
+
+
+def _import(name: str, tree: ast.Module, context: str) -> str:
     """Return the import that defines a name, as the program uses it; empty if that is not certain."""
     used = [
         node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, name)
@@ -85,6 +92,8 @@ def _import(name: str, tree: ast.Module) -> str:
         if isinstance(node, ast.Name)
     ):
         return ""  # It is a variable of the program's own that comes too late.
+    if line := _shown_import(name, context):
+        return line
     if name == "datetime":
         whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
         return "import datetime" if whole else "from datetime import datetime"
@@ -94,6 +103,14 @@ def _import(name: str, tree: ast.Module) -> str:
     if line:
         return line if name in _VALUES or _only_called(name, tree) else ""
     return f"import {name}" if name in sys.stdlib_module_names and used and not called else ""
+
+
+def _shown_import(name: str, context: str) -> str:
+    """Return the import of a name that the model was shown; empty if there is none, or more than one."""
+    modules = {
+        module for module, names in _SHOWN_IMPORT.findall(context) if name in re.split(r",\s*", names.strip())
+    }
+    return f"from {modules.pop()} import {name}" if len(modules) == 1 else ""
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

@@ -23,9 +23,9 @@ _MAX_AUTOFIXES = 3
 class AttemptChain(StreamingSequentialChain):
     """Make one attempt: the first chain writes a program, the others validate, execute and evaluate it.
 
-    If the attempt fails and the cause is certain, such as the missing import of a well-known module, the
-    program is fixed without asking a model and goes through the other chains again. The fixes are listed in
-    `autofixes`. Streams `programs` and `stdout` while it works.
+    If the attempt fails and the cause is certain, such as a missing import that the `context` shows or of a
+    well-known module, the program is fixed without asking a model and goes through the other chains again.
+    The fixes are listed in `autofixes`. Streams `programs` and `stdout` while it works.
 
     Args:
         chains: `generate | validate | execute | evaluate`; together they must add `code`, `problems`,
@@ -44,7 +44,7 @@ class AttemptChain(StreamingSequentialChain):
         while self.autofix and not outcome["verdict"].ok and len(outcome["autofixes"]) < _MAX_AUTOFIXES:
             if outcome["execution"].has_effects:  # Fixing it would repeat them.
                 break
-            fixed = autofix(outcome)
+            fixed = autofix(outcome, str(values.get("context") or ""))
             if fixed is None:
                 break
             yield from undo(values, outcome, config)

@@ -69,6 +69,7 @@ class EvaluateChain(StreamingChain):
         "context",
         "history",
         "query",
+        "translation",
         "output",
         "answer_type",
         "tests",

@@ -38,7 +38,10 @@ _EXAMPLES = (
     "Worked examples of other tasks. The values in them belong to those tasks: only the values of the question count,"
     " so adapt the program."
 )
-_FUNCTIONS = "Functions that are installed:"
+_FUNCTIONS = (
+    "Functions that are installed. Import and call those that answer the question, instead of writing them again, with each"
+    " option that it asks for. They return objects of the types shown: print the attribute that is asked for."
+)
 
 
 class RetrieveChain(StreamingChain):

@@ -10,6 +10,7 @@ from code_chains.inputs import FencedText, without_references
 from code_chains.records import Execution, Verdict
 from code_chains.verification.failure_reports import empty_output, reported_failure
 from code_chains.verification.invariants import broken_invariant
+from code_chains.verification.options import signatures, unset_options
 from code_chains.verification.question_values import copied_values, unused_values
 
 __all__ = ["sanity_verdict"]
@@ -21,11 +22,13 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     """Return the verdict on a program that fails a sanity check; None if it passes.
 
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
-    value or an impossible one, values of the question are missing in the program, or it has those of an example.
+    value or an impossible one, values of the question are missing in the program, it has those of an example, or it
+    does not set an option that the question names.
     In a session there are no doubts, as programs may use what is there already.
 
     Args:
-        values: The state: `query`, `execution`, and if present `answer_type`, `variables`, `context` and `session`.
+        values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`
+            and `session`.
         code: The program.
     """
     query, execution = str(values.get("query") or ""), values["execution"]
@@ -51,12 +54,18 @@ def _failure(query: str, execution: Execution) -> str:
 def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
     variables = str(values.get("variables") or "")[:_MAX_SOURCE_CHARS]
     unused = unused_values(without_references(query), f"{code}\n{variables!r}")
-    doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
-    known = "\n".join([query, variables, str(values.get("history") or "")[:_MAX_SOURCE_CHARS]])
     context = values.get("context") or ""
+    doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
+    if unused and signatures(str(context)):
+        doubts.append("Pass them to the functions that are installed.")
+    known = "\n".join([query, variables, str(values.get("history") or "")[:_MAX_SOURCE_CHARS]])
     examples = context.examples if isinstance(context, FencedText) else str(context)
     if copied := copied_values(known, code, examples):
         doubts.append(f"These values come from an example, not from the question: {_listed(copied)}.")
+    if unset := unset_options(str(values.get("translation") or query), code, str(context)):
+        doubts.append(
+            f"The question names these optional arguments, which the program does not set: {_listed(unset)}."
+        )
     return doubts
 
 

@@ -7,9 +7,12 @@ import builtins
 import contextlib
 import difflib
 import importlib.util
+import inspect
 import os
 import pkgutil
+import re
 import sys
+import types
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,6 +21,8 @@ from .wire import Json
 MAX_ITEMS, MAX_ITEM_CHARS = 20, 60
 MAX_COMPARED_KEYS, MAX_TABLES = 200, 200
 MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY = 3, 0.6
+WRONG_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (takes|missing|got) ")
+NOT_ITERABLE = re.compile(r"cannot unpack non-iterable (\w+) object")
 MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
 POPULAR = (
     "numpy",
@@ -46,7 +51,9 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
         if isinstance(error, NameError):
             return close_names(error.name or "", [*names, *dir(builtins)])
         if isinstance(error, AttributeError):
-            return close_names(error.name or "", dir(error.obj))
+            return close_names(error.name or "", dir(error.obj)) or all_names(error.obj)
+        if isinstance(error, TypeError):
+            return signature(str(error), names, expression) or fields(str(error))
         if isinstance(error, KeyError):
             return keys(error.args[0], names, expression)
         if isinstance(error, ModuleNotFoundError):
@@ -63,6 +70,31 @@ def close_names(name: str, candidates: Iterable[str]) -> str:
     public = [other for other in candidates if isinstance(other, str) and not other.startswith("_")]
     matches = difflib.get_close_matches(name, public, MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY)
     return f"Close names are {listed(matches)}." if matches else ""
+
+
+def all_names(owner: object) -> str:
+    """List what an object has, if that is little."""
+    public = [name for name in dir(owner) if not name.startswith("_")]
+    return f"There are {listed(public)}." if 0 < len(public) <= MAX_ITEMS else ""
+
+
+def signature(message: str, names: Json, expression: str) -> str:
+    """Return how the function is called that got other arguments than it takes."""
+    if not WRONG_ARGUMENTS.match(message):
+        return ""
+    call = ast.parse(expression.strip(), mode="eval").body
+    function = value_of(call.func, names) if isinstance(call, ast.Call) else None
+    if not isinstance(function, types.FunctionType | type):
+        return ""
+    return f"It is called as {function.__name__}{inspect.signature(function)}."
+
+
+def fields(message: str) -> str:
+    """Return the attributes of an object that is no tuple."""
+    found = NOT_ITERABLE.match(message)
+    classes = [cls for cls in object.__subclasses__() if found and cls.__name__ == found[1]]
+    named = [name for cls in classes for name in getattr(cls, "__dataclass_fields__", ())]
+    return f"It has the attributes {listed(named)}." if len(classes) == 1 and named else ""
 
 
 def keys(key: object, names: Json, expression: str) -> str:
@@ -161,7 +193,7 @@ def names_of_module(error: ImportError) -> str:
     """Suggest names of a module that are similar to the missing one."""
     module, name = sys.modules.get(error.name or ""), getattr(error, "name_from", None)
     missing = name or str(error).split("'")[1]
-    return close_names(missing, dir(module)) if module else ""
+    return (close_names(missing, dir(module)) or all_names(module)) if module else ""
 
 
 def files() -> str:

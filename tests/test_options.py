@@ -1,0 +1,71 @@
+"""Optional arguments that a question names, and a program does not set."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from code_chains.inputs import FencedText
+from code_chains.state import Execution
+from code_chains.verification.options import signatures, unset_options
+from code_chains.verification.sanity import sanity_verdict
+
+REFERENCES = """Functions that are installed:
+```text
+from orchard import Lot
+Lot(variety: str, gross_kg: float, bins: int = 1, organic: bool = False)
+    A delivery.
+
+from orchard import price
+price(lot: Lot, *, hail_year: bool = False, paid_within_days: int | None = None, collect: bool = False) -> float
+```"""
+UNSET = {
+    "a flag": ("The lot is organic.", "Lot('Cox', 3.0, 2)", ["Lot(organic=)"]),
+    "a name of two words": ("It was a hail year.", "price(lot)", ["price(hail_year=)"]),
+    "words with endings": ("The shop collects it itself.", "price(lot)", ["price(collect=)"]),
+    "a call with an attribute": (
+        "It is organic.",
+        "import orchard\norchard.Lot('Cox', 3.0)",
+        ["Lot(organic=)"],
+    ),
+}
+SET = {
+    "by name": ("The lot is organic.", "Lot('Cox', 3.0, 2, organic=True)"),
+    "by position": ("The lot is organic.", "Lot('Cox', 3.0, 2, True)"),
+    "in one of two calls": ("One is organic.", "Lot('Cox', 3.0, 2)\nLot('Gala', 3.0, organic=True)"),
+    "perhaps": ("The lot is organic.", "Lot(**fields)"),
+    "perhaps by position": ("The lot is organic.", "Lot(*fields)"),
+    "not, as the question does not name it": ("What does Cox earn?", "price(Lot('Cox', 3.0))"),
+    "not, as the function is the program's own": (
+        "The lot is organic.",
+        "def Lot(variety, organic=False): ...\nLot('Cox')",
+    ),
+}
+
+
+@pytest.mark.parametrize(("query", "code", "options"), UNSET.values(), ids=UNSET)
+def test_an_option_that_the_question_names_must_be_set(query: str, code: str, options: list[str]) -> None:
+    assert unset_options(query, code, REFERENCES) == options
+
+
+@pytest.mark.parametrize(("query", "code"), SET.values(), ids=SET)
+def test_an_option_may_be_set_in_any_way(query: str, code: str) -> None:
+    assert unset_options(query, code, REFERENCES) == []
+
+
+@given(st.text(), st.text(), st.text())
+def test_nothing_makes_it_raise(query: str, code: str, references: str) -> None:
+    assert isinstance(unset_options(query, code, references), list)
+    assert isinstance(signatures(f"f({references})"), dict)
+
+
+def test_an_unset_option_is_a_doubt_that_says_which() -> None:
+    state = {
+        "query": "What is the price of an organic lot of 300 kg?",
+        "execution": Execution("ok", stdout="12.0"),
+        "context": FencedText(REFERENCES),
+    }
+    verdict = sanity_verdict(state, "print(price(Lot('Cox', 300)))")
+    assert verdict is not None
+    assert (verdict.by, "`Lot(organic=)`" in verdict.reason) == ("checks", True)
