@@ -21,13 +21,13 @@ from orchard import price
 price(lot: Lot, *, hail_year: bool = False, paid_within_days: int | None = None, collect: bool = False) -> float
 ```"""
 UNSET = {
-    "a flag": ("The lot is organic.", "Lot('Cox', 3.0, 2)", ["Lot(organic=)"]),
-    "a name of two words": ("It was a hail year.", "price(lot)", ["price(hail_year=)"]),
-    "words with endings": ("The shop collects it itself.", "price(lot)", ["price(collect=)"]),
+    "a flag": ("The lot is organic.", "Lot('Cox', 3.0, 2)", ["`organic=` to `Lot`"]),
+    "a name of two words": ("It was a hail year.", "price(lot)", ["`hail_year=` to `price`"]),
+    "words with endings": ("The shop collects it itself.", "price(lot)", ["`collect=` to `price`"]),
     "a call with an attribute": (
         "It is organic.",
         "import orchard\norchard.Lot('Cox', 3.0)",
-        ["Lot(organic=)"],
+        ["`organic=` to `Lot`"],
     ),
 }
 SET = {
@@ -68,4 +68,4 @@ def test_an_unset_option_is_a_doubt_that_says_which() -> None:
     }
     verdict = sanity_verdict(state, "print(price(Lot('Cox', 300)))")
     assert verdict is not None
-    assert (verdict.by, "`Lot(organic=)`" in verdict.reason) == ("checks", True)
+    assert (verdict.by, "Pass `organic=` to `Lot`." in verdict.reason) == ("checks", True)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line, words_of
 from code_chains.records import Execution
 
@@ -50,7 +50,7 @@ def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | Non
         return None
     by = outcome["verdict"].by
     if by == "none" and not execution.output.strip() and not execution.artifacts:
-        return _with_output(outcome["code"], tree)
+        return _with_output(outcome["code"])
     if by == "type" and execution.result is None:
         return _with_value(outcome["code"], tree)
     return None
@@ -143,7 +143,8 @@ def _with_imports(tree: ast.Module, code: str, added: list[str]) -> str:
 # -- an outcome that is not shown ----------------------------------------------------------------------------
 
 
-def _with_output(code: str, tree: ast.Module) -> FixedProgram | None:
+def _with_output(code: str) -> FixedProgram | None:
+    tree = syntax_tree(code)  # One of its own, as it is changed.
     last = tree.body[-1]
     if isinstance(last, ast.FunctionDef) and not _needs_arguments(last):
         return FixedProgram(f"{code.rstrip()}\n\n{last.name}()\n", (f"called `{last.name}()` at the end",))

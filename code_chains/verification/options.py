@@ -43,7 +43,7 @@ def _options(given: ast.arguments) -> _Options:
 
 
 def unset_options(query: str, code: str, references: str) -> list[str]:
-    """Return what a question names and no call of a function sets, as `function(option=)`.
+    """Return what a question names and no call of a function sets, as `option=` to `function`.
 
     Args:
         query: The question.
@@ -52,7 +52,7 @@ def unset_options(query: str, code: str, references: str) -> list[str]:
 
     Example:
         >>> unset_options("Grind it fine.", "grind('rye')", "grind(corn: str, fine: bool = False)")
-        ['grind(fine=)']
+        ['`fine=` to `grind`']
     """
     tree, words = parse(code), {word.lower() for word in _WORD.findall(query)}
     known = signatures(references) if tree is not None else {}
@@ -65,7 +65,7 @@ def unset_options(query: str, code: str, references: str) -> list[str]:
     for name in known.keys() & calls.keys() - _defined(tree):
         for option, position in known[name].items():
             if _is_named(option, words) and not any(_sets(call, option, position) for call in calls[name]):
-                unset.append(f"{name}({option}=)")
+                unset.append(f"`{option}=` to `{name}`")
     return sorted(unset)
 
 

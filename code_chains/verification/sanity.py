@@ -63,9 +63,7 @@ def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> li
     if copied := copied_values(known, code, examples):
         doubts.append(f"These values come from an example, not from the question: {_listed(copied)}.")
     if unset := unset_options(str(values.get("translation") or query), code, str(context)):
-        doubts.append(
-            f"The question names these optional arguments, which the program does not set: {_listed(unset)}."
-        )
+        doubts.append(f"The question names optional arguments that are not set. Pass {', '.join(unset)}.")
     return doubts
 
 
