@@ -95,6 +95,8 @@ class Fork:
         worker: The worker that it is a fork of.
         state: See `ForkState`.
         failure: Why it is FAILED.
+        libraries: Whether its program has the preloaded libraries.
+        threads: Threads of the process that its program's process was forked from.
         lacks_descriptors: Whether that is because this process has too many files open.
         violation: Why the program was cut off: too much `output`, a broken `protocol` on its result pipe, a
             `deadline` besides its own limit of time, or that limit (`timeout`), where the host measures it.
@@ -111,6 +113,7 @@ class Fork:
         self.worker = worker
         self.state = ForkState.STARTING
         self.failure: str | None = None
+        self.libraries, self.threads = False, 1
         self.lacks_descriptors = False
         self.violation: Violation | None = None
         self.messages: list[dict[str, Any]] = []
@@ -149,9 +152,10 @@ class Fork:
         while self._theirs:
             os.close(self._theirs.pop())
 
-    def start(self) -> Self:
-        """Make the worker fork."""
-        self.worker.fork(self._theirs)
+    def start(self, *, libraries: bool) -> Self:
+        """Make the worker fork, with its preloaded libraries or without."""
+        self.libraries = libraries
+        self.worker.fork(self._theirs, libraries=libraries)
         self._close_theirs()
         return self
 
@@ -232,6 +236,7 @@ class Fork:
         except OSError:
             message, descriptors = None, []
         if len(descriptors) > 1 and self.root is None:
+            self.threads = (message or {}).get("threads", 1)
             self._adopt(descriptors)
         else:
             for stray in descriptors:

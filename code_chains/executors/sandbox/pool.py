@@ -59,13 +59,19 @@ class Pool:
         """The current worker; None before the first run and after `drop`."""
         return self._resources.worker
 
-    def acquire(self) -> Fork:
-        """Return a fork for one owner, who closes it; its sandbox may still be starting."""
+    def acquire(self, *, libraries: bool) -> Fork:
+        """Return a fork for one owner, who closes it; its sandbox may still be starting.
+
+        Args:
+            libraries: Whether its program uses the preloaded libraries.
+        """
         with self._lock:
             worker = self._current_worker()
-            if self._resources.idle:
-                return self._resources.idle.pop(0)
-            return self._next_fork(worker).start()
+            libraries = libraries and bool(worker.spec.config["preload"])
+            if idle := self._idle(libraries):
+                self._resources.idle.remove(idle[0])
+                return idle[0]
+            return self._next_fork(worker).start(libraries=libraries)
 
     def prepare(self) -> None:
         """Open what the next fork needs on this side, while a program keeps the processors busy."""
@@ -73,12 +79,21 @@ class Pool:
             if self._resources.worker is not None and self._resources.prepared is None:
                 self._resources.prepared = self._next_fork(self._resources.worker)
 
-    def warm_up(self) -> None:
-        """Start the worker and its idle forks, without waiting for them."""
+    def warm_up(self, *kinds: bool) -> None:
+        """Start the worker and its idle forks, without waiting for them.
+
+        Args:
+            kinds: Whether forks have the preloaded libraries; both kinds by default.
+        """
         with self._lock:
             worker = self._current_worker()
-            while len(self._resources.idle) < worker.spec.min_idle:
-                self._resources.idle.append(self._next_fork(worker).start())
+            has_libraries = bool(worker.spec.config["preload"])
+            for libraries in {kind and has_libraries for kind in kinds or (False, True)}:
+                for _ in range(worker.spec.min_idle - len(self._idle(libraries))):
+                    self._resources.idle.append(self._next_fork(worker).start(libraries=libraries))
+
+    def _idle(self, libraries: bool) -> list[Fork]:
+        return [fork for fork in self._resources.idle if fork.libraries == libraries]
 
     def _next_fork(self, worker: Worker) -> Fork:
         prepared, self._resources.prepared = self._resources.prepared, None

@@ -99,8 +99,11 @@ class SandboxProvider:
         """Whether the kernel isolates programs at all."""
         return self.launcher != "none"
 
-    def acquire(self) -> Generator[Wait, None, Fork]:
+    def acquire(self, *, libraries: bool) -> Generator[Wait, None, Fork]:
         """Wait for a proven sandbox, which the caller closes; a damaged worker is replaced.
+
+        Args:
+            libraries: Whether its program uses the preloaded libraries; a wrong guess costs the time of their import.
 
         Raises:
             IsolationError: The required isolation is not available.
@@ -110,7 +113,7 @@ class SandboxProvider:
             raise ExecutorError("This executor is closed. Make a new one.")
         failures: list[str] = []
         while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven):
-            fork = self.pool.acquire()
+            fork = self.pool.acquire(libraries=libraries)
             try:
                 yield Wait(fork, fork.is_started, START_TIMEOUT_S)
                 fork.poll()  # It may have been killed while it was idle.
@@ -161,7 +164,7 @@ class SandboxProvider:
 
     def _has_threads(self, fork: Fork) -> bool:
         """Return whether a preloaded library runs threads, which every fork would lack; then preload nothing."""
-        if fork.worker.greeting().get("threads", 1) < 2:
+        if fork.threads < 2:
             return False
         if self.settings.preload != PRELOAD:
             raise ConfigurationError(

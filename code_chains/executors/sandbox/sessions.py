@@ -196,7 +196,7 @@ class SandboxSession(Session):
 
     def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
         with Request(program, self._limits) as request:
-            fork = yield from self._acquire()
+            fork = yield from self._acquire(libraries=request.uses_libraries)
             started = time.monotonic()
             self._number += 1
             request.send(fork, {"op": "cell", "number": self._number})
@@ -243,7 +243,7 @@ class SandboxSession(Session):
             raise SessionError(str(error))
         self._note_files(fork)
 
-    def _acquire(self) -> Generator[Wait, None, Fork]:
+    def _acquire(self, *, libraries: bool = True) -> Generator[Wait, None, Fork]:
         if self._pid != os.getpid():
             raise SessionError(
                 "This session belongs to the process that this one was forked from. Open a new one."
@@ -255,7 +255,7 @@ class SandboxSession(Session):
                 f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
             )
         if self._fork is None:
-            self._fork = yield from self._provider.acquire()
+            self._fork = yield from self._provider.acquire(libraries=libraries)
         return self._fork
 
     def _check_fork(self) -> None:

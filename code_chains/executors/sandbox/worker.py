@@ -22,11 +22,11 @@ from code_chains.errors import ExecutorError
 from code_chains.executors.sandbox.inside import wire
 from code_chains.executors.sandbox.inside.config import WorkerConfig
 from code_chains.executors.sandbox.inside.filesystem import FOLDERS
-from code_chains.executors.sandbox.inside.processes import kill_descendants
+from code_chains.executors.sandbox.inside.processes import kill_descendants, pid_of
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import LAUNCHERS, SandboxSpec
 
-__all__ = ["Worker", "WorkerSpec", "pid_of"]
+__all__ = ["Worker", "WorkerSpec"]
 
 MAX_FORKS, MAX_AGE_S = 1000, 3600.0
 """After so many forks or seconds a worker is replaced."""
@@ -69,7 +69,6 @@ class Worker:
     def __init__(self, spec: WorkerSpec, folder: str) -> None:
         self.spec, self.folder = spec, folder
         self._started, self._forks, self._active, self._is_retired = time.monotonic(), 0, 0, False
-        self._greeting: dict[str, Any] | None = None
         self._log_text = ""
         self._lock = threading.Lock()
         self._stack = ExitStack()
@@ -114,9 +113,14 @@ class Worker:
         except OSError as error:
             raise ExecutorError(f"The sandbox could not be started: {error}.", is_retryable=True) from error
 
-    def fork(self, descriptors: list[int]) -> None:
-        """Request a fork that owns these descriptors: its socket, and the pipes for results and output."""
-        message: dict[str, Any] = {"op": "fork"}
+    def fork(self, descriptors: list[int], *, libraries: bool) -> None:
+        """Request a fork.
+
+        Args:
+            descriptors: What it owns: its socket, and the pipes for results and output.
+            libraries: Whether its program uses the preloaded libraries.
+        """
+        message: dict[str, Any] = {"libraries": libraries}
         if not self.spec.config["namespaces"]:
             message["root"] = root = tempfile.mkdtemp(dir=self.folder)
             home, temporary, shared = (f"{root}/{folder}" for folder in FOLDERS)
@@ -162,17 +166,6 @@ class Worker:
             self._log_text += os.read(self._log_descriptor, 1 << 16).decode(errors="replace")
         return " ".join(self._log_text.split())[-500:]
 
-    def greeting(self) -> dict[str, Any]:
-        """Return what it reported when it was ready; empty while it is not."""
-        with self._lock, contextlib.suppress(OSError):
-            if self._greeting is None:
-                self._socket.setblocking(False)
-                try:
-                    self._greeting, _ = wire.receive(self._socket)
-                finally:
-                    self._socket.setblocking(True)
-        return self._greeting or {}
-
     def retire(self) -> None:
         """Close it as soon as it has no fork."""
         with self._lock:
@@ -212,19 +205,6 @@ def _reap(supervisor: int) -> None:
         return  # It is gone.
     finally:
         os.close(supervisor)
-
-
-def pid_of(pidfd: int) -> int:
-    """Return the process id of a pidfd.
-
-    Raises:
-        OSError: The process is gone.
-    """
-    with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:
-        pid = next((int(line.split()[1]) for line in file if line.startswith("Pid:")), -1)
-    if pid < 1:
-        raise ProcessLookupError
-    return pid
 
 
 def _random_uid() -> int:

@@ -30,7 +30,7 @@ class RunLimits(TypedDict):
 
 
 class WorkerConfig(TypedDict):
-    """The configuration of a worker; its forks override `environment`, `writable`, `uid` and `root`.
+    """The configuration of a worker; its forks override `environment`, `writable`, `uid` and `root`, and have `libraries`.
 
     Keys:
         namespaces: Whether it runs in namespaces of its own.
@@ -49,7 +49,9 @@ class WorkerConfig(TypedDict):
         limits: Limits of one run.
         uid: User of the worker or of one run; 0 for the caller.
         root: Folder of the run, without namespaces.
+        libraries: Whether a run uses the preloaded modules.
         own_modules: Modules of this package, which the worker adds once it has imported everything.
+        threads: Threads of the worker, which it adds as well.
     """
 
     namespaces: bool
@@ -68,4 +70,6 @@ class WorkerConfig(TypedDict):
     limits: RunLimits
     uid: NotRequired[int]
     root: NotRequired[str]
+    libraries: NotRequired[bool]
     own_modules: NotRequired[list[str]]
+    threads: NotRequired[int]

@@ -78,8 +78,13 @@ def memory_in_use(field: str) -> int:
         return DEFAULT_MEMORY_BYTES
 
 
-def probe(canaries: Json) -> dict[str, bool]:
-    """Try to get out by ordinary means; True is what was found closed."""
+def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
+    """Try to get out by ordinary means; True is what was found closed.
+
+    Args:
+        canaries: What to reach.
+        is_namespaced: Whether the supervisor is the first process of a pid namespace.
+    """
     path, pid = canaries["file"], canaries["pid"]
     is_foreign = pid not in (
         1,
@@ -92,7 +97,8 @@ def probe(canaries: Json) -> dict[str, bool]:
         and not succeeds(lambda: os.truncate(path, canaries["size"])),
         "network": not succeeds(lambda: connect(canaries["port"]))
         and not succeeds(lambda: send_to(canaries["socket"])),
-        "processes": is_alone() or not succeeds(lambda: os.listdir(f"/proc/{pid}/fd")),
+        "processes": is_alone(is_namespaced=is_namespaced)
+        or not succeeds(lambda: os.listdir(f"/proc/{pid}/fd")),
         "environment": set(os.environ) <= set(canaries["environment"])
         and not has_inherited_variables(canaries),
         "signals": not (is_foreign and succeeds(lambda: os.kill(pid, 0))),
@@ -154,14 +160,20 @@ def stat_segment(segment: int) -> None:
         raise OSError
 
 
-def is_alone() -> bool:
-    """Return whether every visible process is the supervisor or this one."""
+def is_alone(*, is_namespaced: bool) -> bool:
+    """Return whether every visible process is the supervisor or this one.
+
+    Args:
+        is_namespaced: Whether the supervisor is the first process of a pid namespace.
+    """
     try:
         visible = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     except OSError:
         return True
     expected = {os.getpid()}
-    if os.getppid() == 1:
+    if os.getppid() == 1 or (
+        os.getppid() == 0 and is_namespaced
+    ):  # Then its parent is in another pid namespace.
         expected.add(1)
     return visible <= expected
 

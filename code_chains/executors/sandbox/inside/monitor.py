@@ -19,17 +19,19 @@ class LimitMonitor:
         root: Descriptor of the directory with the writable folders.
         config: The configuration of the run.
         initial_entries: Files and folders that exist before anything is put there.
+        shared_bytes: Memory that the program's process shares with the process that forked it.
     """
 
-    def __init__(self, root: int, config: WorkerConfig, initial_entries: int) -> None:
+    def __init__(self, root: int, config: WorkerConfig, initial_entries: int, shared_bytes: int = 0) -> None:
         self._root, self._config, self._limits = root, config, config["limits"]
+        self._shared_bytes = shared_bytes
         self._input_bytes, self._input_entries = 0, initial_entries
         self._unlinked_bytes, self._next_unlinked_check = 0, 0.0
         self.set_base_memory()
 
     def set_base_memory(self) -> None:
-        """Measure what processes share with this one, which does not count for the run."""
-        self._base_bytes = processes.resident(os.getpid())
+        """Measure what processes share with the one that forked them, which does not count for the run."""
+        self._base_bytes = self._shared_bytes or processes.resident(os.getpid())
 
     def exceeded(self, state_processes: int = 0) -> str | None:
         """Return the limit that the run exceeds, if any.

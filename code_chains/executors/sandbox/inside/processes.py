@@ -59,6 +59,8 @@ def parent(pid: int, *, dead: bool = False) -> int | None:
 def is_descendant(pid: object) -> bool:
     """Return whether a program reported the pid of a process of the run, dead or alive."""
     ancestor = pid if isinstance(pid, int) and pid > 1 else None
+    if os.getpid() == 1:  # All processes of this namespace are of the run, whoever forked them.
+        return ancestor is not None and parent(ancestor, dead=True) is not None
     for _ in range(MAX_DEPTH):
         ancestor = parent(ancestor, dead=True) if ancestor else None
         if ancestor == os.getpid():
@@ -212,6 +214,12 @@ def reap(pid: int = 0) -> tuple[int, int] | None:
     return outcome
 
 
+def wait(pid: int) -> tuple[int, int]:
+    """Wait for a child to end; return its exit code and peak memory."""
+    _, raw, usage = os.wait4(pid, 0)
+    return os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
+
+
 def is_childless() -> bool:
     """Return whether this process has no child, not even a zombie; as it adopts orphans, the run then has no other."""
     try:
@@ -297,6 +305,19 @@ def thread_state(path: str) -> bytes:
             return file.read().rpartition(b")")[2].split()[0]
     except (OSError, IndexError):
         return b""
+
+
+def pid_of(pidfd: int) -> int:
+    """Return the process id of a pidfd.
+
+    Raises:
+        OSError: The process is gone.
+    """
+    with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:
+        pid = next((int(line.split()[1]) for line in file if line.startswith("Pid:")), -1)
+    if pid < 1:
+        raise ProcessLookupError
+    return pid
 
 
 def send_signal(pid: int, number: int) -> None:

@@ -28,11 +28,13 @@ class StateProcess:
         pid: Its pid.
         channel: The supervisor's end of the socket to it.
         snapshot: The files that belong to it; None for the live ones.
+        exits: Socket on which its parent reports how it ended; None if that is the supervisor.
     """
 
     pid: int
     channel: socket.socket
     snapshot: Snapshot | None = None
+    exits: socket.socket | None = None
 
 
 class ProcessesRemainError(Exception):

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import filesystem, loopback, processes, program, wire
+from . import filesystem, libraries, loopback, processes, program, wire
 from .config import WorkerConfig
 from .monitor import LimitMonitor
 from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess, readable
@@ -220,11 +220,7 @@ class Supervisor:
             run.channel = run.channel if run.report else -1
         run.reason = self._interruption(ready) or run.reason
         if run.pidfd in ready and run.report is None:
-            pid = run.process.pid
-            run.exit = processes.reap(pid) or (
-                processes.exit_code(pid),
-                0,
-            )  # The latter if it is not a child.
+            run.exit = _exit_of(run.process)
         if run.report is None and run.exit is None:
             is_late = remaining <= 0
             run.reason = run.reason or ("timeout" if is_late else self._monitor.exceeded(run.extra_processes))
@@ -273,14 +269,29 @@ class _Run:
     exit: tuple[int, int] | None = None
 
 
-def supervise(host: socket.socket, streams: list[int], config: WorkerConfig, worker: int) -> NoReturn:
-    """Build what a run needs, fork the process of its program, and supervise it. It never returns.
+def _exit_of(process: StateProcess) -> tuple[int, int]:
+    """Return the exit code and, if known, the peak memory of a process that has ended."""
+    if process.exits is not None:
+        report, _ = wire.receive(process.exits)
+        return (report["exit"], report["peak"]) if report else (0, 0)
+    return processes.reap(process.pid) or (processes.exit_code(process.pid), 0)
+
+
+def supervise(
+    host: socket.socket,
+    streams: list[int],
+    config: WorkerConfig,
+    worker: int,
+    library_worker: socket.socket | None = None,
+) -> NoReturn:
+    """Build what a run needs, start the process of its program, and supervise it. It never returns.
 
     Args:
         host: Socket to the host.
         streams: Descriptors of the program's results, output and errors.
         config: The configuration of the run.
         worker: The worker's pidfd.
+        library_worker: Socket to the process that forks the program's; None to fork it from this one.
     """
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -292,25 +303,34 @@ def supervise(host: socket.socket, streams: list[int], config: WorkerConfig, wor
         root = filesystem.make(config)
         entries = filesystem.entries(root) if config["namespaces"] else 0
         listening = loopback.listen(config["network"])
-        ours, theirs = wire.pair()
-        ours.setblocking(False)
-        pidfd = os.pidfd_open(
-            os.getpid()
-        )  # With it the host can end this process, whatever it is waiting for.
-        pid = os.fork()
-        if pid == 0:
-            program.main(theirs, streams, config)
-        theirs.close()
+        # With it the host can end this process, whatever it is waiting for.
+        pidfd = os.pidfd_open(os.getpid())
+        if library_worker is None:
+            started = _start_process(streams, config)
+        else:
+            started = libraries.request_process(library_worker, streams)
+            library_worker.close()
         for descriptor in streams:
             os.close(descriptor)
-        wire.send(host, {"ready": True}, [root, pidfd, *listening])
+        wire.send(host, {"ready": True, "threads": started.threads}, [root, pidfd, *listening])
         for descriptor in (pidfd, *listening):
             os.close(descriptor)
-        monitor = LimitMonitor(root, config, entries)
-        states = SessionStates(root, config, StateProcess(pid, ours), monitor)
+        monitor = LimitMonitor(root, config, entries, started.shared_bytes)
+        states = SessionStates(root, config, started.process, monitor)
         Supervisor(host, config, root, worker, states, monitor).serve()
     except BaseException as error:
         with contextlib.suppress(OSError):
             wire.send(host, {"failed": f"{type(error).__name__}: {error}"})
     finally:
         os._exit(70)
+
+
+def _start_process(streams: list[int], config: WorkerConfig) -> libraries.StartedProgram:
+    """Fork the process of the program from this one."""
+    ours, theirs = wire.pair()
+    ours.setblocking(False)
+    pid = os.fork()
+    if pid == 0:
+        program.main(theirs, streams, config)
+    theirs.close()
+    return libraries.StartedProgram(StateProcess(pid, ours), 0, config["threads"])

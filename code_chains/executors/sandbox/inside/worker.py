@@ -1,7 +1,8 @@
-"""The worker: loads libraries once and forks a supervisor for each run. No program's code ever runs in it.
+"""The worker: forks a supervisor for each run. No program's code ever runs in it.
 
 It is the first process of its sandbox, or a fork of that, and single-threaded. If possible, it takes a user
-and a pid namespace of its own, so that every run gets a pid namespace by a single fork.
+and a pid namespace of its own, so that every run gets a pid namespace by a single fork. It is small; the libraries are in
+another process, which starts with it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import platform
 import signal
 import socket
 import sys
-from typing import NoReturn, cast
+from collections.abc import Iterable
+from typing import NamedTuple, NoReturn, cast
 
-from . import cell, warmup, wire
+from . import cell, libraries, warmup, wire
 from .config import WorkerConfig
 from .seccomp import MACHINES, packed_filter
+from .states import readable
 from .supervisor import supervise
 from .syscalls import (
     CLONE_NEWNS,
@@ -28,9 +31,7 @@ from .syscalls import (
     MS_NOEXEC,
     MS_NOSUID,
     MS_PRIVATE,
-    MS_RDONLY,
     MS_REC,
-    MS_REMOUNT,
     PR_SET_DUMPABLE,
     map_user,
     mount,
@@ -38,7 +39,6 @@ from .syscalls import (
     setns,
     unshare,
 )
-from .wire import Json
 
 COMMON_MODULES = ("asyncio", "csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
 """Modules of the standard library that programs often import."""
@@ -64,8 +64,10 @@ def main(control: int) -> NoReturn:
             if config["namespaces"]:
                 enter_namespaces(config["uid"])
             pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY) if config["namespaces"] else -1
-            wire.send(host, preload(config))
-            serve(host, config, pid_namespace)
+            os.environ.clear()
+            os.environ.update(config["environment"])
+            load(config, COMMON_MODULES)
+            serve(host, config, pid_namespace, start_library_worker(config, pid_namespace))
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         os._exit(71)
@@ -92,52 +94,95 @@ def enter_namespaces(uid: int) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
 
 
-def preload(config: WorkerConfig) -> Json:
-    """Import the configured libraries if they are installed; return the greeting for the host."""
-    os.environ.clear()
-    os.environ.update({**config["environment"], "MPLCONFIGDIR": config["cache"]})
-    if config["namespaces"]:
-        mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
+def load(config: WorkerConfig, names: Iterable[str]) -> None:
+    """Import modules if they are installed, and prepare for being forked."""
     gc.disable()  # Freed objects would leave holes, and every fork copies the pages with holes that it writes to.
-    loaded = []
-    for name in (*COMMON_MODULES, *config["preload"]):
-        try:
+    for name in names:
+        with contextlib.suppress(ImportError):
             importlib.import_module(name)
             warmup.warm_up(name)
-            loaded.append(name)
-        except ImportError:
-            continue
-    if config["namespaces"]:
-        mount(None, config["cache"], None, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
     if platform.machine() in MACHINES:
         packed_filter(platform.machine(), namespaces=config["namespaces"], network=bool(config["network"]))
     config["own_modules"] = cell.own_modules()
+    config["threads"] = len(os.listdir("/proc/self/task"))
     gc.freeze()
-    threads = len(os.listdir("/proc/self/task"))
-    return {"loaded": loaded[len(COMMON_MODULES) :], "threads": threads, "python": sys.version.split()[0]}
 
 
-def serve(host: socket.socket, config: WorkerConfig, pid_namespace: int) -> None:
-    """Fork a supervisor for each run that the host requests.
+def start_library_worker(config: WorkerConfig, pid_namespace: int) -> LibraryWorker | None:
+    """Fork the process that imports the configured libraries; None if there are none."""
+    if not config["preload"]:
+        return None
+    ours, theirs = wire.pair()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return LibraryWorker(ours, os.pidfd_open(pid))
+    try:
+        ours.close()
+        load_libraries(config)
+        if config["namespaces"]:
+            libraries.serve(theirs, config, pid_namespace)
+        serve(theirs, config, -1, None)
+    finally:
+        os._exit(70)
+
+
+def load_libraries(config: WorkerConfig) -> None:
+    """Import the configured libraries, with a cache folder that no program can write to."""
+    os.environ["MPLCONFIGDIR"] = config["cache"]
+    if config["namespaces"]:
+        unshare(CLONE_NEWNS)
+        mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
+    load(config, config["preload"])
+
+
+class LibraryWorker(NamedTuple):
+    """The worker's side of the library worker.
+
+    Attributes:
+        channel: Socket to it.
+        pidfd: Its pidfd.
+    """
+
+    channel: socket.socket
+    pidfd: int
+
+
+def serve(
+    host: socket.socket, config: WorkerConfig, pid_namespace: int, library_worker: LibraryWorker | None
+) -> None:
+    """Fork a supervisor for each run that the host requests, until it disconnects or the library worker is gone.
 
     Args:
-        host: Socket to the host.
+        host: Socket to the host, or without namespaces from the worker to the library worker.
         config: The configuration of this worker.
         pid_namespace: Descriptor of this process's pid namespace; -1 for none of its own.
+        library_worker: The process that has the libraries, if there is one.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Supervisors are reaped automatically.
-    pidfd = os.pidfd_open(os.getpid())
-    while True:
+    pidfd, watched = os.pidfd_open(os.getpid()), library_worker.pidfd if library_worker else -1
+    while watched not in readable([host.fileno(), watched], None):
         message, descriptors = wire.receive(host)
         if message is None:
             return
-        if pid_namespace >= 0:
-            unshare(CLONE_NEWPID)
-        if os.fork() == 0:
+        borrowed = library_worker.channel if library_worker and message["libraries"] else None
+        if borrowed and pid_namespace < 0:  # The supervisor must be the parent of what it supervises.
+            wire.send(borrowed, message, descriptors)
+        elif fork(pid_namespace) == 0:
             os.close(host.detach())
+            if library_worker and not borrowed:
+                library_worker.channel.close()
             channel = socket.socket(fileno=descriptors[0])
-            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd)
-        if pid_namespace >= 0:
-            setns(pid_namespace, CLONE_NEWPID)
+            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, borrowed)
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def fork(pid_namespace: int) -> int:
+    """Fork, and let the child be the first process of a new pid namespace if this process has one of its own."""
+    if pid_namespace < 0:
+        return os.fork()
+    unshare(CLONE_NEWPID)
+    if pid := os.fork():
+        setns(pid_namespace, CLONE_NEWPID)
+    return pid
