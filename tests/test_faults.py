@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.stores import InMemoryByteStore
@@ -24,6 +24,7 @@ from pydantic import SecretStr
 
 from code_chains import CodeChain, ConversationMemory, SqliteStore, create_code_chain
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.waiting import Operation
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution
@@ -146,7 +147,7 @@ def killed(which: Callable[[World], int], *, during: bool) -> Fault:
 
 
 def below(levels: int) -> Callable[[World], int]:
-    """The sandbox's oldest process so many levels below this one: 1 builds the box, 3 is the worker, 4 watches a run."""
+    """The sandbox's oldest process so many levels below this one: 1 builds the box, 3 is the worker."""
 
     def there(world: World) -> set[int]:
         parents = {pid: parent(pid) for pid in descendants()}
@@ -166,6 +167,25 @@ def below(levels: int) -> Callable[[World], int]:
 
         assert soon(look)  # What waits for a program is made while others run.
         return min(found)
+
+    return find
+
+
+def watcher(kind: Literal["idle", "spent", "running"]) -> Callable[[World], int]:
+    """The supervisor of a sandbox that waits for a program, has had one, or runs one."""
+
+    def pidfds(world: World) -> list[int]:
+        pool = world.executor._provider.pool._resources
+        resting = {"idle": pool.idle, "spent": pool.spent}
+        running = [fork for fork in pool.forks if fork not in (*pool.idle, *pool.spent)]
+        forks = resting.get(kind, running)
+        for fork in pool.idle:
+            fork.poll()
+        return [fork.supervisor for fork in forks if fork.supervisor is not None]
+
+    def find(world: World) -> int:
+        assert soon(lambda: bool(pidfds(world)))
+        return pid_of(pidfds(world)[0])
 
     return find
 
@@ -389,9 +409,10 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "model: reply too long": (model("length"), "answered"),
     "sandbox: builder killed": (killed(below(1), during=False), "answered"),
     "sandbox: worker killed": (killed(below(3), during=False), "answered"),
-    "sandbox: a waiting box killed": (killed(below(4), during=False), "answered"),
+    "sandbox: a waiting box killed": (killed(watcher("idle"), during=False), "answered"),
+    "sandbox: a watcher killed that has had a program": (killed(watcher("spent"), during=False), "answered"),
     "sandbox: worker killed during a run": (killed(below(3), during=True), "ExecutorError"),
-    "sandbox: watcher killed during a run": (killed(below(4), during=True), "ExecutorError"),
+    "sandbox: watcher killed during a run": (killed(watcher("running"), during=True), "ExecutorError"),
     "sandbox: no descriptors": (descriptors(0), "ExecutorError"),
     "sandbox: one descriptor": (descriptors(1), "ExecutorError or answered"),  # A box may stand ready.
     "sandbox: a few descriptors": (descriptors(6), "answered"),

@@ -365,7 +365,7 @@ def test_a_library_that_runs_threads_is_not_loaded_ahead(tmp_path: Path) -> None
         SandboxExecutor(python=str(tmp_path / "venv/bin/python"), preload=("busy",)) as executor,
         pytest.raises(ConfigurationError, match="threads"),
     ):
-        executor.run("1")
+        executor.run("import busy")
 
 
 def test_warming_does_not_wait(executor: SandboxExecutor) -> None:

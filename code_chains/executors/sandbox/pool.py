@@ -23,13 +23,13 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 class _Resources:
     """What a pool owns, apart from it, so that a finalizer can release it without the pool.
 
-    Invariants: `idle` and `prepared` are forks of `worker`; `forks` holds these and all that were acquired
-        and are not yet
-    collected; `pid` is the owner, and nobody else releases anything.
+    Invariants: `idle`, `spent` and `prepared` are forks of `worker`; `forks` holds these and all that were acquired and are
+    not yet collected; `pid` is the owner, and nobody else releases anything.
     """
 
     worker: Worker | None = None
     idle: list[Fork] = field(default_factory=list)
+    spent: list[Fork] = field(default_factory=list)
     prepared: Fork | None = None
     forks: weakref.WeakSet[Fork] = field(default_factory=weakref.WeakSet)
     folder: str | None = None
@@ -71,7 +71,24 @@ class Pool:
             if idle := self._idle(libraries):
                 self._resources.idle.remove(idle[0])
                 return idle[0]
-            return self._next_fork(worker).start(libraries=libraries)
+            return self._start_fork(worker, libraries=libraries)
+
+    def give_back(self, fork: Fork) -> None:
+        """Take a fork back whose program has ended; its supervisor serves another one."""
+        with self._lock:
+            is_current = fork.worker is self._resources.worker
+            if is_current and fork.worker.spec.config["namespaces"] and fork.leave():
+                self._resources.spent.append(fork)
+            else:
+                fork.close()
+            self._close_needless()
+
+    def _close_needless(self) -> None:
+        """Keep one supervisor for each program that runs, and one more."""
+        idle, spent, worker = self._resources.idle, self._resources.spent, self._resources.worker
+        running = worker.active - len(idle) - len(spent) if worker else 0
+        while len(spent) > running + 1:
+            spent.pop(0).close()
 
     def prepare(self) -> None:
         """Open what the next fork needs on this side, while a program keeps the processors busy."""
@@ -90,10 +107,29 @@ class Pool:
             has_libraries = bool(worker.spec.config["preload"])
             for libraries in {kind and has_libraries for kind in kinds or (False, True)}:
                 for _ in range(worker.spec.min_idle - len(self._idle(libraries))):
-                    self._resources.idle.append(self._next_fork(worker).start(libraries=libraries))
+                    self._resources.idle.append(self._start_fork(worker, libraries=libraries))
 
     def _idle(self, libraries: bool) -> list[Fork]:
         return [fork for fork in self._resources.idle if fork.libraries == libraries]
+
+    def _start_fork(self, worker: Worker, *, libraries: bool) -> Fork:
+        fork = self._next_fork(worker)
+        if (spent := self._take_spent()) is not None:
+            return fork.renew(spent, libraries=libraries)
+        return fork.start(libraries=libraries)
+
+    def _take_spent(self) -> Fork | None:
+        """Return a fork whose supervisor can build another sandbox now; those that never will are closed."""
+        spent = self._resources.spent
+        for fork in [*spent]:
+            is_reusable = fork.is_spent()
+            if is_reusable or fork.has_replied():
+                spent.remove(fork)
+            if is_reusable:
+                return fork
+            if fork.has_replied():
+                fork.close()
+        return None
 
     def _next_fork(self, worker: Worker) -> Fork:
         prepared, self._resources.prepared = self._resources.prepared, None
@@ -127,8 +163,10 @@ class Pool:
 
     def _drop(self, *, kill: bool = False) -> None:
         worker, self._resources.worker = self._resources.worker, None
-        idle, self._resources.idle[:] = list(self._resources.idle), []
-        for fork in idle:
+        unused = [*self._resources.idle, *self._resources.spent]
+        self._resources.idle.clear()
+        self._resources.spent.clear()
+        for fork in unused:
             fork.close()
         if worker and kill:
             worker.close()
@@ -140,7 +178,8 @@ class Pool:
         with self._lock:
             self._is_closed = True
             for fork in list(self._resources.forks):
-                if fork not in self._resources.idle and fork is not self._resources.prepared:
+                own = (*self._resources.idle, *self._resources.spent, self._resources.prepared)
+                if fork not in own:
                     fork.disconnect()  # Its owner closes it.
                     self._resources.forks.discard(fork)
             _release(self._resources)
@@ -163,6 +202,7 @@ def _release(resources: _Resources) -> None:
     for fork in list(resources.forks):
         fork.close()
     resources.idle.clear()
+    resources.spent.clear()
     resources.prepared = None
     if resources.worker:
         resources.worker.close()

@@ -132,6 +132,9 @@ class SandboxProvider:
             except BaseException:
                 fork.close()
                 raise
+            if fork.is_renewed:  # Its supervisor has ended; others have not.
+                fork.close()
+                continue
             failures.append(fork.failure or f"it took more than {START_TIMEOUT_S:g} seconds to start")
             fork.close()
             self.pool.drop()

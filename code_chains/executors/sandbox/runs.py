@@ -48,9 +48,12 @@ def run_request(provider: SandboxProvider, request: Request) -> Operation[Execut
                 provider.pool.warm_up(request.uses_libraries)
             yield from await_program(fork, request, limits.seconds)
             execution = yield from _finish(fork, limits, started, request.files)
-            return request.finish(execution)
-        finally:
+            execution = request.finish(execution)
+        except BaseException:
             fork.close()
+            raise
+        provider.pool.give_back(fork)
+        return execution
 
 
 def _finish(

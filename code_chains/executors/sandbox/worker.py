@@ -28,7 +28,7 @@ from code_chains.executors.sandbox.launchers import LAUNCHERS, SandboxSpec
 
 __all__ = ["Worker", "WorkerSpec"]
 
-MAX_FORKS, MAX_AGE_S = 1000, 3600.0
+MAX_FORKS, MAX_AGE_S = 10_000, 3600.0
 """After so many forks or seconds a worker is replaced."""
 SUPERVISOR_EXIT_TIMEOUT_S, WORKER_EXIT_TIMEOUT_S = 5.0, 5.0
 _FIRST_UID, _UIDS = 61184, 4335
@@ -135,6 +135,11 @@ class Worker:
             with contextlib.suppress(OSError):  # The worker is gone; the fork's socket reports it.
                 wire.send(self._socket, message, descriptors)
 
+    def count_renewal(self) -> None:
+        """Count a fork that goes on in the place of another one."""
+        with self._lock:
+            self._forks += 1
+
     def release(self) -> None:
         """Count a fork that has ended; a retired worker is closed with its last one."""
         with self._lock:
@@ -152,6 +157,11 @@ class Worker:
         self._reapers = [thread for thread in self._reapers if thread.is_alive()]
         self._reapers.append(threading.Thread(target=_reap, args=(supervisor,), daemon=True))
         self._reapers[-1].start()
+
+    @property
+    def active(self) -> int:
+        """Number of forks that have not ended."""
+        return self._active
 
     @property
     def is_worn(self) -> bool:

@@ -22,6 +22,7 @@ from .syscalls import (
     MS_REC,
     MS_REMOUNT,
     mount,
+    unmount,
     unshare,
 )
 
@@ -98,16 +99,27 @@ def make_copies(root: int, config: WorkerConfig) -> int:
     return os.open(COPIES_FOLDER, FOLDER_FLAGS, dir_fd=root)
 
 
+def enter() -> None:
+    """Give this process and its children mounts and a network of their own."""
+    unshare(CLONE_NEWNS | CLONE_NEWNET)
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def clear() -> None:
+    """Unmount what `make_private` has mounted, with all files."""
+    os.chdir("/")
+    for path in ("/box", *(mount_point for _, mount_point in MOUNT_POINTS)):  # /box has two mounts.
+        unmount(path)
+
+
 def make_private(disk: int, files: int, visible: Iterable[str]) -> int:
-    """Give this process and its children mounts and a network of their own; return the directory's descriptor.
+    """Mount the folders; return the descriptor of the directory that contains them.
 
     Args:
         disk: Bytes that may be written to all folders together.
         files: Number of files and folders.
         visible: Paths of the host below one of the folders, which stay visible.
     """
-    unshare(CLONE_NEWNS | CLONE_NEWNET)
-    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     covered = [(os.open(path, os.O_PATH | os.O_CLOEXEC), path) for path in visible]
     mount("tmpfs", "/box", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={disk}")
     root = os.open("/box", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

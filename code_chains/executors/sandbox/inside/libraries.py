@@ -16,7 +16,8 @@ from typing import NoReturn
 
 from . import processes, program, wire
 from .config import WorkerConfig
-from .states import StateProcess, readable
+from .polling import readable
+from .states import StateProcess
 from .syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
 
 NAMESPACES = (("pid", CLONE_NEWPID), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET))

@@ -39,6 +39,7 @@ from . import (
     wire,
 )
 from .config import RunLimits, WorkerConfig
+from .polling import readable
 from .syscalls import (
     CLONE_NEWUSER,
     PR_CAPBSET_DROP,
@@ -53,6 +54,8 @@ from .wire import Json
 MAX_DESCRIPTORS = 1 << 16
 MAX_CAPABILITIES = 64
 NICENESS = 5
+REHEARSAL_DELAY_S = 0.02
+"""How long nobody must need this process before it rehearses: under load that takes more time than it saves."""
 FORK_RETRIES, FORK_RETRY_INTERVAL_S = 100, 0.02
 get_preparation_data = spawn.get_preparation_data
 # Taken before a program runs, which may replace anything in its process.
@@ -183,8 +186,10 @@ def preparation_data(name: str) -> Json:
     return data
 
 
-def warm_up() -> None:
+def rehearse(channel: socket.socket) -> None:
     """Run a small program while nobody waits, so that the memory it writes to is copied before the real one starts."""
+    if readable([channel.fileno()], REHEARSAL_DELAY_S):
+        return
     cell.run("1 + 1", {"__name__": "__main__"}, ends=False)
     if "pandas" in sys.modules:
         warmup.warm_up("pandas")
@@ -195,7 +200,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
     names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
     group = os.getpgrp()
     confine.set_limits(config["limits"], confined=config["confined"], others=others)
-    warm_up()
+    rehearse(channel)
     while True:
         message, descriptors = wire.receive(channel)
         if message is None:

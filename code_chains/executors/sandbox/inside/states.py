@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from . import filesystem, processes, wire
 from .config import WorkerConfig
 from .monitor import LimitMonitor
+from .polling import readable
 from .snapshot import FOLDER_FLAGS, Snapshot, remove_at
 from .wire import Json
 
@@ -35,6 +35,12 @@ class StateProcess:
     channel: socket.socket
     snapshot: Snapshot | None = None
     exits: socket.socket | None = None
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self.channel.close()
+        if self.exits is not None:
+            self.exits.close()
 
 
 class ProcessesRemainError(Exception):
@@ -228,13 +234,3 @@ class SessionStates:
         name = str(time.monotonic_ns())
         os.mkdir(name, dir_fd=self._copies_folder())
         return Snapshot(self._root, os.open(name, FOLDER_FLAGS, dir_fd=self._copies_folder()), name)
-
-
-def readable(descriptors: list[int], timeout: float | None) -> set[int]:
-    """Wait until some of the descriptors are readable; negative ones are ignored."""
-    poll = select.poll()
-    for descriptor in descriptors:
-        if descriptor >= 0:
-            poll.register(descriptor, select.POLLIN)
-    ready = poll.poll(None if timeout is None else timeout * 1000)
-    return {descriptor for descriptor, _ in ready}

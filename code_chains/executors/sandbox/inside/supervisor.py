@@ -13,13 +13,17 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import filesystem, libraries, loopback, processes, program, wire
+from . import filesystem, loopback, processes, program, wire
 from .config import WorkerConfig
+from .libraries import StartedProgram, request_process
 from .monitor import LimitMonitor
-from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess, readable
-from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from .polling import readable
+from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess
+from .syscalls import CLONE_NEWNET, PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, unshare
 from .wire import Json
 
+EXIT_TIMEOUT_S = 0.1
+"""How long a program may take to exit once it has reported its result."""
 IDLE_CHECK_INTERVAL_S = 1.0
 """Pause between checks that nothing of an idle session runs."""
 STATE_LOST, CHECKPOINT_LOST = (
@@ -37,25 +41,41 @@ class Supervisor:
     Args:
         host: Socket to the host; the sandbox ends when it is closed.
         config: The configuration of the run.
-        root: Descriptor of the directory with the writable folders.
         worker: The worker's pidfd; the sandbox ends with the worker.
-        states: The process that waits for a program, and those that hold states.
-        monitor: Checks limits.
+        library_worker: Socket to the process that forks programs with libraries; None if there is none.
     """
 
     def __init__(
-        self,
-        host: socket.socket,
-        config: WorkerConfig,
-        root: int,
-        worker: int,
-        states: SessionStates,
-        monitor: LimitMonitor,
+        self, host: socket.socket, config: WorkerConfig, worker: int, library_worker: socket.socket | None
     ) -> None:
-        self._host, self._config, self._root, self._worker = host, config, root, worker
-        self._states, self._monitor = states, monitor
+        self._host, self._config, self._worker = host, config, worker
+        self._library_worker = library_worker
         self._input_error: str | None = None
         self._last_pid = 0
+        self._is_reusable = False
+
+    def build(self, streams: list[int], *, libraries: bool) -> None:
+        """Build what a run needs, start the process of its program, and tell the host.
+
+        Args:
+            streams: Descriptors of the program's results, output and errors.
+            libraries: Whether the program uses the preloaded libraries.
+        """
+        config = self._config
+        self._root = filesystem.make(config)
+        entries = filesystem.entries(self._root) if config["namespaces"] else 0
+        listening = loopback.listen(config["network"])
+        if libraries and self._library_worker is not None:
+            started = request_process(self._library_worker, streams)
+        else:
+            started = _start_process(streams, config)
+        # With its pidfd the host can end this process, whatever it is waiting for.
+        handed_over = [os.pidfd_open(os.getpid()), *listening]
+        wire.send(self._host, {"ready": True, "threads": started.threads}, [self._root, *handed_over])
+        for descriptor in (*handed_over, *streams):
+            os.close(descriptor)
+        self._monitor = LimitMonitor(self._root, config, entries, started.shared_bytes)
+        self._states = SessionStates(self._root, config, started.process, self._monitor)
 
     # -- the host's commands ---------------------------------------------------------------------------------
 
@@ -135,11 +155,36 @@ class Supervisor:
         for descriptor in descriptors:
             os.close(descriptor)
         ending = self._await_end(self._states.current, extra_seconds)
-        processes.kill_all()
-        return {"ended": ending}
+        has_ended = processes.kill_all() and not processes.tree(dead=True)
+        self._is_reusable = has_ended and ending["reason"] is None and self._config["namespaces"]
+        return {"ended": ending, "reusable": self._is_reusable}
+
+    def on_renew(self, streams: list[int], libraries: bool) -> None:
+        """Replace the sandbox by a new one for another program.
+
+        Invariant: nothing of the last program is left: no process, file system or user namespace, and no network, unless
+        it has no interface that is up. It cannot have changed this process, which it may neither inspect nor name in a
+        system call.
+        """
+        if not self._is_reusable:
+            self.end()
+        self._is_reusable, self._input_error = False, None
+        try:
+            self._states.current.close()
+            os.close(self._root)
+            filesystem.clear()
+            if self._config["network"]:
+                unshare(CLONE_NEWNET)
+            self.build(streams, libraries=libraries)
+        except OSError as error:
+            self._reply({"failed": f"{type(error).__name__}: {error}"})
+            self.end()
 
     def on_stop(self, descriptors: list[int]) -> None:
         """Ignore a request to stop a program that has ended already."""
+
+    def on_leave(self, descriptors: list[int]) -> None:
+        """Ignore that nobody needs a program that has ended already."""
 
     def on_cell(self, descriptors: list[int], number: int, extra_seconds: float) -> Json:
         """Run one program of a session in a fork of its state, which becomes the state if it succeeds."""
@@ -218,7 +263,7 @@ class Supervisor:
         if run.channel in ready:
             run.report = wire.receive_untrusted(run.process.channel)
             run.channel = run.channel if run.report else -1
-        run.reason = self._interruption(ready) or run.reason
+        self._obey_host(ready, run)
         if run.pidfd in ready and run.report is None:
             run.exit = _exit_of(run.process)
         if run.report is None and run.exit is None:
@@ -233,15 +278,20 @@ class Supervisor:
         for pid in {running.pid, *others}:
             processes.send_signal(pid, signal.SIGKILL)
 
-    def _interruption(self, ready: set[int]) -> str | None:
-        """Return whether the host requests a stop; end if host or worker is gone."""
+    def _obey_host(self, ready: set[int], run: _Run) -> None:
+        """Do what the host requests while a program runs; end if host or worker is gone."""
         if self._worker in ready:
             self.end()
         if self._host.fileno() in ready:
-            if wire.receive(self._host)[0] is None:
+            message, _ = wire.receive(self._host)
+            if message is None:
                 self.end()
-            return "stopped"
-        return None
+            if (
+                message["op"] == "leave"
+            ):  # It has its result, and the program has nothing left to do but to exit.
+                run.deadline = min(run.deadline, time.monotonic() + EXIT_TIMEOUT_S)
+            else:
+                run.reason = "stopped"
 
 
 @dataclass
@@ -291,33 +341,21 @@ def supervise(
         streams: Descriptors of the program's results, output and errors.
         config: The configuration of the run.
         worker: The worker's pidfd.
-        library_worker: Socket to the process that forks the program's; None to fork it from this one.
+        library_worker: Socket to the process that forks programs with libraries; None if this process has them itself, or
+            there are none.
     """
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         prctl(PR_SET_DUMPABLE, 0)  # Other processes of the same user cannot inspect this one.
-        if not config["namespaces"]:
-            config["uid"] = filesystem.usable_uid(config["uid"])
-        root = filesystem.make(config)
-        entries = filesystem.entries(root) if config["namespaces"] else 0
-        listening = loopback.listen(config["network"])
-        # With it the host can end this process, whatever it is waiting for.
-        pidfd = os.pidfd_open(os.getpid())
-        if library_worker is None:
-            started = _start_process(streams, config)
+        if config["namespaces"]:
+            filesystem.enter()
         else:
-            started = libraries.request_process(library_worker, streams)
-            library_worker.close()
-        for descriptor in streams:
-            os.close(descriptor)
-        wire.send(host, {"ready": True, "threads": started.threads}, [root, pidfd, *listening])
-        for descriptor in (pidfd, *listening):
-            os.close(descriptor)
-        monitor = LimitMonitor(root, config, entries, started.shared_bytes)
-        states = SessionStates(root, config, started.process, monitor)
-        Supervisor(host, config, root, worker, states, monitor).serve()
+            config["uid"] = filesystem.usable_uid(config["uid"])
+        supervisor = Supervisor(host, config, worker, library_worker)
+        supervisor.build(streams, libraries=config["libraries"])
+        supervisor.serve()
     except BaseException as error:
         with contextlib.suppress(OSError):
             wire.send(host, {"failed": f"{type(error).__name__}: {error}"})
@@ -325,7 +363,7 @@ def supervise(
         os._exit(70)
 
 
-def _start_process(streams: list[int], config: WorkerConfig) -> libraries.StartedProgram:
+def _start_process(streams: list[int], config: WorkerConfig) -> StartedProgram:
     """Fork the process of the program from this one."""
     ours, theirs = wire.pair()
     ours.setblocking(False)
@@ -333,4 +371,4 @@ def _start_process(streams: list[int], config: WorkerConfig) -> libraries.Starte
     if pid == 0:
         program.main(theirs, streams, config)
     theirs.close()
-    return libraries.StartedProgram(StateProcess(pid, ours), 0, config["threads"])
+    return StartedProgram(StateProcess(pid, ours), 0, config["threads"])

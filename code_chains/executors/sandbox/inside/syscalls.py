@@ -13,6 +13,7 @@ CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x0200000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
+MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = (
     1,
     4,
@@ -70,6 +71,11 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
     texts = [None if text is None else text.encode() for text in (source, target, kind)]
     data = None if options is None else options.encode()
     check(libc.mount(*texts, ctypes.c_ulong(flags), data) if libc else -1, f"mount of {target}")
+
+
+def unmount(target: str) -> None:
+    """Unmount a file system, even if it is in use."""
+    check(libc.umount2(target.encode(), MNT_DETACH) if libc else -1, f"umount of {target}")
 
 
 def map_user(uid: int, gid: int) -> None:

@@ -18,10 +18,10 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn, cast
 
-from . import cell, libraries, warmup, wire
+from . import cell, libraries, memory, warmup, wire
 from .config import WorkerConfig
+from .polling import readable
 from .seccomp import MACHINES, packed_filter
-from .states import readable
 from .supervisor import supervise
 from .syscalls import (
     CLONE_NEWNS,
@@ -134,6 +134,7 @@ def load_libraries(config: WorkerConfig) -> None:
         unshare(CLONE_NEWNS)
         mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
     load(config, config["preload"])
+    memory.use_huge_pages()
 
 
 class LibraryWorker(NamedTuple):
@@ -165,15 +166,18 @@ def serve(
         message, descriptors = wire.receive(host)
         if message is None:
             return
-        borrowed = library_worker.channel if library_worker and message["libraries"] else None
-        if borrowed and pid_namespace < 0:  # The supervisor must be the parent of what it supervises.
-            wire.send(borrowed, message, descriptors)
+        others = library_worker.channel if library_worker else None
+        if (
+            others and message["libraries"] and pid_namespace < 0
+        ):  # A supervisor must be an ancestor of what it supervises.
+            wire.send(others, message, descriptors)
         elif fork(pid_namespace) == 0:
             os.close(host.detach())
-            if library_worker and not borrowed:
-                library_worker.channel.close()
+            if others and pid_namespace < 0:
+                others.close()
+                others = None
             channel = socket.socket(fileno=descriptors[0])
-            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, borrowed)
+            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, others)
         for descriptor in descriptors:
             os.close(descriptor)
 
