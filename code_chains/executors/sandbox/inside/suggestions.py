@@ -51,7 +51,7 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
         if isinstance(error, NameError):
             return close_names(error.name or "", [*names, *dir(builtins)])
         if isinstance(error, AttributeError):
-            return close_names(error.name or "", dir(error.obj)) or all_names(error.obj)
+            return close_names(error.name or "", dir(error.obj)) or attributes(error.obj)
         if isinstance(error, TypeError):
             return signature(str(error), names, expression) or fields(str(error))
         if isinstance(error, KeyError):
@@ -76,6 +76,12 @@ def all_names(owner: object) -> str:
     """List what an object has, if that is little."""
     public = [name for name in dir(owner) if not name.startswith("_")]
     return f"There are {listed(public)}." if 0 < len(public) <= MAX_ITEMS else ""
+
+
+def attributes(owner: object) -> str:
+    """List the attributes of an object of a class that is not built in."""
+    is_builtin = type(owner).__module__ == "builtins" and not isinstance(owner, type)
+    return "" if is_builtin else all_names(owner)
 
 
 def signature(message: str, names: Json, expression: str) -> str:

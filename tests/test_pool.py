@@ -1,0 +1,175 @@
+"""Sandboxes that are built anew by a supervisor that has had a program before, and forks with libraries or without."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.libraries import uses_libraries
+
+from .conftest import at_rest, descendants, soon
+
+LITTER = """
+import os, sys, threading, time
+for folder in (".", "/tmp", "/dev/shm"):
+    open(os.path.join(folder, "left"), "w").write("secret")
+os.chdir("/tmp")
+if not os.fork():
+    time.sleep(60)
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+sys.modules["left"] = os
+print(os.getpid())
+"""
+SEARCH = """
+import os, sys
+found = [folder for folder in (".", "/tmp", "/dev/shm") if os.path.exists(os.path.join(folder, "left"))]
+others = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) not in (1, os.getpid())]
+print(found, others, "left" in sys.modules, os.getcwd(), len(os.listdir("/proc/self/fd")))
+"""
+
+
+@pytest.fixture(scope="module")
+def executor(request: Any) -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=10, processes=8), preload=()) as executor:
+        yield executor
+
+
+@pytest.fixture
+def renewals(monkeypatch: pytest.MonkeyPatch) -> list[Fork]:
+    """The forks that were made in the place of another."""
+    renewed: list[Fork] = []
+    renew = Fork.renew
+
+    def note(fork: Fork, *arguments: Any, **options: Any) -> Fork:
+        renewed.append(fork)
+        return renew(fork, *arguments, **options)
+
+    monkeypatch.setattr(Fork, "renew", note)
+    return renewed
+
+
+def test_supervisors_serve_one_program_after_another(executor: SandboxExecutor, renewals: list[Fork]) -> None:
+    for _ in range(6):
+        assert executor.run("6 * 7").result == "42"
+    assert len(renewals) >= 4
+
+
+def test_nothing_of_a_program_is_left_for_the_next_ones(
+    executor: SandboxExecutor, renewals: list[Fork]
+) -> None:
+    clean = executor.run(SEARCH).output
+    for _ in range(3):
+        assert executor.run(LITTER).ok
+        assert [executor.run(SEARCH).output for _ in range(3)] == [clean] * 3
+    assert len(renewals) >= 6
+
+
+def test_each_of_them_is_proven(executor: SandboxExecutor) -> None:
+    proofs = [executor.run("1").isolation for _ in range(4)]
+    assert all(proof is not None and proof.level == "kernel" and not proof.open for proof in proofs)
+    assert len({id(proof) for proof in proofs}) == 4
+
+
+@pytest.mark.parametrize("ending", ["import os; os._exit(3)", "while True: pass", "x = 'x' * (4 << 30)"])
+def test_after_a_program_that_was_cut_off_its_supervisor_ends(ending: str, renewals: list[Fork]) -> None:
+    with SandboxExecutor(limits=Limits(seconds=1), preload=()) as executor:
+        executor.run("1")
+        assert not executor.run(ending).ok
+        assert executor.run("6 * 7").result == "42"
+        spent = executor._provider.pool._resources.spent
+        assert soon(lambda: len(spent) <= 1)
+
+
+def test_a_program_that_does_not_exit_after_its_result_is_killed(executor: SandboxExecutor) -> None:
+    stays = "import os, time\nos._exit = lambda code: time.sleep(60)\nprint(1)"
+    executor.run("1")
+    before, began = at_rest(), time.monotonic()
+    assert executor.run(stays).output == "1"
+    assert soon(lambda: len(descendants()) <= before)
+    assert time.monotonic() - began < 3
+
+
+def test_at_rest_one_supervisor_waits_beside_the_idle_sandbox(executor: SandboxExecutor) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(executor.run, ["import time; time.sleep(0.1); 1"] * 24))
+    assert all(one.ok for one in done)
+    resources = executor._provider.pool._resources
+    assert (len(resources.idle), len(resources.spent)) == (1, 1)
+
+
+LIBRARIES = {
+    "a library": ("import numpy", True),
+    "one that may be made of others": ("from seaborn import lineplot", True),
+    "an import in a function": ("def f():\n    import scipy.stats", True),
+    "an import by name": ("import importlib\nimportlib.import_module(name)", True),
+    "code that is made": ("exec(text)", True),
+    "the standard library": ("import math, json\nfrom collections import Counter", False),
+    "nothing": ("print(2 + 2)", False),
+    "no Python": ("print(", False),
+}
+
+
+@pytest.mark.parametrize(("code", "expected"), LIBRARIES.values(), ids=LIBRARIES)
+def test_the_imports_of_a_program_say_whether_it_needs_libraries(code: str, expected: bool) -> None:
+    assert uses_libraries(code) == expected
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(limits=Limits(seconds=20)) as executor:
+        yield executor
+
+
+def test_libraries_are_loaded_only_for_programs_that_use_them(loaded: SandboxExecutor) -> None:
+    seen = "import sys; print('pandas' in sys.modules)"
+    assert loaded.run(seen.replace("pandas", "pan' + 'das")).output == "False"
+    assert loaded.run(seen).output == "True"
+
+
+def test_a_wrong_guess_costs_an_import_and_no_result(loaded: SandboxExecutor) -> None:
+    hidden = "m = __builtins__['__im' + 'port__']('pan' + 'das')\nprint(m.Series([1, 2]).sum())"
+    assert not uses_libraries(hidden)
+    assert loaded.run(hidden).output == "3"
+
+
+def test_a_session_keeps_its_state_whichever_kind_it_began_with(loaded: SandboxExecutor) -> None:
+    for first in ("x = 20", "import pandas; x = 20"):
+        with loaded.session() as session:
+            session.run(first)
+            session.run("x += 1")
+            assert session.run("import pandas; print(pandas.Series([x, x]).sum())").output == "42"
+            session.rollback()
+            assert session.run("x").result == "21"
+
+
+def test_without_the_process_that_has_the_libraries_the_worker_is_replaced(loaded: SandboxExecutor) -> None:
+    loaded.run("import pandas")
+    worker = loaded._provider.pool.worker
+    assert worker is not None
+    library_worker = max(descendants(), key=resident)
+    os.kill(library_worker, signal.SIGKILL)
+    assert soon(lambda: worker.is_worn)
+    assert loaded.run("import pandas; print(pandas.Series([1, 2]).sum())").output == "3"
+
+
+def resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[2])
+    except OSError:
+        return 0
+
+
+def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) -> None:
+    error = loaded.run("import pandas, os; os._exit(3)").error
+    assert error is not None
+    assert "exit code 3" in error.message
+    assert loaded.run("import pandas\nx = ['y' * (1 << 28) for _ in range(40)]").status == "memory"
