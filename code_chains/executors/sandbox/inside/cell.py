@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import atexit
 import contextlib
 import errno
@@ -142,6 +141,7 @@ def execute(code: str, names: Json, source: str) -> Any:
 def evaluate(compiled: types.CodeType, names: Json) -> Any:
     value = eval(compiled, names)  # noqa: S307 - this is what the sandbox is for
     if compiled.co_flags & inspect.CO_COROUTINE:
+        import asyncio  # Not before: it doubles the memory that each fork copies the tables of.
 
         async def wait() -> Any:
             return await value

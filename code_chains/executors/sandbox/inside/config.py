@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-__all__ = ["RunLimits", "WorkerConfig"]
+__all__ = ["LARGE_MODULES", "RunLimits", "WorkerConfig"]
+
+LARGE_MODULES = ("asyncio",)
+"""Modules of the standard library that only the library worker has imported."""
 
 
 class RunLimits(TypedDict):

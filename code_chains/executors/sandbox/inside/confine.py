@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import mmap
 import os
 import platform
 import resource
@@ -37,13 +38,14 @@ def set_limits(limits: RunLimits, *, confined: bool, others: int = 0) -> None:
         confined: Whether the program is isolated.
         others: Processes and threads that the kernel counts together with those of the run.
     """
+    address_bytes, data_bytes = memory_in_use()
     for kind, value in (
         (resource.RLIMIT_CORE, 1),  # Not 0: with that, core dumps would still be piped to a handler.
         (resource.RLIMIT_FSIZE, limits["disk"]),
         (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
         (resource.RLIMIT_NPROC, limits["processes"] + SPARE_PROCESSES + others if confined else None),
-        (resource.RLIMIT_DATA, limits["memory"] + memory_in_use("VmData:")),
-        (resource.RLIMIT_AS, limits["memory"] + memory_in_use("VmSize:") + (2 << 30)),
+        (resource.RLIMIT_DATA, limits["memory"] + data_bytes),
+        (resource.RLIMIT_AS, limits["memory"] + address_bytes + (2 << 30)),
         (resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_STACK, STACK_BYTES if confined else None),
@@ -69,13 +71,14 @@ def count_others() -> int:
     return count
 
 
-def memory_in_use(field: str) -> int:
-    """Return a field of this process's status, in bytes."""
+def memory_in_use() -> tuple[int, int]:
+    """Return the bytes of this process's address space, and those of its data and stack."""
     try:
-        with open("/proc/self/status", encoding="ascii") as file:
-            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
-    except (OSError, ValueError):
-        return DEFAULT_MEMORY_BYTES
+        with open("/proc/self/statm", "rb") as file:
+            pages = file.read().split()
+        return int(pages[0]) * mmap.PAGESIZE, int(pages[5]) * mmap.PAGESIZE
+    except (OSError, ValueError, IndexError):
+        return DEFAULT_MEMORY_BYTES, DEFAULT_MEMORY_BYTES
 
 
 def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:

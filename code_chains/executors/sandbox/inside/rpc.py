@@ -7,7 +7,6 @@ other types stay where they are: they are lent, and the peer holds a `Remote`.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import contextlib
 import inspect
@@ -176,6 +175,8 @@ class RpcChannel:
         value = self._call(message["call"], args, kwargs, names)
         is_coroutine = inspect.iscoroutine(value)
         if is_coroutine:
+            import asyncio  # Not before: it is large, and few programs need it.
+
             value = asyncio.run(value)
         reply: Json = {"value": self.pack(value), "is_coroutine": is_coroutine}
         after = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import dataclasses
 import enum
 import functools
@@ -378,6 +377,8 @@ def start_tool(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> An
 
     async def call() -> Any:
         outcome = functools.partial(function, *args, **kwargs)
+        import asyncio  # Not before: it is large, and few programs need it.
+
         return await asyncio.get_running_loop().run_in_executor(None, outcome)
 
     is_tool = getattr(function, "is_tool", False) is True

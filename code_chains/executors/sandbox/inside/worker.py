@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, NoReturn, cast
 
 from . import cell, libraries, memory, warmup, wire
-from .config import WorkerConfig
+from .config import LARGE_MODULES, WorkerConfig
 from .polling import readable
 from .seccomp import MACHINES, packed_filter
 from .supervisor import supervise
@@ -40,7 +40,7 @@ from .syscalls import (
     unshare,
 )
 
-COMMON_MODULES = ("asyncio", "csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
+COMMON_MODULES = ("csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
 """Modules of the standard library that programs often import."""
 MAX_DESCRIPTORS = 1 << 16
 OOM_SCORE = "1000"
@@ -133,7 +133,7 @@ def load_libraries(config: WorkerConfig) -> None:
     if config["namespaces"]:
         unshare(CLONE_NEWNS)
         mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
-    load(config, config["preload"])
+    load(config, [*LARGE_MODULES, *config["preload"]])
     memory.use_huge_pages()
 
 
