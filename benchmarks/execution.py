@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.execution_load import load_table
 from code_chains.errors import IsolationError
 from code_chains.executors import Executor, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.provider import PRELOAD
@@ -101,6 +102,7 @@ def main(rounds: int) -> None:
         _table(contenders, seconds, statistics.median(floor))
         _cold(contenders)
         _throughput(contenders)
+        _load(contenders)
     _memory()
 
 
@@ -286,6 +288,14 @@ def _throughput(contenders: list[Contender]) -> None:
             rates = [f"{_rate(one.run, code, width):.1f}" for code in one.programs for width in WIDTHS]
             print(f"| {one.name} | {' | '.join([*rates, *['-'] * (2 * len(WIDTHS) - len(rates))])} |")
     print()
+
+
+def _load(contenders: list[Contender]) -> None:
+    """Print the table of what a run costs under load, for those that run in processes of their own."""
+    fresh, *others = contenders
+    tested = [one for one in others if not one.alone and one.pandas]
+    chosen = [(fresh.name, fresh.run, [PLAIN]), *((one.name, one.run, one.programs) for one in tested)]
+    print(*load_table(chosen), "", sep="\n")
 
 
 def _rate(run: Run, code: str, width: int) -> float:

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn, cast
 
-from . import cell, libraries, memory, warmup, wire
+from . import cell, libraries, warmup, wire
 from .config import LARGE_MODULES, WorkerConfig
 from .polling import readable
 from .seccomp import MACHINES, packed_filter
@@ -134,7 +134,6 @@ def load_libraries(config: WorkerConfig) -> None:
         unshare(CLONE_NEWNS)
         mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
     load(config, [*LARGE_MODULES, *config["preload"]])
-    memory.use_huge_pages()
 
 
 class LibraryWorker(NamedTuple):
