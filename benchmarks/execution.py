@@ -311,7 +311,7 @@ def _memory() -> None:
     from concurrent.futures import wait
 
     with SandboxExecutor() as box, ThreadPoolExecutor(8) as pool:
-        box.run("1")
+        box.run(PANDAS)  # Then the libraries are loaded.
         time.sleep(1)
         idle = _proportional(_below(os.getpid()))
         running = [pool.submit(box.run, f"{PANDAS}\nimport time; time.sleep(4)") for _ in range(8)]

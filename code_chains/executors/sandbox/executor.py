@@ -41,12 +41,13 @@ class SandboxExecutor(Executor):
     The program sees the interpreter with its packages, a private working directory with the given files, and
     nothing else of the machine: no other file, no network, no other process, no environment variable. Before
     it starts, a probe inside the sandbox tries to get out; its findings are in `Execution.isolation`, and if
-    anything that was required is open, nothing runs. Sandboxes are forks of one warm worker process, and some
-    are started ahead of need, so that a run starts in milliseconds and leaves nothing behind.
+    anything that was required is open, nothing runs. Sandboxes are forks of warm worker processes, and some
+    are started ahead of need, so that a run starts in milliseconds and leaves nothing behind. A program that imports
+    more than the standard library gets a fork that has the preloaded libraries.
 
     Args:
         limits: Limits of one run.
-        preload: Libraries that the worker imports, if they are installed; `()` for a small and quick start.
+        preload: Libraries that are imported once, if they are installed; `()` saves their memory.
         min_isolation: The weakest acceptable isolation: `"kernel"` (default); `"landlock"`, for containers
             that forbid namespaces: Landlock and a system-call filter alone; or `"none"`.
         launcher: How sandboxes are built: `"bubblewrap"`, `"namespaces"`, `"landlock"`, or None for the
