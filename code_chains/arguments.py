@@ -66,6 +66,8 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
 )
 _HISTORY_KEYS = {"history", "chat_history"}
 Verify = bool | Literal["auto"] | str | Runnable[LanguageModelInput, Any]
+PACKAGE_PREFIX = "package:"
+"""What precedes the name of an installed package whose references are the snippets."""
 Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 
@@ -210,12 +212,16 @@ def resolve_snippets(snippets: object) -> VectorStore | Runnable[str, list[Docum
         return None
     if snippets is True:
         return curated_snippets()
+    if isinstance(snippets, str) and snippets.startswith(PACKAGE_PREFIX):
+        return SnippetStore.from_package(snippets.removeprefix(PACKAGE_PREFIX))
     if isinstance(snippets, str | Path):
         return SnippetStore.open(snippets)
     if isinstance(snippets, VectorStore | Runnable):
         return snippets
     raise ConfigurationError(
-        "snippets", snippets, "True, a folder, a SnippetStore, or a vector store or retriever"
+        "snippets",
+        snippets,
+        'True, a folder, "package:NAME", a SnippetStore, or a vector store or retriever',
     )
 
 

@@ -136,8 +136,9 @@ def create_code_chain(
             that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.
-        snippets: Examples for the model: True for the curated ones of this package, a folder of your own, a
-            `SnippetStore`, or any LangChain vector store or retriever.
+        snippets: Examples for the model: True for the curated ones of this package, a folder of your own,
+            `"package:acme_tax"` for the functions of an installed package, a `SnippetStore`, or any LangChain vector store
+            or retriever.
         learn: Whether programs that tests have verified are added to the snippets.
         budget: Limits on spending, shared by everything that this chain does.
         schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,

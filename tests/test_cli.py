@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -175,6 +176,33 @@ def test_samples_give_a_verdict(openai_server: OpenAI) -> None:
 
 def test_the_model_can_be_given_examples(openai_server: OpenAI) -> None:
     assert "Searching for examples" in ask(openai_server, QUESTION, "--snippets").stderr
+
+
+def test_the_model_is_shown_the_functions_of_a_package(openai_server: OpenAI) -> None:
+    prompts: list[str] = []
+    script = openai_server.script
+
+    def keep(messages: list[Any]) -> str:
+        prompts.append(str(messages))
+        return script(messages)
+
+    openai_server.script = keep
+    ask(openai_server, "What is the harmonic_mean of 40 and 60?", "--package", "statistics")
+    assert "harmonic_mean(data, weights=None)" in prompts[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    {
+        "none of this name": (["--package", "no_such_package"], "no_such_package"),
+        "and a folder": (["--package", "statistics", "--snippets", "."], "SnippetStore.from_package"),
+    }.values(),
+)
+def test_a_package_that_cannot_be_shown_is_refused(
+    openai_server: OpenAI, options: list[str], reason: str
+) -> None:
+    done = ask(openai_server, QUESTION, *options)
+    assert (done.exit_code, reason in done.stderr) == (2, True)
 
 
 def test_tests_in_a_file_verify_the_outcome(openai_server: OpenAI, tmp_path: Path) -> None:

@@ -64,6 +64,11 @@ def test_without_such_a_majority_the_first_stays_and_says_so(sandbox: SandboxExe
     assert "gave other outcomes" in result["verdict"].reason
 
 
+def test_agreement_on_zero_says_little(sandbox: SandboxExecutor) -> None:
+    verdict = ask(sandbox, "print('Vowels:', 0)", "print(len([]))", "print(0)")["verdict"]
+    assert (verdict.status, "gave zero" in verdict.reason) == ("unverified", True)
+
+
 def test_a_further_program_that_fails_decides_nothing(sandbox: SandboxExecutor) -> None:
     right = ask(sandbox, "print(14)", "1 / 0", "print(2 * 7)", "print(28 / 2)")
     assert right["verdict"].status == "plausible"

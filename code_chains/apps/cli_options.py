@@ -120,6 +120,11 @@ _CHAIN_OPTIONS = (
         help="Give the model examples: of a folder, or without one those that come with the package.",
     ),
     click.option(
+        "--package",
+        metavar="NAME",
+        help="Show the model how the functions of an installed package are called, e.g. acme_tax.",
+    ),
+    click.option(
         "--language",
         default="auto",
         show_default=True,
@@ -286,6 +291,7 @@ def chain_arguments(
     seconds: float,
     memory: str,
     snippets: str | None,
+    package: str | None = None,
     verify: bool = False,
     verify_with: str | None = None,
     **options: Any,
@@ -299,9 +305,22 @@ def chain_arguments(
         **options,
         "model": model or default_model(),
         "limits": {"seconds": seconds, "memory": memory},
-        "snippets": True if snippets == CURATED else snippets or False,
+        "snippets": _snippets(snippets, package),
         "verify": verify_with or verify,
     }
+
+
+def _snippets(folder: str | None, package: str | None) -> str | bool:
+    """Return the argument `snippets`."""
+    from code_chains.arguments import PACKAGE_PREFIX
+
+    if folder and package:
+        raise click.UsageError(
+            "Name --snippets or --package. For both, add examples to SnippetStore.from_package in Python."
+        )
+    if package:
+        return PACKAGE_PREFIX + package
+    return True if folder == CURATED else folder or False
 
 
 def parse_budget(limits: tuple[str, ...]) -> Budget | None:

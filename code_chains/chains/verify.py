@@ -17,6 +17,7 @@ from code_chains.chains.sample import outcome_text
 from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 from code_chains.verification.comparison import group
+from code_chains.verification.invariants import only_number
 
 __all__ = ["ANOTHER_WAY", "ENOUGH", "VerifyChain"]
 
@@ -31,8 +32,9 @@ class VerifyChain(StreamingChain):
 
     An outcome that tests verified, or that failed, stays as it is. Otherwise further programs are written without knowledge
     of the first: by the same model at a higher temperature, or by another model. As soon as three programs state the same,
-    that is the answer, and `plausible`; in a session, whose state holds the effects of the first program, only if that is
-    one of the three. Otherwise the answer is the first, `unverified`.
+    that is the answer, and `plausible`, unless it is zero, which programs that miss their data give as well. In a session,
+    whose state holds the effects of the first program, this only holds if that is one of the three. Otherwise the answer
+    is the first, `unverified`.
 
     Answers on which independent programs agree are more often right: self-consistency (Wang et al. 2022,
     arXiv:2203.11171). How often depends on the model; `docs/benchmarks.md` has measurements.
@@ -142,8 +144,16 @@ def _shared(outcomes: Sequence[State], values: State) -> State | None:
     # Invariant: a session holds the effects of the first program, so no other may be its answer.
     if values.get("session") is not None and chosen is not outcomes[0]:
         return None
-    count = f"{len(groups[0])} of {len(outcomes)} programs gave the same outcome."
-    return _with_verdict(chosen, "plausible", count)
+    count = f"{len(groups[0])} of {len(outcomes)} programs"
+    if _is_zero(texts[groups[0][0]]):
+        return _with_verdict(chosen, "unverified", f"{count} gave zero, which is also what mistakes give.")
+    return _with_verdict(chosen, "plausible", f"{count} gave the same outcome.")
+
+
+def _is_zero(text: str) -> bool:
+    """Return whether an outcome is zero, which programs that miss their data in different ways give as well."""
+    number = only_number(text)
+    return number is not None and number.value == 0
 
 
 def _with_verdict(outcome: State, status: Literal["plausible", "unverified"], reason: str) -> State:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from code_chains.verification.numbers import NUMBER, Number
 
-__all__ = ["broken_invariant"]
+__all__ = ["broken_invariant", "only_number"]
 
 _MAX_CHARS = 4000
 _MIN_LISTED = 3
@@ -74,21 +74,21 @@ def broken_invariant(query: str, output: str) -> str:
     return next(filter(None, (check(query, output) for check in _CHECKS)), "")
 
 
-def _only_number(output: str) -> Number | None:
+def only_number(output: str) -> Number | None:
     """Return the number of an output, if it has just one."""
     found = NUMBER.findall(output.replace("\u2212", "-"))
     return Number(found[0]) if len(found) == 1 else None
 
 
 def _negative_count(query: str, output: str) -> str:
-    number = _only_number(output)
+    number = only_number(output)
     if number is None or number.value >= 0 or not _COUNT.search(query) or _CHANGE.search(query):
         return ""
     return f"A count or a length of time cannot be negative, but the output says {number.text}."
 
 
 def _impossible_chance(query: str, output: str) -> str:
-    number = _only_number(output)
+    number = only_number(output)
     if number is None or not _CHANCE.search(query) or 0 <= number.value <= 100:
         return ""
     return f"A probability lies between 0 and 1, but the output says {number.text}."
@@ -101,7 +101,7 @@ def _nameless_weekday(query: str, output: str) -> str:
 
 
 def _mean_outside(query: str, output: str) -> str:
-    number, listed = _only_number(output), _listed(query)
+    number, listed = only_number(output), _listed(query)
     if number is None or len(listed) < _MIN_LISTED or not _is_mean_of_list(query):
         return ""
     if min(listed) - 0.01 <= number.value <= max(listed) + 0.01:
