@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -21,6 +22,8 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.sandbox.inside.processes import pid_of
+from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
 
 ROOT = Path(__file__).parent.parent
@@ -108,7 +111,7 @@ def sales(tmp_path: Path) -> Path:
 
 
 def descendants() -> set[int]:
-    """Return the living descendants of this process."""
+    """Return the living descendants of this process, but for supervisors that wait for another program."""
     parents: dict[int, tuple[int, str]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -123,7 +126,16 @@ def descendants() -> set[int]:
         children = {pid for pid, (parent, state) in parents.items() if parent in generation and state != "Z"}
         generation = children - pids
         pids |= generation
-    return pids
+    return pids - waiting_supervisors()
+
+
+def waiting_supervisors() -> set[int]:
+    pidfds = [fork.supervisor for pool in [*_pools] for fork in [*pool._resources.spent]]
+    found = set()
+    for pidfd in pidfds:
+        with contextlib.suppress(OSError):
+            found.add(pid_of(pidfd) if pidfd is not None else 0)
+    return found
 
 
 def at_rest() -> int:

@@ -267,7 +267,6 @@ def test_every_ending_is_a_value_within_its_limit(
     tight: SandboxExecutor, patient: SandboxExecutor, code: str, status: str
 ) -> None:
     executor = tight if status == "timeout" else patient
-    executor.run("1")  # From now on a supervisor waits for another program.
     before, began = at_rest(), time.monotonic()
     done = executor.run(code)
     assert done.status == status, done

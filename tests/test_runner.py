@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from code_chains import Budget, CodeChain, Limits, SandboxExecutor, create_code_chain
 from code_chains.apps import progress
 from code_chains.apps.cli import cli
+from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import map_questions
@@ -51,6 +52,7 @@ def create_deadly() -> CodeChain:
 
     def reply(messages: list[Any]) -> str:
         if "13" in str(messages[-1].text):
+            time.sleep(1)  # The answers of its neighbours are fetched by then.
             os.kill(os.getpid(), signal.SIGKILL)
         return script(messages)
 
@@ -331,11 +333,33 @@ def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: 
 
 
 def test_a_worker_without_isolation_takes_no_question(workers: Any) -> None:
+    workers.wait_for_workers(3, timeout=60)
     with pytest.raises(IsolationError, match=r"tcp://127.*no namespaces"):
         list(map_questions(f"{__name__}:create_unisolated", questions_up_to(1), cluster=workers))
 
 
+def test_an_answer_whose_last_worker_dies_while_it_is_read_is_abandoned(workers: Any) -> None:
+    from distributed import KilledWorker
+
+    from code_chains.batch.workers import _read_answer
+
+    class Future:
+        status = "finished"
+        error = KilledWorker("a task", None, 3)  # type: ignore[arg-type]
+
+        def result(self) -> str:
+            raise self.error
+
+        def exception(self) -> Exception:
+            return self.error
+
+    answer = _read_answer(Future(), Question("1", {"query": "Double 1 ?"}))
+    assert answer is not None
+    assert answer.is_lost
+
+
 def test_a_chain_that_workers_cannot_build_is_an_error(workers: Any) -> None:
+    workers.wait_for_workers(3, timeout=60)
     with pytest.raises(ExecutorError, match="nowhere"):
         list(map_questions("nowhere:make", questions_up_to(1), cluster=workers))
 

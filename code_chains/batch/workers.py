@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from code_chains.batch.questions import Question
@@ -185,12 +185,13 @@ def _check_alive(client: Client, last_seen: float) -> float:
 def _read_answer(future: Any, question: Question) -> Answer | None:
     """Return the answer, or None if its worker died with it after it was reported: Dask computes it again."""
     status = future.status  # Read once: it may change at any time.
-    if status == "finished":
-        return Answer.from_dict(question, json.loads(future.result()))
     if status == "cancelled":
         raise ExecutorError(_CLUSTER_LOST, is_retryable=True)
-    if status != "error":
+    if status not in ("finished", "error"):
         return None
+    if status == "finished":
+        with suppress(KilledWorker):  # Now its worker has died as well, and was one too many.
+            return Answer.from_dict(question, json.loads(future.result()))
     error = future.exception()
     if isinstance(error, KilledWorker):
         return Answer(
