@@ -332,13 +332,12 @@ def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: 
     assert repeated == []
 
 
-def test_a_worker_without_isolation_takes_no_question(workers: Any) -> None:
-    workers.wait_for_workers(3, timeout=60)
+def test_a_worker_without_isolation_takes_no_question() -> None:
     with pytest.raises(IsolationError, match=r"tcp://127.*no namespaces"):
-        list(map_questions(f"{__name__}:create_unisolated", questions_up_to(1), cluster=workers))
+        list(map_questions(f"{__name__}:create_unisolated", questions_up_to(1), cluster=1))
 
 
-def test_an_answer_whose_last_worker_dies_while_it_is_read_is_abandoned(workers: Any) -> None:
+def test_an_answer_whose_last_worker_dies_while_it_is_read_is_abandoned() -> None:
     from distributed import KilledWorker
 
     from code_chains.batch.workers import _read_answer
@@ -358,10 +357,9 @@ def test_an_answer_whose_last_worker_dies_while_it_is_read_is_abandoned(workers:
     assert answer.is_lost
 
 
-def test_a_chain_that_workers_cannot_build_is_an_error(workers: Any) -> None:
-    workers.wait_for_workers(3, timeout=60)
+def test_a_chain_that_workers_cannot_build_is_an_error() -> None:
     with pytest.raises(ExecutorError, match="nowhere"):
-        list(map_questions("nowhere:make", questions_up_to(1), cluster=workers))
+        list(map_questions("nowhere:make", questions_up_to(1), cluster=1))
 
 
 def test_only_json_is_sent_to_workers(chain: CodeChain, workers: Any) -> None:
