@@ -119,6 +119,7 @@ def test_a_program_can_be_approved_with_the_keyboard(browser: Browser) -> None:
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         expect(turn.locator(".outcome")).to_contain_text("Product: 42")
+        expect(turn.locator(".verdict")).to_be_visible()  # Only then it takes the next question.
         turn = ask(page, "and one more")
         turn.get_by_role("button", name="Refuse").click()
         expect(turn.locator(".verdict")).to_contain_text("No answer")
