@@ -168,6 +168,46 @@ def resident(pid: int) -> int:
         return 0
 
 
+@pytest.mark.parametrize("imports", ["", "import numpy\n", "import pandas\n"])
+def test_a_program_has_its_whole_memory_beside_that_of_its_libraries(imports: str) -> None:
+    with SandboxExecutor(limits=Limits(seconds=20, memory="128M"), preload=("pandas",)) as executor:
+        assert executor.run(f"{imports}x = b'x' * (110 << 20); 1").ok
+        assert executor.run(f"{imports}x = b'x' * (150 << 20); 1").status == "memory"
+
+
+def test_names_of_sockets_that_are_left_are_gone(executor: SandboxExecutor, renewals: list[Fork]) -> None:
+    """Sockets that hold each other are collected by the kernel some time after the end of their process."""
+    cycle = """
+import array, socket
+ends = [socket.socketpair() for _ in range(8)]
+for n in range(8):
+    s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + f"secret{n}"); s.listen()
+    for a, b in ends:
+        a.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [s.fileno(), b.fileno()]))])
+"""
+    for _ in range(6):
+        executor.run(cycle)
+        assert "secret" not in executor.run("print(open('/proc/net/unix').read())").output
+    assert len(renewals) >= 6
+
+
+def test_files_of_a_program_are_not_kept_for_the_next_one(executor: SandboxExecutor) -> None:
+    assert executor.run("open('/tmp/large', 'wb').write(b'x' * (40 << 20)); 1").ok
+    assert [fork.root for fork in executor._provider.pool._resources.spent] == [None]
+
+
+def test_the_choice_takes_no_long_time_for_any_program() -> None:
+    began = time.monotonic()
+    for code in (
+        'a=1\nx=f"' + "{a}" * 200_000 + '"',
+        "import " * 100_000,
+        "from x" * 100_000,
+        "import a," * 100_000,
+    ):
+        uses_libraries(code)
+    assert time.monotonic() - began < 2
+
+
 def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) -> None:
     error = loaded.run("import pandas, os; os._exit(3)").error
     assert error is not None

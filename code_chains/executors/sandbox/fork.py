@@ -195,6 +195,12 @@ class Fork:
         self.last_reply = reply
         return True
 
+    def forget_files(self) -> None:
+        """Close the directory of the files, which are gone with its last descriptor."""
+        if self.root is not None:
+            os.close(self.root)
+            self.root = None
+
     def is_spent(self) -> bool:
         """Return whether its program has ended as it should, and its supervisor can build a new sandbox."""
         if not self._is_closed:
@@ -203,7 +209,7 @@ class Fork:
 
     def _hand_over(self, successor: _Supervisor) -> socket.socket:
         """Close all but the supervisor and the socket to it, and return that."""
-        control = self.control.dup()
+        control = socket.socket(fileno=self.control.detach())  # `dup` might fail.
         control.setblocking(False)
         self._supervisor.move_to(successor)
         self._stack.close()
@@ -309,7 +315,7 @@ class Fork:
             self._supervisor.adopt(pidfd)
         else:
             os.close(pidfd)
-        self._stack.callback(os.close, self.root)
+        self._stack.callback(self.forget_files)
         self._stack.callback(self._close_listening)
         self._stack.callback(self._supervisor.release)
 

@@ -78,6 +78,7 @@ class Pool:
         with self._lock:
             is_current = fork.worker is self._resources.worker
             if is_current and fork.worker.spec.config["namespaces"] and fork.leave():
+                fork.forget_files()
                 self._resources.spent.append(fork)
             else:
                 fork.close()

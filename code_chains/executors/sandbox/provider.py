@@ -135,7 +135,9 @@ class SandboxProvider:
             if fork.is_renewed:  # Its supervisor has ended; others have not.
                 fork.close()
                 continue
-            failures.append(fork.failure or f"it took more than {START_TIMEOUT_S:g} seconds to start")
+            is_late = fork.failure is None
+            late = f"it took more than {START_TIMEOUT_S:g} seconds to start"
+            failures.append(late if is_late else fork.failure or "it was ended from outside")
             fork.close()
             self.pool.drop()
             self._fall_back(fork)

@@ -74,7 +74,8 @@ def serve(supervisors: socket.socket, config: WorkerConfig, pid_namespace: int) 
         config: The configuration of the worker.
         pid_namespace: Descriptor of this process's pid namespace.
     """
-    greeting = {"shared_bytes": processes.resident(os.getpid()), "threads": config["threads"]}
+    # By this name, as /proc is that of the worker's sandbox, where this process has another pid.
+    greeting = {"shared_bytes": processes.resident("self"), "threads": config["threads"]}
     running: dict[int, tuple[int, socket.socket]] = {}
     while True:
         for ready in readable([supervisors.fileno(), *running], None):
@@ -87,13 +88,14 @@ def serve(supervisors: socket.socket, config: WorkerConfig, pid_namespace: int) 
             if message is None:
                 os._exit(0)
             exits = socket.socket(fileno=descriptors.pop(0))
-            with contextlib.suppress(
-                OSError
-            ):  # The supervisor has ended: it sees that, or nobody waits for it.
+            try:
                 pid = fork_into_sandbox(descriptors, config, pid_namespace)
                 pidfd = os.pidfd_open(pid)
                 running[pidfd] = pid, exits
                 wire.send(exits, greeting, [pidfd])
+            except OSError:  # There are too many processes, or the supervisor has ended.
+                if not any(exits is one for _, one in running.values()):
+                    exits.close()  # Then the supervisor knows.
             for descriptor in descriptors:
                 os.close(descriptor)
 

@@ -103,12 +103,12 @@ def descriptors(pid: int) -> int:
         return 0
 
 
-def resident(pid: int) -> int:
+def resident(pid: int | str) -> int:
     """Return resident bytes that are not read from files."""
     return status(pid, (b"RssAnon:", b"RssShmem:"))
 
 
-def status(pid: int, names: tuple[bytes, ...]) -> int:
+def status(pid: int | str, names: tuple[bytes, ...]) -> int:
     """Return the sum of fields of a process's status; of another thread's if the first one has ended alone."""
     total = read_fields(f"/proc/{pid}/status", names)
     if total or not os.path.isdir(f"/proc/{pid}/task"):

@@ -156,25 +156,29 @@ class Supervisor:
             os.close(descriptor)
         ending = self._await_end(self._states.current, extra_seconds)
         has_ended = processes.kill_all() and not processes.tree(dead=True)
-        self._is_reusable = has_ended and ending["reason"] is None and self._config["namespaces"]
+        if has_ended and ending["reason"] is None and self._config["namespaces"]:
+            self._clear()
         return {"ended": ending, "reusable": self._is_reusable}
+
+    def _clear(self) -> None:
+        """Drop what a program has left: messages and descriptors on its channel, its files and its network."""
+        with contextlib.suppress(OSError):
+            self._states.current.close()
+            os.close(self._root)
+            filesystem.clear()
+            self._is_reusable = True
 
     def on_renew(self, streams: list[int], libraries: bool) -> None:
         """Replace the sandbox by a new one for another program.
 
-        Invariant: nothing of the last program is left: no process, file system or user namespace, and no network, unless
-        it has no interface that is up. It cannot have changed this process, which it may neither inspect nor name in a
-        system call.
+        Invariant: nothing of the last program is left: no process, file system, network or user namespace. It cannot have
+        changed this process, which it may neither inspect nor name in a system call that changes it.
         """
         if not self._is_reusable:
             self.end()
         self._is_reusable, self._input_error = False, None
         try:
-            self._states.current.close()
-            os.close(self._root)
-            filesystem.clear()
-            if self._config["network"]:
-                unshare(CLONE_NEWNET)
+            unshare(CLONE_NEWNET)  # Names of sockets stay for a while when nobody has them any more.
             self.build(streams, libraries=libraries)
         except OSError as error:
             self._reply({"failed": f"{type(error).__name__}: {error}"})
