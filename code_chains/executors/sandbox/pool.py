@@ -123,12 +123,11 @@ class Pool:
         """Return a fork whose supervisor can build another sandbox now; those that never will are closed."""
         spent = self._resources.spent
         for fork in [*spent]:
-            is_reusable = fork.is_spent()
-            if is_reusable or fork.has_replied():
+            if fork.is_spent():
                 spent.remove(fork)
-            if is_reusable:
                 return fork
             if fork.has_replied():
+                spent.remove(fork)
                 fork.close()
         return None
 

@@ -135,9 +135,10 @@ class SandboxProvider:
             if fork.is_renewed:  # Its supervisor has ended; others have not.
                 fork.close()
                 continue
-            is_late = fork.failure is None
-            late = f"it took more than {START_TIMEOUT_S:g} seconds to start"
-            failures.append(late if is_late else fork.failure or "it was ended from outside")
+            if fork.failure is None:
+                failures.append(f"it took more than {START_TIMEOUT_S:g} seconds to start")
+            else:
+                failures.append(fork.failure or "it was ended from outside")
             fork.close()
             self.pool.drop()
             self._fall_back(fork)

@@ -166,9 +166,8 @@ def serve(
         if message is None:
             return
         others = library_worker.channel if library_worker else None
-        if (
-            others and message["libraries"] and pid_namespace < 0
-        ):  # A supervisor must be an ancestor of what it supervises.
+        # Without namespaces a supervisor must be an ancestor of what it supervises.
+        if others and message["libraries"] and pid_namespace < 0:
             wire.send(others, message, descriptors)
         elif fork(pid_namespace) == 0:
             os.close(host.detach())
