@@ -130,10 +130,10 @@ def create_code_chain(
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
-        verify: Whether an outcome that nothing else checks is solved again, by two or three further programs, until three
-            agree: then it is `plausible` (see `VerifyChain`). True for this model at a higher temperature, another model
-            for programs of that one, and `"auto"` for True unless that has side effects or means nothing: not with tools
-            that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
+        verify: Whether an outcome that nothing else checks is solved again, by two to five further programs, until one
+            leads by three: then it is `plausible` (see `VerifyChain`). True for this model at a higher temperature, another
+            model for programs of that one, and `"auto"` for True unless that has side effects or means nothing: not with
+            tools that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.
         snippets: Examples for the model: True for the curated ones of this package, a folder of your own,
@@ -365,10 +365,11 @@ def _write_again(
     texts: Mapping[str, str],
     toolbox: Toolbox | None,
 ) -> list[GenerateChain]:
-    """Return the chains that solve a question again, to verify an outcome: twice as before, then in another way."""
+    """Return the chains that solve a question again, to verify an outcome: twice as before, then in turn in another way."""
     write = _generate(model, executor, texts, toolbox)
     instructions = "\n".join(filter(None, [write.instructions, ANOTHER_WAY]))
-    return [write, write, write.model_copy(update={"instructions": instructions})]
+    another = write.model_copy(update={"instructions": instructions})
+    return [write, write, another, write, another]
 
 
 def _write_cells(

@@ -52,16 +52,31 @@ def test_three_programs_that_agree_make_an_outcome_plausible(sandbox: SandboxExe
     assert len(result["programs"]) == 3
 
 
-def test_three_of_four_programs_decide(sandbox: SandboxExecutor) -> None:
-    result = ask(sandbox, "print(14)", "print(15)", "print('Count: 15')", "print(7 + 8)")
+def test_a_lead_of_three_programs_decides(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print('Count: 15')", "print(7 + 8)", "print(15.0)")
     assert (result["output"], result["verdict"].status, result["code"]) == ("15", "plausible", "print(15)\n")
+    assert result["verdict"].reason == "4 of 5 programs gave the same outcome."
 
 
-@pytest.mark.parametrize("last", ["print(16)", "print(3 * 5)", "1 / 0"])
-def test_without_such_a_majority_the_first_stays_and_says_so(sandbox: SandboxExecutor, last: str) -> None:
-    result = ask(sandbox, "print(14)", "print(15)", "print(7 * 2)", last)
+@pytest.mark.parametrize("last", ["print(16)", "1 / 0"])
+def test_with_a_smaller_lead_the_most_frequent_outcome_stays_and_says_so(
+    sandbox: SandboxExecutor, last: str
+) -> None:
+    result = ask(sandbox, "print(15)", "print(14)", "print(7 * 2)", last, "1 / 0", "1 / 0")
     assert (result["output"], result["verdict"].status) == ("14", "unverified")
     assert "gave other outcomes" in result["verdict"].reason
+
+
+def test_no_program_is_written_once_the_others_could_not_decide(sandbox: SandboxExecutor) -> None:
+    result = ask(sandbox, "print(14)", "print(15)", "print(16)", "print(17)", "print(18)", "print(19)")
+    assert (result["output"], len(result["programs"])) == ("14", 4)
+
+
+def test_an_outcome_in_the_order_of_a_set_is_written_again(sandbox: SandboxExecutor) -> None:
+    first, second = "print(list(set('banana')))", "print(list(dict.fromkeys('banana')))"
+    result = ask(sandbox, first, second, verify=False)
+    assert result["code"].strip() == second
+    assert "order of a set" in result["attempts"][0].verdict.reason
 
 
 def test_agreement_on_zero_says_little(sandbox: SandboxExecutor) -> None:
@@ -177,7 +192,7 @@ def test_tools_with_effects_are_refused_and_auto_leaves_them_alone(sandbox: Sand
 
 def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
     with create_code_chain(
-        replies("print(14)", "print(15)", "print(7 + 8)", "print(3 * 5)"),
+        replies("print(14)", "print(15)", "print(7 + 8)", "print(3 * 5)", "print(15.0)"),
         executor=sandbox,
         interpret=False,
         verify=True,
@@ -195,7 +210,7 @@ def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
     for result in (streamed, awaited):
         assert result["output"] == invoked["output"] == "15"
         assert result["programs"] == invoked["programs"]
-        assert [one.number for one in result["attempts"]] == [1, 2, 3, 4]
+        assert [one.number for one in result["attempts"]] == [1, 2, 3, 4, 5]
 
 
 def test_plans_samples_and_types_go_together_with_it(sandbox: SandboxExecutor) -> None:

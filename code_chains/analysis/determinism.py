@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from code_chains.analysis.references import Reading, Use, match, read, words
 
-__all__ = ["is_repeatable"]
+__all__ = ["is_repeatable", "prints_set_order"]
 
 _NONDETERMINISTIC = words(
     "time datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow datetime.date.today random numpy.random"
@@ -91,6 +91,17 @@ def is_repeatable(code: str) -> bool:
         )
     except RecursionError:  # An expression of thousands of operators: unknown.
         return False
+
+
+def prints_set_order(code: str) -> bool:
+    """Return whether a program prints the elements of a set in their arbitrary order.
+
+    Example:
+        >>> prints_set_order("print(list(set('banana')))"), prints_set_order("print(sorted(set('banana')))")
+        (True, False)
+    """
+    reading = read(code)
+    return reading is not None and _UnorderedValues(reading).is_shown()
 
 
 class _Randomness:
@@ -208,6 +219,12 @@ class _UnorderedValues:
 
     def is_printed(self) -> bool:
         """Return whether any of it is printed, joined or iterated over."""
+        return self.is_shown() or any(
+            self._is_unordered(value) for node in self.nodes for value in self._iterated(node)
+        )
+
+    def is_shown(self) -> bool:
+        """Return whether any of it is printed or joined."""
         return any(self._is_unordered(printed) for node in self.nodes for printed in self._printed(node))
 
     def _assigned(self, node: ast.AST) -> Iterator[str]:
@@ -224,13 +241,16 @@ class _UnorderedValues:
                 )
                 yield from (f"{name}()" for value in returned if self._is_unordered(value))
 
-    def _printed(self, node: ast.AST) -> Iterator[ast.expr]:
+    def _iterated(self, node: ast.AST) -> Iterator[ast.expr]:
         match node:
-            case ast.FormattedValue(value=value) | ast.For(iter=value) | ast.Starred(value=value):
+            case ast.For(iter=value) | ast.Call(func=ast.Attribute(value=value, attr="pop"), args=[]):
                 yield value
             case ast.DictComp(generators=generators):
                 yield from (item.iter for item in generators)
-            case ast.Call(func=ast.Attribute(value=value, attr="pop"), args=[]):
+
+    def _printed(self, node: ast.AST) -> Iterator[ast.expr]:
+        match node:
+            case ast.FormattedValue(value=value) | ast.Starred(value=value):
                 yield value
             case ast.Call(func=function, args=arguments):
                 shows = self.reading.names(function) & _PRINTING

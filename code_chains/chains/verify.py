@@ -19,22 +19,23 @@ from code_chains.state import Verdict
 from code_chains.verification.comparison import group
 from code_chains.verification.invariants import only_number
 
-__all__ = ["ANOTHER_WAY", "ENOUGH", "VerifyChain"]
+__all__ = ["ANOTHER_WAY", "LEAD", "VerifyChain"]
 
 ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
 """A rule for the last of the further programs."""
-ENOUGH = 3
-"""Programs, the first included, that must agree. Of two that did, more were wrong (`docs/benchmarks.md`)."""
+LEAD = 3
+"""Programs, the first included, by which an outcome must lead. With less, more were wrong (`docs/benchmarks.md`)."""
 
 
 class VerifyChain(StreamingChain):
-    """Solve a question, and have further programs solve it again until enough of them agree.
+    """Solve a question, and have further programs solve it again until one outcome leads.
 
     An outcome that tests verified, or that failed, stays as it is. Otherwise further programs are written without knowledge
-    of the first: by the same model at a higher temperature, or by another model. As soon as three programs state the same,
-    that is the answer, and `plausible`, unless it is zero, which programs that miss their data give as well. In a session,
-    whose state holds the effects of the first program, this only holds if that is one of the three. Otherwise the answer
-    is the first, `unverified`.
+    of the first: by the same model at a higher temperature, or by another model. As soon as three more programs state one
+    outcome than any other, that is the answer, and `plausible`, unless it is zero, which programs that miss their data give
+    as well. In a session, whose state holds the effects of the first program, this only holds if that is one of those
+    programs. Otherwise the answer is the outcome of most programs, or the first, `unverified`; no program is written once
+    the others could not change that.
 
     Answers on which independent programs agree are more often right: self-consistency (Wang et al. 2022,
     arXiv:2203.11171). How often depends on the model; `docs/benchmarks.md` has measurements.
@@ -71,8 +72,8 @@ class VerifyChain(StreamingChain):
         yield {**{key: final[key] for key in OUTCOME_KEYS}, "stop_reason": solved["stop_reason"]}
 
     def _check(self, solved: State, values: State, config: Config) -> Flow:
-        """Return the outcome that enough programs share, or the first one."""
-        outcomes = [solved]
+        """Return the outcome that leads by enough programs, or that of most of them, unverified."""
+        outcomes, shared = [solved], solved
         for number, other in enumerate(self.others, start=1):
             try:
                 count_attempt(config)
@@ -84,10 +85,13 @@ class VerifyChain(StreamingChain):
             if self._is_copy(outcome, outcomes):
                 continue
             outcomes.append(outcome)
-            if (shared := _shared(outcomes, values)) is not None:
+            lead, shared = _leading(outcomes, values)
+            if lead >= LEAD:
                 return shared
+            if lead + len(self.others) - number < LEAD:
+                break
         reason = "Other programs were the same, failed, or gave other outcomes."
-        return _with_verdict(solved, "unverified", reason)
+        return _with_verdict(shared, "unverified", reason)
 
     def _is_copy(self, outcome: State, earlier: Sequence[State]) -> bool:
         """Return whether a program is an earlier one again, which is no confirmation."""
@@ -133,21 +137,24 @@ def _live(outcome: State, number: int) -> State:
     return {"programs": [outcome["code"]], "attempts": [record_attempt(outcome, number, "verify")]}
 
 
-def _shared(outcomes: Sequence[State], values: State) -> State | None:
-    """Return the first of the outcomes that enough programs share; None if there is none."""
+def _leading(outcomes: Sequence[State], values: State) -> tuple[int, State]:
+    """Return by how many programs the most frequent outcome leads, and the first of these with its verdict."""
     shown = [outcome for outcome in outcomes if outcome["verdict"].ok and outcome_text(outcome, values)]
     texts = [outcome_text(outcome, values) for outcome in shown]
     groups = group(texts, str(values.get("query") or ""))
-    if not groups or len(groups[0]) < ENOUGH:
-        return None
+    if not groups:
+        return 0, outcomes[0]
     chosen = shown[groups[0][0]]
     # Invariant: a session holds the effects of the first program, so no other may be its answer.
     if values.get("session") is not None and chosen is not outcomes[0]:
-        return None
+        return 0, outcomes[0]
+    lead = len(groups[0]) - max(map(len, groups[1:]), default=0)
     count = f"{len(groups[0])} of {len(outcomes)} programs"
     if _is_zero(texts[groups[0][0]]):
-        return _with_verdict(chosen, "unverified", f"{count} gave zero, which is also what mistakes give.")
-    return _with_verdict(chosen, "plausible", f"{count} gave the same outcome.")
+        verdict = Verdict("unverified", "vote", f"{count} gave zero, which is also what mistakes give.")
+    else:
+        verdict = Verdict("plausible", "vote", f"{count} gave the same outcome.")
+    return lead, {**chosen, "verdict": verdict}
 
 
 def _is_zero(text: str) -> bool:

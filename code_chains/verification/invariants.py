@@ -55,6 +55,15 @@ _SOME = re.compile(
     r"\b(?:unique|distinct|without duplicates|first|last|top|only|greater|less|more|than|doppelte|sans doublons|by)\b",
     re.I,
 )
+_PER = re.compile(
+    r"\b(?:per|(?:for|of|in) (?:each|every)|by|pro|je|für jede[nrs]?|par|pour chaque|por|(?:por|para) cada|per ogni"
+    r"|на каждого|по)\s",
+    re.IGNORECASE,
+)
+_UNGROUPED = re.compile(
+    r"(?:^|\W)0\s+[-\d.]+\n1\s+[-\d.]+\n(?:\d+\s+[-\d.]+\n)*(?:Name: [^\n]*, )?dtype: \w+\s*$"
+)
+"""A pandas Series of numbers whose index numbers the rows."""
 _LIST = re.compile(
     rf"(?:{NUMBER.pattern})(?:(?:,\s*|;\s*|\s+(?:and|und|et|y|e)\s+|\s+)(?:{NUMBER.pattern}))+"
 )
@@ -127,6 +136,12 @@ def _lost_in_sorting(query: str, output: str) -> str:
     return "The sorted numbers are not those of the question."
 
 
+def _unnamed_groups(query: str, output: str) -> str:
+    if not _PER.search(query) or not _UNGROUPED.search(output):
+        return ""
+    return "The question asks for a value per group, but the output has one per row, without the names of groups."
+
+
 def _listed(query: str) -> list[float]:
     """Return the numbers of the only list in a question."""
     lists = [match[0] for match in _LIST.finditer(query)]
@@ -141,4 +156,5 @@ _CHECKS: tuple[Callable[[str, str], str], ...] = (
     _nameless_weekday,
     _mean_outside,
     _lost_in_sorting,
+    _unnamed_groups,
 )

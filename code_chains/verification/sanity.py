@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Execution, Verdict
 from code_chains.verification.failure_reports import empty_output, reported_failure
@@ -16,6 +17,7 @@ from code_chains.verification.question_values import copied_values, unused_value
 __all__ = ["sanity_verdict"]
 
 _MAX_SOURCE_CHARS = 50_000
+_SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
 def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
@@ -44,6 +46,8 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         )
     if not has_value and (broken := broken_invariant(query, execution.output)):
         doubts.insert(0, broken)
+    if prints_set_order(code):
+        doubts.append(_SET_ORDER)
     return Verdict("failed", "checks", " ".join(doubts)) if doubts else None
 
 
