@@ -52,15 +52,20 @@ class LibraryQuestion:
         return re.search(r".*?".join(re.escape(str(one)) for one in wanted), output, re.DOTALL) is not None
 
     def _has_numbers(self, output: str, wanted: list[Any]) -> bool:
-        """Return whether an output ends with these numbers; those of the question may be around a single one."""
-        found = _numbers(output if len(wanted) > 1 else (output.strip().splitlines() or [""])[-1])
-        if len(wanted) == 1 and len(found) > 1:
+        """Return whether an output has these numbers; its last line may have those of the question around a single one."""
+        if len(wanted) > 1:
+            return self._has_in_order(output, wanted)
+        found = _numbers((output.strip().splitlines() or [""])[-1])
+        if len(found) > 1:
             given = _numbers(self.query)
             found = [number for number in found if number not in given] or found
-        near = [
-            abs(one - other) <= self.tolerance for one, other in zip(found[::-1], wanted[::-1], strict=False)
-        ]
-        return len(near) == len(wanted) and all(near)
+        return bool(found) and abs(found[-1] - wanted[0]) <= self.tolerance
+
+    def _has_in_order(self, output: str, wanted: list[Any]) -> bool:
+        """Return whether an output has these numbers in this order; they may be numbered."""
+        numbers = _numbers(output)
+        found = iter(numbers if len(numbers) <= 2 * len(wanted) else [])
+        return all(any(abs(one - other) <= self.tolerance for other in found) for one in wanted)
 
 
 def _numbers(text: str) -> list[float]:

@@ -19,6 +19,15 @@ Lot(variety: str, gross_kg: float, bins: int = 1, organic: bool = False)
 
 from orchard import price
 price(lot: Lot, *, hail_year: bool = False, paid_within_days: int | None = None, collect: bool = False) -> float
+
+from orchard import charge
+charge(amount: float, days: int = 0, *, tier: Tier = Tier.SHOP, room: Room | None = Room.CHILLED_ROOM) -> float
+
+from orchard import Tier
+Tier.STALL = 'stall'; Tier.SHOP = 'shop'; Tier.CHAIN = 'chain'
+
+from orchard import Room
+Room.CHILLED_ROOM = 1; Room.LOW_OXYGEN = 2
 ```"""
 UNSET = {
     "a flag": ("The lot is organic.", "Lot('Cox', 3.0, 2)", ["`organic=` to `Lot`"]),
@@ -29,6 +38,12 @@ UNSET = {
         "import orchard\norchard.Lot('Cox', 3.0)",
         ["`organic=` to `Lot`"],
     ),
+    "a member of an enumeration": (
+        "A market stall pays late.",
+        "charge(3.0)",
+        ["`tier=Tier.STALL` to `charge`"],
+    ),
+    "a member of two words": ("Of low-oxygen fruit?", "charge(3.0)", ["`room=Room.LOW_OXYGEN` to `charge`"]),
 }
 SET = {
     "by name": ("The lot is organic.", "Lot('Cox', 3.0, 2, organic=True)"),
@@ -36,6 +51,10 @@ SET = {
     "in one of two calls": ("One is organic.", "Lot('Cox', 3.0, 2)\nLot('Gala', 3.0, organic=True)"),
     "perhaps": ("The lot is organic.", "Lot(**fields)"),
     "perhaps by position": ("The lot is organic.", "Lot(*fields)"),
+    "as a member": ("A chain pays late.", "charge(3.0, tier=Tier.CHAIN)"),
+    "as the value of a member": ("A chain pays late.", "charge(3.0, tier=Tier('chain'))"),
+    "not, as the member is the default": ("A shop of the chilled room pays late.", "charge(3.0)"),
+    "not, as nothing takes the member": ("A market stall pays late.", "price(lot)"),
     "not, as the question does not name it": ("What does Cox earn?", "price(Lot('Cox', 3.0))"),
     "not, as the function is the program's own": (
         "The lot is organic.",
@@ -58,6 +77,16 @@ def test_an_option_may_be_set_in_any_way(query: str, code: str) -> None:
 def test_nothing_makes_it_raise(query: str, code: str, references: str) -> None:
     assert isinstance(unset_options(query, code, references), list)
     assert isinstance(signatures(f"f({references})"), dict)
+
+
+def test_a_short_number_must_reach_the_functions_of_a_package() -> None:
+    state = {"query": "A debt of 12 euros, 7 days?", "execution": Execution("ok", stdout="9")}
+    installed = {**state, "context": FencedText(REFERENCES)}
+    verdict = sanity_verdict(installed, "print(charge(12))")
+    assert verdict is not None
+    assert "`7`" in verdict.reason
+    assert sanity_verdict(installed, "print(charge(12, 7))") is None
+    assert sanity_verdict(installed, "print(12 * 0.75)") is None
 
 
 def test_an_unset_option_is_a_doubt_that_says_which() -> None:

@@ -4,27 +4,39 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
+from typing import NamedTuple
 
 from code_chains.analysis.parsing import parse
 
-__all__ = ["signatures", "unset_options"]
+__all__ = ["calls_any", "signatures", "unset_options"]
 
 _SIGNATURE = re.compile(r"^(?:async )?(\w+)(\(.*\))(?: -> .*)?$", re.MULTILINE)
+_MEMBERS = re.compile(r"^(\w+)\.\w+ = .*$", re.MULTILINE)
+_MEMBER = re.compile(r"(\w+)\.(\w+) = ['\"]?([^;'\"]*)")
 _WORD = re.compile(r"[^\W\d_]+")
 _MIN_WORD_LETTERS, _MIN_STEM_LETTERS = 4, 5
 """Shorter parts of a name are units and the like; words of so many letters may have endings."""
 
-_Options = dict[str, int]
-"""The names of arguments that have a default, with their positions; -1 for those that are only taken by name."""
+
+class Option(NamedTuple):
+    """An argument that has a default.
+
+    Attributes:
+        position: Its position; -1 if it is only taken by name.
+        member: The name of its default, if that is a member of an enumeration.
+    """
+
+    position: int
+    member: str = ""
 
 
-def signatures(references: str) -> dict[str, _Options]:
+def signatures(references: str) -> dict[str, dict[str, Option]]:
     r"""Return the options of the functions that references of a package show, by the function's name.
 
     Example:
         >>> signatures("from mill import grind\ngrind(corn: str, fine: bool = False, *, speed: int = 1) -> float")
-        {'grind': {'fine': 1, 'speed': -1}}
+        {'grind': {'fine': Option(position=1, member=''), 'speed': Option(position=-1, member='')}}
     """
     found = {}
     for name, parameters in _SIGNATURE.findall(references):
@@ -34,12 +46,19 @@ def signatures(references: str) -> dict[str, _Options]:
     return found
 
 
-def _options(given: ast.arguments) -> _Options:
+def _options(given: ast.arguments) -> dict[str, Option]:
     positional = [*given.posonlyargs, *given.args]
     first = len(positional) - len(given.defaults)
-    options = {argument.arg: number for number, argument in enumerate(positional) if number >= first}
+    with_default = enumerate(zip(positional[first:], given.defaults, strict=True), start=first)
+    options = {argument.arg: Option(number, _member(default)) for number, (argument, default) in with_default}
     by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return options | {argument.arg: -1 for argument, default in by_name if default is not None}
+    return options | {
+        argument.arg: Option(-1, _member(default)) for argument, default in by_name if default is not None
+    }
+
+
+def _member(default: ast.expr) -> str:
+    return default.attr if isinstance(default, ast.Attribute) else ""
 
 
 def unset_options(query: str, code: str, references: str) -> list[str]:
@@ -61,12 +80,37 @@ def unset_options(query: str, code: str, references: str) -> list[str]:
     calls: dict[str, list[ast.Call]] = {}
     for name, call in _calls(tree):
         calls.setdefault(name, []).append(call)
+    called = sorted(known.keys() & calls.keys() - _defined(tree))
     unset = []
-    for name in known.keys() & calls.keys() - _defined(tree):
-        for option, position in known[name].items():
-            if _is_named(option, words) and not any(_sets(call, option, position) for call in calls[name]):
+    for name in called:
+        for option, (position, member) in known[name].items():
+            is_asked = _is_named(option, words) and not _is_named(member, words)
+            if is_asked and not any(_sets(call, option, position) for call in calls[name]):
                 unset.append(f"`{option}=` to `{name}`")
-    return sorted(unset)
+    return unset + _unset_members(called, words, code, references)
+
+
+def _unset_members(called: Iterable[str], words: Set[str], code: str, references: str) -> list[str]:
+    """Return the members of enumerations that a question names, a called function takes and a program does not have."""
+    named = [one for one in _members(references) if _is_named(one[1], words) or _is_named(one[2], words)]
+    unset = []
+    for name, parameters in _SIGNATURE.findall(references):
+        for kind, member, text in named if name in called else ():
+            option = re.search(rf"\b(\w+): (?:\w+ \| )?{kind}\b(?!.*? = {kind}\.{member}\b)", parameters)
+            if option and not re.search(rf"\b{member}\b|['\"]{re.escape(text)}['\"]", code):
+                unset.append(f"`{option[1]}={kind}.{member}` to `{name}`")
+    return list(dict.fromkeys(unset))
+
+
+def _members(references: str) -> list[tuple[str, str, str]]:
+    """Return the enumerations, members and values that references show."""
+    return [found for line in _MEMBERS.finditer(references) for found in _MEMBER.findall(line[0])]
+
+
+def calls_any(code: str, references: str) -> bool:
+    """Return whether a program calls any of the functions that references of a package show."""
+    tree, known = parse(code), signatures(references)
+    return tree is not None and any(name in known for name, _ in _calls(tree))
 
 
 def _defined(tree: ast.Module) -> set[str]:

@@ -120,15 +120,16 @@ class _Literals:
         return _converted(self.numbers)
 
 
-def unused_values(query: str, code: str) -> list[str]:
+def unused_values(query: str, code: str, *, all_numbers: bool = False) -> list[str]:
     """Return values that a question states and its program does not use, as they are written; at most five.
 
-    Only what is unlikely to be background counts: numbers of three digits or more, text in quotation marks and names of
-    files. Code and lists over several lines are not looked at.
+    Only what is unlikely to be background counts: numbers of three significant digits or more, text in quotation marks and
+    names of files. Code and lists over several lines are not looked at.
 
     Args:
         query: The question.
         code: The program; of one that does not parse nothing is said.
+        all_numbers: Whether shorter numbers count as well.
 
     Example:
         >>> unused_values("How much is 17 percent of 2350?", "print(0.17 * 2530)")
@@ -143,7 +144,8 @@ def unused_values(query: str, code: str) -> list[str]:
     literals = _literals(tree)
     if literals.is_open:
         return []
-    stated = itertools.chain(_stated_years(text) if literals.has_dates else (), _stated_numbers(text))
+    years = _stated_years(text) if literals.has_dates else ()
+    stated = itertools.chain(years, _stated_numbers(text, 1 if all_numbers else _MIN_DIGITS))
     numbers = (number for number in stated if not _is_used(number, literals))
     texts = (quoted for quoted in _stated_texts(text) if not _occurs(quoted, literals))
     return list(itertools.islice(dict.fromkeys(itertools.chain(numbers, texts)), _MAX_NAMED))
@@ -206,7 +208,7 @@ def _stated_years(text: str) -> Iterator[str]:
         yield from (next(filter(None, match.groups())) for match in pattern.finditer(remarkless))
 
 
-def _stated_numbers(text: str) -> Iterator[str]:
+def _stated_numbers(text: str, min_digits: int) -> Iterator[str]:
     """Yield the numbers of a question that its program must use, without years."""
     text = _BARE_LIST.sub(_with_blanks, ascii_digits(text))
     for pattern in (_ISO_DATE, _DOTTED_DATE, _TELEPHONE, _CLOCK, _FILE):
@@ -216,7 +218,7 @@ def _stated_numbers(text: str) -> Iterator[str]:
         is_year = written.isdigit() and int(written[:9]) in _YEARS
         is_named = _BACKGROUND.search(text, max(0, match.start() - 20), match.start())
         if (
-            len(_digits(written)) >= _MIN_DIGITS
+            len(_digits(written)) >= min_digits
             and not is_year
             and not is_named
             and not _is_joined(text, match)

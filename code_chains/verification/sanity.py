@@ -11,7 +11,7 @@ from code_chains.inputs import FencedText, without_references
 from code_chains.records import Execution, Verdict
 from code_chains.verification.failure_reports import empty_output, reported_failure
 from code_chains.verification.invariants import broken_invariant
-from code_chains.verification.options import signatures, unset_options
+from code_chains.verification.options import calls_any, unset_options
 from code_chains.verification.question_values import copied_values, unused_values
 
 __all__ = ["sanity_verdict"]
@@ -57,10 +57,11 @@ def _failure(query: str, execution: Execution) -> str:
 
 def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
     variables = str(values.get("variables") or "")[:_MAX_SOURCE_CHARS]
-    unused = unused_values(without_references(query), f"{code}\n{variables!r}")
     context = values.get("context") or ""
+    has_functions = calls_any(code, str(context))
+    unused = unused_values(without_references(query), f"{code}\n{variables!r}", all_numbers=has_functions)
     doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
-    if unused and signatures(str(context)):
+    if unused and has_functions:
         doubts.append("Pass them to the functions that are installed.")
     known = "\n".join([query, variables, str(values.get("history") or "")[:_MAX_SOURCE_CHARS]])
     examples = context.examples if isinstance(context, FencedText) else str(context)
