@@ -341,3 +341,67 @@ def test_a_run_that_exceeds_the_output_limit_has_no_effect(executor: SandboxExec
         for number in range(20):
             session.run(f"y{number} = 1; print('a' * 1500)")
         assert session.run("[name for name in globals() if name.startswith('y')]").result == "[]"
+
+
+IDLE_S = 0.06
+"""Long enough for the process of the next program to be forked in advance."""
+STEPS = ["run", "fail", "rollback", "checkpoint", "restore", "files"]
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.booleans()), min_size=3, max_size=8))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_pauses_change_nothing(executor: SandboxExecutor, steps: list[tuple[str, bool]]) -> None:
+    with executor.session() as hasty, executor.session() as slow:
+        for session in (hasty, slow):
+            session.run("x = 0; open('x.txt', 'w').write('0')")
+            session.checkpoint("saved")
+        for number, (step, has_pause) in enumerate(steps, start=1):
+            outcomes = [take(session, step, number) for session in (hasty, slow)]
+            assert outcomes[0] == outcomes[1]
+            time.sleep(IDLE_S if has_pause else 0)
+        states = [session.run("x, open('x.txt').read()").result for session in (hasty, slow)]
+        assert states[0] == states[1]
+
+
+def take(session: Session, step: str, number: int) -> object:
+    """Take one step in a session; return what it shows."""
+    change = f"x += {number}; open('x.txt', 'w').write(str(x)); print(x)"
+    try:
+        match step:
+            case "run":
+                return session.run(change).stdout
+            case "fail":
+                return session.run(f"{change}; 1 / 0").stdout
+            case "files":
+                return session.run("print(open('in').read())", files={"in": str(number).encode()}).stdout
+            case "rollback":
+                return session.rollback()
+            case "checkpoint":
+                return session.checkpoint("saved")
+        return session.restore("saved")
+    except SessionError as error:
+        return str(error)
+
+
+HOOKS = {
+    "wait in a fork": "import time\nos.register_at_fork(after_in_child=lambda: time.sleep(60))",
+    "wait in the process that forks": "import time\nos.register_at_fork(before=lambda: time.sleep(60))",
+    "exit in a fork": "os.register_at_fork(after_in_child=lambda: os._exit(0))",
+    "start others": "os.register_at_fork(after_in_parent=lambda: os.system('sleep 60 &'))",
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
+def test_what_a_program_does_at_a_fork_in_advance_neither_blocks_nor_stays(launcher: str, hook: str) -> None:
+    rested, started, outcome = descendants(), time.monotonic(), ""
+    with open_executor(launcher, LIMITS) as executor, executor.session() as session:
+        session.run("import os; x = 1")
+        session.run(hook)
+        time.sleep(IDLE_S)
+        try:
+            outcome = session.run("print(x)").status
+        except SessionError as error:
+            outcome = str(error)
+    assert outcome in ("ok", "timeout", "killed") or "has ended" in outcome
+    assert time.monotonic() - started < 15
+    assert soon(lambda: descendants() <= rested)

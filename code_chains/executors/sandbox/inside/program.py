@@ -205,24 +205,16 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
         message, descriptors = wire.receive(channel)
         if message is None:
             os._exit(0)
-        pid, is_session = os.getpid(), message["is_session"]
-        if is_session:
-            if (child := fork_state()) > 0:
-                for descriptor in descriptors:
-                    os.close(descriptor)
-                wire.send(channel, {"pid": child})
-                continue  # Invariant: from here on this process holds the state from before the run.
-            channel.close()
-            pid, channel = (
-                os.getpid(),
-                socket.socket(fileno=move_descriptor(descriptors.pop(), config["limits"])),
-            )
-            if not message["number"]:
+        is_session = message["is_session"]
+        if is_session and not message["is_forked"]:
+            own_channel = branch(channel, descriptors, config["limits"])
+            channel = own_channel or channel
+            if own_channel is None or not message["number"]:
                 continue
+        pid = os.getpid()
+        if is_session:  # It may have been replaced by another directory of this name after a failure.
             with contextlib.suppress(OSError):
-                os.chdir(
-                    folder
-                )  # It may have been replaced by another directory of this name after a failure.
+                os.chdir(folder)
         request = read_request(descriptors)
         names |= values.decode(request["variables"]) | tables.read(request["tables"])
         names |= tools.connect(request["tools"])
@@ -242,6 +234,20 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int
         ):  # A group of its own would get SIGHUP once the previous state is discarded.
             os.setpgid(0, group)
         report_outcome(channel, ok=outcome["status"] == "ok")
+
+
+def branch(channel: socket.socket, descriptors: list[int], limits: RunLimits) -> socket.socket | None:
+    """Fork a session's process; return the child's channel there, and None in the parent.
+
+    Invariant: from here on the parent holds the state from before the run.
+    """
+    if (child := fork_state()) > 0:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        wire.send(channel, {"pid": child})
+        return None
+    channel.close()
+    return socket.socket(fileno=move_descriptor(descriptors.pop(), limits))
 
 
 def run_alone(request: Json, names: Json, **options: Any) -> Json:

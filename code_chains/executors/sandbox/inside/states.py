@@ -17,7 +17,7 @@ from .snapshot import FOLDER_FLAGS, Snapshot, remove_at
 from .wire import Json
 
 CHECK_INTERVAL_S = 0.02
-FORK_TIMEOUT_S = 5.0
+FORK_TIMEOUT_S, IDLE_FORK_TIMEOUT_S = 5.0, 0.5
 
 
 @dataclass
@@ -53,8 +53,7 @@ class ProcessesRemainError(Exception):
 class SessionStates:
     """The current, the previous and the saved states of a session.
 
-    Invariants: a state's process is stopped except while it forks; files are copied only while nothing but
-        these processes
+    Invariants: a state's process is stopped except while it forks; files are copied only while nothing but these processes
     is left, and all of them are stopped.
 
     Args:
@@ -74,6 +73,10 @@ class SessionStates:
         self.current = current
         self.previous: StateProcess | None = None
         self.checkpoints: dict[str, StateProcess] = {}
+        self._next: StateProcess | None = None
+        self._outdated: StateProcess | None = None
+        self._is_at_rest = False
+        self._may_fork_ahead = True
         self._snapshot: Snapshot | None = None
         self._copies = -1
         self._is_saved = False
@@ -86,14 +89,40 @@ class SessionStates:
     @property
     def extra_processes(self) -> int:
         """Number of processes that do not count for the limit."""
-        return len(self.checkpoints) + 2
+        return len(self.checkpoints) + 2 + (self._next is not None)
 
     def pids(self) -> list[int]:
         """Return the pids of the processes that hold a state."""
-        previous = [self.previous] if self.previous else []
-        return [state.pid for state in (self.current, *previous, *self.checkpoints.values())]
+        others = [state for state in (self.previous, self._next, self._outdated) if state is not None]
+        return [state.pid for state in (self.current, *others, *self.checkpoints.values())]
 
-    def fork(self, descriptors: list[int], number: int) -> StateProcess | None:
+    def start(self, descriptors: list[int], number: int) -> StateProcess | None:
+        """Start a program in a fork of the current process; see `fork`."""
+        forked, self._next, self._is_at_rest = self._next, None, False
+        if forked is None or not processes.is_descendant(forked.pid):
+            return self.fork(descriptors, number)
+        with contextlib.suppress(OSError):
+            wire.send(forked.channel, {"is_session": True, "is_forked": True, "number": number}, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        processes.send_signal(forked.pid, signal.SIGCONT)
+        return forked
+
+    def fork_ahead(self) -> None:
+        """Fork the process of the next program while nobody waits for one.
+
+        Raises:
+            ProcessesRemainError: Something else is running, and cannot be killed.
+        """
+        if self._next is not None or not self._may_fork_ahead:
+            return
+        self._next = self.fork([], 0, IDLE_FORK_TIMEOUT_S)
+        self._may_fork_ahead = self._next is not None
+        self.kill_others()
+
+    def fork(
+        self, descriptors: list[int], number: int, timeout: float = FORK_TIMEOUT_S
+    ) -> StateProcess | None:
         """Let the current process fork one that runs a program, or with number 0 only holds the state.
 
         The current process is resumed for just that time, and monitored meanwhile, as a program may control
@@ -104,12 +133,12 @@ class SessionStates:
         """
         ours, theirs = wire.pair()
         ours.setblocking(False)
-        reply = None
+        reply, self._is_at_rest = None, False
         with contextlib.suppress(OSError):
-            message = {"is_session": True, "number": number}
+            message = {"is_session": True, "is_forked": False, "number": number}
             wire.send(self.current.channel, message, [*descriptors, theirs.fileno()])
             processes.send_signal(self.current.pid, signal.SIGCONT)
-            reply = self._reply()
+            reply = self._reply(timeout)
         processes.send_signal(self.current.pid, signal.SIGSTOP)
         theirs.close()
         for descriptor in descriptors:
@@ -117,8 +146,8 @@ class SessionStates:
         pid = (reply or {}).get("pid", 0)
         return StateProcess(pid, ours) if processes.is_descendant(pid) else None
 
-    def _reply(self) -> Json | None:
-        channel, deadline = self.current.channel, time.monotonic() + FORK_TIMEOUT_S
+    def _reply(self, timeout: float) -> Json | None:
+        channel, deadline = self.current.channel, time.monotonic() + timeout
         while time.monotonic() < deadline and not self._monitor.exceeded(self.extra_processes):
             if readable([channel.fileno()], CHECK_INTERVAL_S):
                 return wire.receive_untrusted(channel)
@@ -134,7 +163,8 @@ class SessionStates:
             ProcessesRemainError: They could still be changed.
         """
         if not self._is_saved:
-            self.kill_others()
+            if not self._is_at_rest:
+                self.kill_others()
             self._current_snapshot().save()
             self._is_saved = True
 
@@ -153,13 +183,14 @@ class SessionStates:
         if discarded is not None:
             discarded.channel.close()
             self._snapshot = discarded.snapshot  # It is reused, as only what changed is copied.
-        self.current = fork
+        self.current, self._outdated = fork, discarded
 
     def roll_back(self) -> bool:
         """Return to the previous state; return False if there is none."""
         if self.previous is None:
             return False
         self._discard(self.current)
+        self._drop_next()
         self.current, self.previous = self.previous, None
         self.kill_others()
         if self.current.snapshot:
@@ -190,6 +221,7 @@ class SessionStates:
             return False
         self._discard(replaced)
         self._discard(self.previous)
+        self._drop_next()
         self.previous, self.current = None, fork
         self.kill_others()
         if saved.snapshot:
@@ -199,13 +231,26 @@ class SessionStates:
     def kill_others(self, *spare: StateProcess) -> None:
         """Stop all processes that hold a state and kill all others, so that nobody changes files while they are copied.
 
+        An outdated state is killed at last, and not waited for: that takes as long as all else, and it never runs again.
+
         Raises:
             ProcessesRemainError: They could not be killed.
         """
         if not processes.kill_all([*self.pids(), *(state.pid for state in spare)]):
             raise ProcessesRemainError
+        if self._outdated is not None:
+            processes.send_signal(self._outdated.pid, signal.SIGKILL)
+            self._outdated = None
+        # Without a process namespace, programs of other runs may send signals to these processes.
+        self._is_at_rest = self._config["namespaces"]
 
     # -- snapshots -------------------------------------------------------------------------------------------
+
+    def _drop_next(self) -> None:
+        """Give up the process of the next program; `kill_others` kills it."""
+        if self._next is not None:
+            self._next.close()
+            self._next = None
 
     def _discard(self, state: StateProcess | None) -> None:
         if state is not None:

@@ -24,6 +24,8 @@ from .wire import Json
 
 EXIT_TIMEOUT_S = 0.1
 """How long a program may take to exit once it has reported its result."""
+FORK_AHEAD_DELAY_S = 0.01
+"""How long a session waits for its next program before it forks the process of that in advance."""
 IDLE_CHECK_INTERVAL_S = 1.0
 """Pause between checks that nothing of an idle session runs."""
 STATE_LOST, CHECKPOINT_LOST = (
@@ -97,6 +99,11 @@ class Supervisor:
 
     def _has_command(self) -> bool:
         """Wait for the host; return False if the worker is gone, or the session timed out or is not at rest."""
+        if self._states.has_snapshots and not readable([self._host.fileno()], FORK_AHEAD_DELAY_S):
+            try:
+                self._states.fork_ahead()
+            except ProcessesRemainError:
+                return False
         deadline, self._last_pid = time.monotonic() + self._config["session_timeout"], processes.last_pid()
         while True:
             interval = IDLE_CHECK_INTERVAL_S if self._states.has_snapshots else None
@@ -198,7 +205,7 @@ class Supervisor:
         if input_error:
             self._states.restore_files()
             return {"input_error": input_error}
-        fork = self._states.fork(descriptors, number)
+        fork = self._states.start(descriptors, number)
         if fork is None:
             return {"broken": STATE_LOST}
         ending = self._await_end(fork, extra_seconds)
