@@ -109,8 +109,10 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
 def _parse_tests(tests: object) -> ast.Module:
     if not isinstance(tests, str | None):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
+    if not tests:
+        return ast.Module(body=[], type_ignores=[])
     try:
-        tree = syntax_tree(tests or "")
+        tree = syntax_tree(tests)
     except UNREADABLE as error:
         raise InputError(f"The tests are no Python: {error}.") from error
     if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):

@@ -109,7 +109,8 @@ def _members(references: str) -> list[tuple[str, str, str]]:
 
 def calls_any(code: str, references: str) -> bool:
     """Return whether a program calls any of the functions that references of a package show."""
-    tree, known = parse(code), signatures(references)
+    known = signatures(references)
+    tree = parse(code) if known else None
     return tree is not None and any(name in known for name, _ in _calls(tree))
 
 
