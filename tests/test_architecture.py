@@ -69,8 +69,9 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 
 
 def test_no_graph_runtime_is_loaded_by_anything() -> None:
+    ours = [name for name in MODULES if not name.startswith("code_chains.deepagents")]
     code = (
-        f"import sys, importlib\nfor name in {MODULES}: importlib.import_module(name)\n"
+        f"import sys, importlib\nfor name in {ours}: importlib.import_module(name)\n"
         "from code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"
         "from code_chains.models import resolve_model\nresolve_model('x', base_url='http://127.0.0.1:1')\n"
         "with create_code_chain(ScriptedModel(lambda messages: 'print(1)')) as chain: chain.invoke('?')\n"

@@ -66,6 +66,8 @@ class SandboxExecutor(Executor):
         frozen_at: Time of the clock if there is a `seed`, in seconds since 1970.
         network: Addresses that programs may connect to, such as `["api.example.org:443"]`; nothing else can
             be reached or looked up. Needs namespaces.
+        commands: Whether programs may run the commands of this machine, such as `sh` and `grep`, which they see
+            read-only; what these start is limited like all else.
 
     Raises:
         ConfigurationError: An argument is invalid, or a package is missing.
@@ -97,6 +99,7 @@ class SandboxExecutor(Executor):
         seed: int | None = None,
         frozen_at: float = 1_767_225_600.0,
         network: Iterable[str] = (),
+        commands: bool = False,
     ) -> None:
         super().__init__(limits=limits)
         if min_isolation not in REQUIRED_LAYERS:
@@ -126,6 +129,7 @@ class SandboxExecutor(Executor):
                 seed=seed,
                 frozen_at=frozen_at,
                 network=destinations(network),
+                commands=commands,
             )
         )
         self.max_sessions = max_sessions
@@ -143,6 +147,7 @@ class SandboxExecutor(Executor):
             "seed": self.seed,
             "frozen_at": self._provider.settings.frozen_at,
             "network": self.network,
+            "commands": self.commands,
         }
 
     @property
@@ -159,6 +164,11 @@ class SandboxExecutor(Executor):
     def network(self) -> tuple[Any, ...]:
         """The addresses that programs may connect to."""
         return self._provider.settings.network
+
+    @property
+    def commands(self) -> bool:
+        """Whether programs may run the commands of this machine."""
+        return self._provider.settings.commands
 
     def has_module(self, name: str) -> bool | None:
         """Return whether a module is installed for programs; see `Executor.has_module`."""

@@ -49,6 +49,11 @@ SYSTEM_PATHS = (
     ),
     *("/etc/ssl/openssl.cnf", "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/etc/fonts"),
 )
+COMMAND_PATHS = (
+    *("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/libexec", "/usr/share"),
+    "/etc/alternatives",
+)
+"""What commands of the machine consist of, besides shared libraries."""
 SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
 CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")
 START_CODE = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
@@ -63,6 +68,7 @@ class SandboxSpec:
         control: Descriptor of the worker's socket to this process.
         as_root: Whether the host's user is root, so that the worker must become another user.
         hosts: Content of `/etc/hosts`.
+        commands: Whether the commands of the machine are visible.
         descriptors: Descriptors for the launcher alone; closed once it has started.
     """
 
@@ -70,6 +76,7 @@ class SandboxSpec:
     control: int
     as_root: bool
     hosts: str = "127.0.0.1 localhost\n"
+    commands: bool = False
     descriptors: list[int] = field(default_factory=list)
 
     @property
@@ -85,7 +92,8 @@ class SandboxSpec:
     @property
     def binds(self) -> tuple[tuple[str, str], ...]:
         """Paths of the host that are visible read-only, with their paths in the sandbox."""
-        return (*readable_paths(self.python), (str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"))
+        readable = readable_paths(self.python, commands=self.commands)
+        return (*readable, (str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"))
 
     def worker_command(self, home: str) -> list[str]:
         """Return the command that starts the worker, whose modules are in a package `inside` in `home`."""
@@ -105,15 +113,21 @@ Launcher = Callable[[SandboxSpec], list[str]]
 
 
 @cache
-def readable_paths(python: Interpreter) -> tuple[tuple[str, str], ...]:
+def readable_paths(python: Interpreter, *, commands: bool = False) -> tuple[tuple[str, str], ...]:
     """Return what the sandbox sees of the host, read-only: the interpreter with its packages, and shared libraries.
+
+    Args:
+        python: The interpreter.
+        commands: Whether it sees the commands of the machine as well.
 
     Returns:
         Pairs of a real path on the host and the path in the sandbox. Nothing of a home directory or of the
         current project is among them, except for the environment that Python itself runs from.
     """
     existing = dict.fromkeys(
-        path for path in (*_parts(python), *SYSTEM_PATHS) if os.path.exists(path) and not os.path.islink(path)
+        path
+        for path in (*_parts(python), *_system_paths(commands=commands))
+        if os.path.exists(path) and not os.path.islink(path)
     )
     targets = {path: os.path.realpath(path) for path in existing}
     targets |= {real: real for real in targets.values()}
@@ -124,6 +138,10 @@ def readable_paths(python: Interpreter) -> tuple[tuple[str, str], ...]:
         if not any(_is_below(path, other) and targets[other] == other for other in targets)
     ]
     return tuple((targets[path], path) for path in sorted(unnested))
+
+
+def _system_paths(*, commands: bool) -> tuple[str, ...]:
+    return (*SYSTEM_PATHS, *COMMAND_PATHS) if commands else SYSTEM_PATHS
 
 
 def _parts(python: Interpreter) -> Iterator[str]:
@@ -139,12 +157,12 @@ def _is_below(path: str, other: str) -> bool:
 
 
 @cache
-def links(python: Interpreter) -> tuple[tuple[str, str], ...]:
+def links(python: Interpreter, *, commands: bool = False) -> tuple[tuple[str, str], ...]:
     """Return links of the host's root that programs rely on, such as `/lib -> usr/lib`."""
-    pairs = [(os.readlink(path), path) for path in SYSTEM_PATHS if os.path.islink(path)]
+    pairs = [(os.readlink(path), path) for path in _system_paths(commands=commands) if os.path.islink(path)]
     path = python.executable
     while os.path.islink(path):  # A virtual environment's python leads to the system's through several links.
-        if not any(_is_below(path, visible) for _, visible in readable_paths(python)):
+        if not any(_is_below(path, visible) for _, visible in readable_paths(python, commands=commands)):
             pairs.append((os.path.realpath(path), path))
         path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
     return tuple(pairs)
@@ -172,7 +190,7 @@ def bubblewrap(spec: SandboxSpec) -> list[str]:
         command += ["--perms", "0755", "--dir", folder]  # bubblewrap itself would create them for root alone.
     for source, target in spec.binds:
         command += ["--ro-bind", source, target]
-    for target, link in links(spec.python):
+    for target, link in links(spec.python, commands=spec.commands):
         command += ["--symlink", target, link]
     for path, text in spec.files.items():
         command += ["--perms", "0644", "--file", str(spec.pass_text(text)), path]
@@ -193,7 +211,7 @@ def namespaces(spec: SandboxSpec) -> list[str]:
     """Use `namespaces.py`, in pure Python."""
     parts = {
         "binds": spec.binds,
-        "links": links(spec.python),
+        "links": links(spec.python, commands=spec.commands),
         "files": list(spec.files.items()),
         "folders": [*WRITABLE_FOLDERS, CACHE_FOLDER],
         "argv": spec.worker_command(MODULES_FOLDER),

@@ -67,6 +67,7 @@ class SandboxSettings:
     seed: int | None
     frozen_at: float
     network: tuple[Destination, ...]
+    commands: bool
 
 
 class SandboxProvider:
@@ -241,8 +242,13 @@ class SandboxProvider:
     def _make_spec(self) -> WorkerSpec:
         settings, limits = self.settings, self.settings.limits
         has_namespaces = self.launcher in ("bubblewrap", "namespaces")
-        readable = [path for pair in readable_paths(settings.python) for path in pair]
+        paths = readable_paths(settings.python, commands=settings.commands)
+        readable = [path for pair in paths for path in pair]
         environment = dict(ENVIRONMENT)
+        if settings.commands:
+            environment["PATH"] = (
+                f"{os.path.dirname(settings.python.executable)}:/usr/local/bin:{ENVIRONMENT['PATH']}"
+            )
         if settings.seed is not None:
             environment["PYTHONHASHSEED"] = str(settings.seed % 2**32)
         config: WorkerConfig = {
@@ -274,7 +280,15 @@ class SandboxProvider:
             },
         }
         hosts = hosts_file(settings.network)
-        return WorkerSpec(self.launcher, settings.python, config, environment, settings.min_idle, hosts)
+        return WorkerSpec(
+            self.launcher,
+            settings.python,
+            config,
+            environment,
+            settings.min_idle,
+            hosts,
+            commands=settings.commands,
+        )
 
 
 def _level(isolation: Isolation) -> Level:

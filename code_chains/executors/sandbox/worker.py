@@ -46,6 +46,7 @@ class WorkerSpec:
         environment: Environment variables of the worker.
         min_idle: Number of forks that wait for a program.
         hosts: Content of the sandbox's `/etc/hosts`.
+        commands: Whether programs may run the commands of the machine.
     """
 
     launcher: str
@@ -54,6 +55,7 @@ class WorkerSpec:
     environment: Mapping[str, str]
     min_idle: int
     hosts: str = "127.0.0.1 localhost\n"
+    commands: bool = False
 
 
 class Worker:
@@ -80,7 +82,7 @@ class Worker:
         self._log_descriptor, log = os.pipe()
         self._stack.callback(os.close, self._log_descriptor)
         os.set_blocking(self._log_descriptor, False)
-        sandbox = SandboxSpec(spec.python, theirs.fileno(), is_root, spec.hosts)
+        sandbox = SandboxSpec(spec.python, theirs.fileno(), is_root, spec.hosts, spec.commands)
         try:
             command = LAUNCHERS[spec.launcher](sandbox)
             self._process = self._spawn(command, (theirs.fileno(), *sandbox.descriptors), log)

@@ -1,0 +1,241 @@
+"""The kernel sandbox as a backend of Deep Agents: LangChain's own suite, escapes through its shell, and what it promises."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from deepagents.backends.protocol import GlobResult, WriteResult
+from langchain_tests.integration_tests import SandboxIntegrationTests
+
+from code_chains.deepagents import SandboxBackend
+from code_chains.errors import ConfigurationError
+from code_chains.executors import Limits, SandboxExecutor
+from code_chains.state import Execution
+
+from . import test_escapes
+from .conftest import descendants, soon
+
+LIMITS = Limits(seconds=3, memory="512M", output="64K", processes=64, disk="16M", files=500)
+HAS_CHANGED = tuple(map(int, version("deepagents").split(".")[:2])) >= (0, 7)
+"""Since 0.7 backends overwrite files, and find files alone with absolute paths; langchain-tests 1.1.9 expects neither."""
+
+
+class BackendBefore07(SandboxBackend):
+    """Writes and finds files as backends did before Deep Agents 0.7."""
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Refuse to overwrite a file."""
+        if self.execute(f"test -e {shlex.quote(file_path)}").exit_code == 0:
+            return WriteResult(error=f"The file {file_path} already exists.")
+        return super().write(file_path, content)
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Return paths relative to the folder, folders among them."""
+        found = super().glob(pattern, path)
+        if pattern == "*" and path is not None:
+            found = GlobResult(matches=self.ls(path).entries)
+        for match in found.matches or []:
+            match["path"] = match["path"].removeprefix(f"{path}/")
+        return found
+
+
+@pytest.mark.filterwarnings("ignore:Class-scoped fixture")
+class TestStandard(SandboxIntegrationTests):
+    """The contract of LangChain's sandboxes."""
+
+    @pytest.fixture(scope="class")
+    def sandbox(self) -> Iterator[SandboxBackend]:
+        """Yield a backend."""
+        with BackendBefore07() if HAS_CHANGED else SandboxBackend() as backend:
+            yield backend
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[SandboxBackend]:
+    with SandboxBackend(limits=LIMITS) as backend:
+        yield backend
+
+
+BESIDE_COMMANDS = {"setuid programs"}
+"""Rows that mean something else where commands are to be seen: `su` may say its version."""
+HELD = [
+    pytest.param(program, id=f"{group}: {name}")
+    for group, table in test_escapes.GROUPS.items()
+    for name, (program, judge) in table.items()
+    if judge is test_escapes.held and name not in BESIDE_COMMANDS
+]
+
+
+@pytest.fixture
+def host() -> Iterator[test_escapes.Host]:
+    host = test_escapes.Host()
+    yield host
+    host.close()
+
+
+@pytest.mark.parametrize("program", HELD)
+def test_no_known_technique_escapes_through_the_shell(
+    backend: SandboxBackend, host: test_escapes.Host, program: str
+) -> None:
+    told = f"import json\nhost = json.loads({json.dumps(host.told())!r})\n"
+    backend.upload_files([("/box/program.py", (told + test_escapes.PRELUDE + program).encode())])
+    output = backend.execute("python3 program.py", timeout=2).output
+    assert [line for line in output.splitlines() if "GRANTED" in line] == []
+    assert host.harm(Execution("ok", stdout=output)) == []
+
+
+def test_a_command_reports_its_output_in_order_and_its_exit_code(backend: SandboxBackend) -> None:
+    response = backend.execute("echo one; echo two >&2; echo three; exit 3")
+    assert (response.output, response.exit_code, response.truncated) == ("one\ntwo\nthree\n", 3, False)
+
+
+def test_files_stay_and_processes_do_not(backend: SandboxBackend) -> None:
+    backend.execute("echo kept > file.txt; cd /tmp; sleep 60 & export X=1")
+    response = backend.execute("cat file.txt; pwd; echo -$X-; pgrep sleep")
+    assert (response.output, response.exit_code) == ("kept\n/box\n--\n", 1)
+
+
+def test_a_command_that_takes_too_long_is_ended_and_keeps_its_output(backend: SandboxBackend) -> None:
+    started = time.monotonic()
+    for timeout in (1, None, 10**9):
+        response = backend.execute("echo begun; touch made; sleep 60", timeout=timeout)
+        assert response.exit_code == 124
+        assert response.output.startswith("begun\nThe command was ended after")
+    assert time.monotonic() - started < 4 * LIMITS.seconds
+    assert backend.execute("ls made").exit_code == 0
+
+
+def test_long_output_is_cut_and_says_so(backend: SandboxBackend) -> None:
+    response = backend.execute("yes x | head -c 100000")
+    assert (len(response.output), response.exit_code, response.truncated) == (64 << 10, 0, True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["yes | head -c 100M > big", "python3 -c \"x = b'x' * (900 << 20)\"", ":(){ :|:& };:; false"],
+    ids=["disk", "memory", "processes"],
+)
+def test_a_command_beyond_a_limit_neither_harms_nor_ends_the_backend(
+    backend: SandboxBackend, command: str
+) -> None:
+    backend.execute("echo 1 > before")
+    assert backend.execute(command).exit_code != 0
+    assert backend.execute("cat before; rm -f big").output == "1\n"
+
+
+def test_setuid_programs_give_no_rights(backend: SandboxBackend) -> None:
+    response = backend.execute(
+        "grep NoNewPrivs /proc/self/status; su -c 'id -u'; mount -t tmpfs none /tmp; id -u"
+    )
+    assert "NoNewPrivs:\t1" in response.output
+    assert response.output.splitlines()[-1] == "1000"
+
+
+def test_a_rollback_undoes_the_last_command(backend: SandboxBackend) -> None:
+    backend.execute("echo 1 > state")
+    backend.execute("echo 2 > state")
+    backend.rollback()
+    assert backend.execute("cat state").output == "1\n"
+
+
+def test_files_of_any_content_come_back_and_errors_are_values(backend: SandboxBackend) -> None:
+    content = bytes(range(256)) * 100
+    names = ["/tmp/a b", "/box/ünï/文件.bin", "/usr/x", "/dev/null/x", "/tmp", "relative", "/tmp/\0"]
+    errors = [response.error for response in backend.upload_files([(name, content) for name in names])]
+    assert errors == [
+        None,
+        None,
+        "permission_denied",
+        "invalid_path",
+        "is_directory",
+        "invalid_path",
+        "invalid_path",
+    ]
+    found = backend.download_files([*names[:2], "/tmp/none", "/tmp", "relative"])
+    assert [(one.content == content, one.error) for one in found] == [
+        (True, None),
+        (True, None),
+        (False, "file_not_found"),
+        (False, "is_directory"),
+        (False, "invalid_path"),
+    ]
+
+
+def test_threads_and_tasks_share_a_backend(backend: SandboxBackend) -> None:
+    def number(one: int) -> str:
+        return backend.execute(f"echo {one} >> numbers; echo {one}").output
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(number, range(8))) == [f"{one}\n" for one in range(8)]
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(backend.aexecute(f"echo {one}") for one in range(4)))
+
+    assert [response.output for response in asyncio.run(ask())] == [f"{one}\n" for one in range(4)]
+    assert backend.execute("wc -l < numbers").output.strip() == "8"
+
+
+def test_a_lost_session_is_said_once_and_replaced() -> None:
+    with SandboxExecutor(limits=LIMITS, preload=(), commands=True) as executor:
+        backend = SandboxBackend(executor)
+        backend.execute("touch file")
+        session: Any = backend._session
+        session.close()
+        lost = backend.execute("ls file")
+        assert ("new one, without files" in lost.output, lost.exit_code) == (True, 137)
+        assert backend.execute("ls").output == ""
+        backend.close()
+        assert executor.run("1 + 1").result == "2"  # Who made it closes it.
+
+
+def test_a_closed_backend_leaves_nothing() -> None:
+    before = descendants()
+    with SandboxBackend(limits=LIMITS) as backend:
+        backend.execute("sleep 60 &")
+    assert soon(lambda: descendants() <= before)
+
+
+def test_an_executor_without_commands_and_limits_given_twice_are_refused() -> None:
+    with SandboxExecutor(preload=()) as executor:
+        with pytest.raises(ConfigurationError, match="commands=True"):
+            SandboxBackend(executor)
+        with pytest.raises(ConfigurationError, match="limits"):
+            SandboxBackend(executor, limits=LIMITS)
+
+
+def test_an_agent_uses_files_and_shell(backend: SandboxBackend) -> None:
+    from deepagents import create_deep_agent
+    from langchain_core.messages import AIMessage
+
+    from code_chains.testing import ScriptedModel
+
+    calls = [
+        ("write_file", {"file_path": "/box/sum.py", "content": "print(sum(range(1, 6)))"}),
+        ("execute", {"command": "python3 /box/sum.py"}),
+    ]
+
+    def reply(messages: list[Any]) -> AIMessage:
+        done = sum(message.type == "tool" for message in messages)
+        if done < len(calls):
+            name, arguments = calls[done]
+            return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": str(done)}])
+        return AIMessage(f"It is {messages[-1].text.split()[0]}.")
+
+    class AgentModel(ScriptedModel):
+        """A model that accepts tools."""
+
+        def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+            """Ignore them."""
+            return self
+
+    agent: Any = create_deep_agent(model=AgentModel(script=reply), backend=backend)
+    answer = agent.invoke({"messages": [("user", "What is the sum of 1 to 5?")]})["messages"][-1]
+    assert answer.text == "It is 15."
