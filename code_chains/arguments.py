@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -20,6 +21,7 @@ from code_chains.chains.solver import Iterate, Plan
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import (
+    BackendExecutor,
     ContainerExecutor,
     Executor,
     Limits,
@@ -28,6 +30,7 @@ from code_chains.executors import (
     SandboxExecutor,
     SqlExecutor,
 )
+from code_chains.executors.backend import SandboxProtocol, is_backend
 from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
 from code_chains.models.sampling import chat_model as inner_model
@@ -37,6 +40,7 @@ from code_chains.storage.sqlite import SqliteStore
 from code_chains.toolbox import ApproveTools, Toolbox
 
 __all__ = [
+    "ExecutorName",
     "Snippets",
     "answers_store",
     "check_arguments",
@@ -55,10 +59,13 @@ __all__ = [
     "resolve_tools",
 ]
 
+ExecutorName = Literal["sandbox", "container", "docker", "podman", "monty", "sql", "none"]
 _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     {
         "sandbox": SandboxExecutor,
         "container": ContainerExecutor,
+        "docker": partial(ContainerExecutor, backend="docker"),
+        "podman": partial(ContainerExecutor, backend="podman"),
         "monty": MontyExecutor,
         "sql": SqlExecutor,
         "none": ProcessExecutor,
@@ -323,5 +330,11 @@ def resolve_executor(executor: object, limits: Limits | None = None) -> Executor
         return executor
     if isinstance(executor, str) and executor in _EXECUTORS:
         return _EXECUTORS[executor](limits=limits)
+    if is_backend(executor):
+        return BackendExecutor(cast("SandboxProtocol", executor), limits=limits)
     names = ", ".join(f'"{name}"' for name in _EXECUTORS)
-    raise ConfigurationError("executor", executor, f"one of {names} (protects nothing), or an Executor")
+    raise ConfigurationError(
+        "executor",
+        executor,
+        f"one of {names} (protects nothing), an Executor or a sandbox of LangChain's protocol",
+    )

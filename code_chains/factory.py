@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.language_models import LanguageModelInput
@@ -15,6 +15,7 @@ from langchain_core.vectorstores import VectorStore
 
 from code_chains.analysis.checks import Check
 from code_chains.arguments import (
+    ExecutorName,
     Snippets,
     Verify,
     answers_store,
@@ -65,6 +66,7 @@ from code_chains.executors import (
     Executor,
     Limits,
 )
+from code_chains.executors.backend import SandboxProtocol
 from code_chains.models import for_code, resolve_model
 from code_chains.models.sampling import can_be_sampled
 from code_chains.models.sampling import chat_model as inner_model
@@ -79,7 +81,7 @@ __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 def create_code_chain(
     model: str | Runnable[LanguageModelInput, Any],
     *,
-    executor: Literal["sandbox", "container", "monty", "sql", "none"] | Executor = "sandbox",
+    executor: ExecutorName | Executor | SandboxProtocol = "sandbox",
     limits: Limits | None = None,
     checks: str | Check | Sequence[Check] = "standard",
     approve: Approve | None = None,
@@ -118,9 +120,10 @@ def create_code_chain(
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
             embedded model (no key; downloaded once), `"hf:OWNER/REPO:FILE"` for any GGUF file of the model hub,
             `"gguf:PATH"`, or any chat model.
-        executor: Where code runs: `"sandbox"`, `"container"`, `"monty"`, `"sql"` (these with an extra each),
-            `"none"` (a plain process without protection), or an `Executor`.
-        limits: Limits of one run; only if the executor is selected by name.
+        executor: Where code runs: `"sandbox"`, `"docker"`, `"podman"`, `"container"`, `"monty"`, `"sql"` (these need
+            an extra each), `"none"` (a plain process without protection), an `Executor`, or a sandbox of
+            LangChain's protocol, such as those of `langchain-daytona` (see `BackendExecutor`).
+        limits: Limits of one run; not with an `Executor`, which has its own.
         checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
             the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the
             executor protects.

@@ -182,7 +182,7 @@ def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"executor": "docker"}, "executor='docker'"),
+        ({"executor": "lxc"}, "executor='lxc'"),
         ({"executor": None}, "executor=None"),
         ({"checks": "paranoid"}, "checks='paranoid'"),
         ({"max_attempts": 0}, "max_attempts=0"),
@@ -337,8 +337,8 @@ def test_an_executor_may_be_named(name: Any, program: str) -> None:
 
 
 def test_an_unknown_executor_is_refused_with_all_names() -> None:
-    with pytest.raises(ConfigurationError, match='"container", "monty", "sql", "none"'):
-        create_code_chain(ScriptedModel(lambda messages: ""), executor="docker")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match='"container", "docker", "podman", "monty", "sql", "none"'):
+        create_code_chain(ScriptedModel(lambda messages: ""), executor="lxc")  # type: ignore[arg-type]
 
 
 def test_who_approves_sees_the_program_that_runs() -> None:

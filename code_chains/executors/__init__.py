@@ -9,11 +9,13 @@ from code_chains.executors.base import Executor, Limits, Session
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:
+    from code_chains.executors.backend import BackendExecutor
     from code_chains.executors.container import ContainerExecutor
     from code_chains.executors.monty import MontyExecutor
     from code_chains.executors.sql import SqlExecutor
 
 __all__ = [
+    "BackendExecutor",
     "ContainerExecutor",
     "Executor",
     "Limits",
@@ -24,7 +26,12 @@ __all__ = [
     "SqlExecutor",
 ]
 
-_LAZY = {"ContainerExecutor": "container", "MontyExecutor": "monty", "SqlExecutor": "sql"}
+_LAZY = {
+    "BackendExecutor": "backend",
+    "ContainerExecutor": "container",
+    "MontyExecutor": "monty",
+    "SqlExecutor": "sql",
+}
 
 
 def __getattr__(name: str) -> Any:

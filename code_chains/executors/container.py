@@ -16,30 +16,13 @@ from typing import Any
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
-from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.executors.outcomes import limit_reached
+from code_chains.executors.supervised import COPIED_FILES, execution_of, find_report, supervisor_limits
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
-from code_chains.records import signal_name
-from code_chains.state import PROBED, ErrorReport, Execution, Isolation
+from code_chains.state import PROBED, Execution, Isolation
 
 __all__ = ["ContainerExecutor"]
 
-PACKAGE_FOLDER = Path(__file__).parent
-INSIDE_MODULES = (
-    "__init__",
-    "cell",
-    "display",
-    "serialization",
-    "suggestions",
-    "tables",
-    "tools",
-    "values",
-    "wire",
-)
-COPIED_FILES = {
-    "container_program.py": PACKAGE_FOLDER / "container_program.py",
-    **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
-}
-"""What is copied into the container: the supervisor, and the modules that run a program."""
 TOOLS_FOLDER = "/tmp/code_chains"  # noqa: S108 - the container's own
 WORKDIR = "/sandbox/box"
 GRACE_S = 5.0
@@ -137,7 +120,8 @@ class ContainerExecutor(Executor):
         if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
         code = check_code(program.code)
-        limits = _run_limits(self.limits, sum(path.stat().st_size for path in files.values()))
+        size = sum(path.stat().st_size for path in files.values())
+        limits = supervisor_limits(self.limits, size, ["/sandbox", "/tmp"])  # noqa: S108
         variables = check_json_variables(program.variables)
         request = {"code": code, "variables": variables, "workdir": WORKDIR, "limits": limits}
         with self._opened(container):
@@ -148,7 +132,10 @@ class ContainerExecutor(Executor):
             prefix = "exec " if self.backend in EXEC_BACKENDS else ""
             command = f"{prefix}python3 {TOOLS_FOLDER}/container_program.py"
             output = container.execute(command, self.limits.seconds + GRACE_S)
-        return _execution(output, token, self.limits, isolation)
+        if output is None:
+            error = limit_reached(self.limits, "timeout")[1]
+            return Execution("timeout", error=error, duration=self.limits.seconds, isolation=isolation)
+        return execution_of(find_report(output, token), self.limits, isolation)
 
     @contextlib.contextmanager
     def _opened(self, container: _Container) -> Iterator[None]:
@@ -176,19 +163,6 @@ class ContainerExecutor(Executor):
         if leaks := [name for name in report.open if name in self.required_isolation]:
             raise IsolationError(f"Nothing was run: inside {self.backend} {', '.join(leaks)} was found open.")
         return report
-
-
-def _run_limits(limits: Limits, input_bytes: int) -> dict[str, Any]:
-    """Return the limits that the supervisor enforces; input files do not count."""
-    return {
-        "seconds": limits.seconds,
-        "memory": limits.memory_bytes,
-        "output": limits.output_bytes,
-        "processes": limits.processes,
-        "disk": limits.disk_bytes + input_bytes,
-        "files": limits.files,
-        "folders": ["/sandbox", "/tmp"],  # noqa: S108
-    }
 
 
 def _backend(name: str) -> str:
@@ -279,52 +253,3 @@ class _Container:
         finally:
             timer.cancel()
         return None if self._is_removed else output
-
-
-def _execution(output: str | None, token: str, limits: Limits, isolation: Isolation) -> Execution:
-    """Build the record of a run from the supervisor's report, which is missing if it was stopped or killed."""
-    if output is None:
-        error = limit_reached(limits, "timeout")[1]
-        return Execution("timeout", error=error, duration=limits.seconds, isolation=isolation)
-    reports = [report for line in output.split("\n") if (report := _parse(line)).get("token") == token]
-    if not reports:
-        killed = ErrorReport("Killed", "The program ended its watcher.")
-        return Execution("killed", error=killed, isolation=isolation)
-    return _reported_execution(reports[0], limits, isolation)
-
-
-def _reported_execution(report: Mapping[str, Any], limits: Limits, isolation: Isolation) -> Execution:
-    status, error, result = _outcome(report, limits)
-    return Execution(
-        status,
-        report["stdout"],
-        report["stderr"],
-        result,
-        error,
-        duration=report["seconds"],
-        peak_memory=report["peak"],
-        truncated=report["reason"] == "output",
-        isolation=isolation,
-    )
-
-
-def _parse(line: str) -> dict[str, Any]:
-    """Parse a line of JSON; empty if it is none, as a program may write to the same stream."""
-    try:
-        message = json.loads(line.encode(errors="replace"))
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
-
-
-def _outcome(report: Mapping[str, Any], limits: Limits) -> RunOutcome:
-    if report["reason"]:
-        return limit_reached(limits, report["reason"])
-    last_line = report["result"].rstrip("\n").rpartition("\n")[2]
-    if report["exit"] == 0 and (outcome := reported_outcome(_parse(last_line))):
-        return outcome
-    if report["exit"] < 0:
-        message = f"The program was killed by {signal_name(-report['exit'])}."
-        return "killed", ErrorReport("Killed", message), None
-    message = f"The process ended itself with exit code {report['exit']} before the program was finished."
-    return "killed", ErrorReport("Exited", message), None

@@ -10,6 +10,7 @@ Usage: python3 container_program.py (the request is next to it)
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import fcntl
@@ -21,6 +22,7 @@ import selectors
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 Json = dict[str, Any]
@@ -30,11 +32,14 @@ KILL_TIMEOUT_S, KILL_RETRY_INTERVAL_S = 2.0, 0.001
 MAX_RESULT_BYTES = 1 << 20
 READ_BYTES = 1 << 16
 BLOCK_BYTES = 512
+MAX_REPORT_BYTES = 16_384
+"""Longer reports are in a file, as places may cut what a command prints."""
+MAX_MADE_FILES = 1000
 STORM_RATIO = 4
 """With so many times the allowed processes, there is no time to check which of them are zombies."""
 FIRST_PRIVATE_DESCRIPTOR = 200
 NICENESS = 19
-PR_SET_DUMPABLE = 4
+PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 
 
 def main() -> None:
@@ -44,11 +49,13 @@ def main() -> None:
         request: Json = json.load(file)
     os.makedirs(request["workdir"], exist_ok=True)
     os.chdir(request["workdir"])
-    for folder, _, names in os.walk("."):
-        for name in names:
-            os.chmod(os.path.join(folder, name), 0o444)
-    existing = processes()
-    set_dumpable(0)  # The program runs as the same user and must not inspect this process.
+    inputs = set(files_below("."))
+    for name in inputs:
+        os.chmod(name, 0o444)
+    is_shared = request.get("is_shared", False)
+    others = None if is_shared else processes() | {os.getpid()}
+    set_option(PR_SET_CHILD_SUBREAPER, 1)
+    set_option(PR_SET_DUMPABLE, 0)  # The program runs as the same user and must not inspect this process.
     *pipes, start = [os.pipe() for _ in range(4)]
     child = os.fork()
     if child == 0:
@@ -62,9 +69,33 @@ def main() -> None:
     started = time.monotonic()
     for descriptor in (*start, *(write for _, write in pipes)):
         os.close(descriptor)
-    supervisor = Supervisor(request["limits"], child, existing | {os.getpid()}, [read for read, _ in pipes])
+    supervisor = Supervisor(request["limits"], child, others, [read for read, _ in pipes], here)
     report = supervisor.run() | {"seconds": time.monotonic() - started, "token": token}
-    sys.stdout.write("\n" + json.dumps(report, ensure_ascii=False) + "\n")
+    if is_shared:
+        report["files"] = list(made_files(inputs))
+    text = json.dumps(report)
+    if is_shared and len(text) > MAX_REPORT_BYTES:
+        with open(os.path.join(here, "report.json"), "w") as file:
+            file.write(text)
+        text = json.dumps({"token": token, "is_in_file": True})
+    sys.stdout.write("\n" + text + "\n")
+
+
+def files_below(folder: str) -> list[str]:
+    """Return the regular files below a folder."""
+    found = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
+    return [
+        os.path.relpath(path, folder) for path in found if os.path.isfile(path) and not os.path.islink(path)
+    ]
+
+
+def made_files(inputs: set[str]) -> Iterator[tuple[str, int]]:
+    """Yield the names and sizes of files in the working directory that the program made or changed."""
+    for name in sorted(files_below("."))[:MAX_MADE_FILES]:
+        with contextlib.suppress(OSError):
+            status = os.lstat(name)
+            if name not in inputs or status.st_mode & 0o222:
+                yield name, status.st_size
 
 
 def take(path: str) -> str:
@@ -81,12 +112,16 @@ class Supervisor:
     Args:
         limits: The limits.
         child: Pid of the program's process.
-        others: Pids that do not belong to the run.
+        others: Pids that do not belong to the run; None where others run processes at the same time: then those that
+            descend from this one belong to it.
         pipes: Descriptors of the program's result, output and errors.
+        folder: Where the request is; once that is removed, the run is stopped.
     """
 
-    def __init__(self, limits: Json, child: int, others: set[int], pipes: list[int]) -> None:
-        self.limits, self.child, self.others = limits, child, others
+    def __init__(
+        self, limits: Json, child: int, others: set[int] | None, pipes: list[int], folder: str
+    ) -> None:
+        self.limits, self.child, self.others, self.folder = limits, child, others, folder
         self.buffers = {pipe: bytearray() for pipe in pipes}
         self.result_pipe = pipes[0]
         self.reason: str | None = None
@@ -105,7 +140,8 @@ class Supervisor:
             if pid:
                 code, peak = os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
             else:
-                timeout = "timeout" if time.monotonic() >= deadline else None
+                stopped = None if os.path.isdir(self.folder) else "stopped"
+                timeout = "timeout" if time.monotonic() >= deadline else stopped
                 self.reason = self.reason or self.exceeded_limit() or timeout
                 if self.reason:
                     os.kill(self.child, signal.SIGKILL)
@@ -130,7 +166,7 @@ class Supervisor:
             data, buffer = os.read(key.fd, READ_BYTES), self.buffers[key.fd]
             max_bytes = self.limits["output"]
             if key.fd == self.result_pipe:
-                max_bytes += MAX_RESULT_BYTES
+                max_bytes += MAX_RESULT_BYTES + 2 * self.limits["views"]
             buffer += data[: max_bytes - len(buffer)]
             if not data:
                 self.selector.unregister(key.fd)
@@ -140,9 +176,11 @@ class Supervisor:
 
     def exceeded_limit(self) -> str | None:
         """Return the limit that the whole run exceeds, if any; disk is checked less often."""
-        if len(visible_pids() - self.others) > STORM_RATIO * self.limits["processes"]:
-            return "processes"
-        pids = processes() - self.others
+        if self.others is not None:
+            strangers = visible_pids() - self.others
+            if len(strangers) > STORM_RATIO * self.limits["processes"]:
+                return "processes"
+        pids = self.own_processes()
         if len(pids) > self.limits["processes"]:
             return "processes"
         if sum(map(resident, pids)) > self.limits["memory"]:
@@ -155,11 +193,15 @@ class Supervisor:
             return "files"
         return "disk" if size > self.limits["disk"] else None
 
+    def own_processes(self) -> set[int]:
+        """Return the pids of the run's processes that have not ended."""
+        return descendants() if self.others is None else processes() - self.others
+
     def kill_all(self) -> None:
         """Kill everything that the run started. Processes that are not visible end with the container."""
         deadline = time.monotonic() + KILL_TIMEOUT_S
-        while (pids := processes() - self.others) and time.monotonic() < deadline:
-            is_alone = self.others <= {1, os.getpid()}
+        while (pids := self.own_processes()) and time.monotonic() < deadline:
+            is_alone = self.others is not None and self.others <= {1, os.getpid()}
             for pid in [-1] if is_alone else pids:  # -1 is atomic: all except the first process and this one.
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
@@ -169,6 +211,25 @@ class Supervisor:
 def processes() -> set[int]:
     """Return the pids of all visible processes that are no zombies."""
     return {pid for pid in visible_pids() if resident(pid) >= 0}
+
+
+def descendants() -> set[int]:
+    """Return the pids of this process's descendants that have not ended; as it adopts orphans, none gets lost."""
+    parents = {pid: parent(pid) for pid in processes()}
+    found, generation = set[int](), {os.getpid()}
+    while generation:
+        generation = {pid for pid, ppid in parents.items() if ppid in generation} - found
+        found |= generation
+    return found
+
+
+def parent(pid: int) -> int:
+    """Return the parent of a process; 0 if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def visible_pids() -> set[int]:
@@ -207,7 +268,7 @@ def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:
     """Become the program's process: own session, limits and output; run the program and report how it ended."""
     from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
 
-    set_dumpable(1)
+    set_option(PR_SET_DUMPABLE, 1)
     os.nice(NICENESS)  # Many processes must not starve the supervisor.
     os.setsid()
     result = fcntl.fcntl(result, fcntl.F_DUPFD_CLOEXEC, FIRST_PRIVATE_DESCRIPTOR)
@@ -223,15 +284,20 @@ def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:
     encode = json.JSONEncoder().encode  # Invariant: bound before the program can replace it.
     names = new_main()
     names |= request["variables"]
-    data = memoryview(encode(run(request["code"], names)).encode() + b"\n")
+    views = {"max_view_bytes": request["limits"]["views"], "return_value": request.get("return_value", False)}
+    outcome = run(request["code"], names, **views)
+    outcome["views"] = [
+        (name, kind, base64.b64encode(view).decode()) for name, kind, view in outcome.get("views", [])
+    ]
+    data = memoryview(encode(outcome).encode() + b"\n")
     while data:
         data = data[os.write(result, data) :]
     os._exit(0)
 
 
-def set_dumpable(value: int) -> None:
-    """Set whether processes of the same user may inspect this one."""
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, value, 0, 0, 0)
+def set_option(option: int, value: int) -> None:
+    """Set an option of this process with `prctl`."""
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def set_limits(limits: Json) -> None:

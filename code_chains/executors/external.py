@@ -17,6 +17,7 @@ from typing import Any
 
 from code_chains.errors import ExecutorError, needs
 from code_chains.executors.sandbox.canary import shared_memory
+from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level
 
 __all__ = ["PROBE", "canary", "isolation", "load_extra"]
@@ -86,7 +87,7 @@ print(json.dumps({
     "environment": inherited(),
 }))
 """
-COMMON_VARIABLES = {
+COMMON_VARIABLES = ALLOWED_VARIABLES | {
     *(
         "PATH",
         "HOME",

@@ -1,0 +1,320 @@
+"""Third-party sandboxes behind LangChain's sandbox protocol: E2B, Modal, Daytona, Runloop, LangSmith, or your own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import math
+import mimetypes
+import secrets
+import shlex
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.external import PROBE, canary, isolation
+from code_chains.executors.outcomes import limit_reached
+from code_chains.executors.supervised import (
+    COPIED_FILES,
+    execution_of,
+    find_report,
+    parse_line,
+    supervisor_limits,
+)
+from code_chains.inputs import check_code, check_json_variables, files_on_disk
+from code_chains.state import PROBED, Artifact, Execution, Isolation
+
+__all__ = ["BackendExecutor", "SandboxProtocol", "is_backend"]
+
+PARENT = "/tmp"  # noqa: S108 - the sandbox's own
+GRACE_S = 5.0
+"""Seconds that a command may take besides its program, in the sandbox."""
+ANSWER_TIMEOUT_S = 60.0
+"""Seconds that a sandbox may take to answer beyond that, such as for a slow upload."""
+TOO_OLD = 41
+"""Exit code of a command that found a Python older than 3.11."""
+NOT_FOUND, TIMED_OUT = 127, (124, 137)
+_CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
+T = TypeVar("T")
+
+
+class SandboxProtocol(Protocol):
+    """What a sandbox has to offer, as `deepagents.backends.protocol.SandboxBackendProtocol` says."""
+
+    def execute(self, command: str) -> Any:
+        """Run a command in a shell; return an object with `output` and `exit_code`."""
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Any]:
+        """Write files at absolute paths; return an object with `error` for each."""
+
+    def download_files(self, paths: list[str]) -> list[Any]:
+        """Read files at absolute paths; return an object with `content` and `error` for each."""
+
+
+def is_backend(value: object) -> bool:
+    """Return whether an object looks like a sandbox of LangChain's protocol."""
+    names = ("execute", "upload_files", "download_files")
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in names)
+
+
+class BackendExecutor(Executor):
+    """Run each program in a third-party sandbox that implements LangChain's sandbox protocol.
+
+    A supervisor inside enforces the time, output, processes, memory and disk of the run, and reports how it ended. Before
+    each run a probe tries to reach this machine; its findings are in `Execution.isolation`. Each run has a folder of its
+    own, which is removed; the sandbox itself is shared by its runs and everybody else who uses it, and belongs to the
+    caller, who closes it.
+
+    Args:
+        backend: The sandbox, e.g. `langchain_daytona.DaytonaSandbox(sandbox=…)`. It needs Linux with `python3` 3.11 or
+            newer; programs can import what that has installed.
+        limits: Limits of one run.
+        required_isolation: What the probe must find closed.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+        IsolationError: Something required is open; raised by a run.
+
+    Example:
+        executor = BackendExecutor(DaytonaSandbox(sandbox=Daytona().create()))
+        executor.run("sum(range(1, 6))").output
+    """
+
+    language = "python"
+    guidance = "Write Python with the standard library alone, unless you are told what else is installed. Files are in the"
+    guidance += " working directory."
+    returns_values = True
+
+    def __init__(
+        self,
+        backend: SandboxProtocol,
+        *,
+        limits: Limits | None = None,
+        required_isolation: Collection[str] = PROBED,
+    ) -> None:
+        super().__init__(limits=limits)
+        if not is_backend(backend):
+            remedy = "an object with execute, upload_files and download_files"
+            raise ConfigurationError("backend", backend, remedy)
+        if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
+            raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
+        self.required_isolation = tuple(required_isolation)
+        self._backend = backend
+        self._takes_timeout = _takes(backend.execute, "timeout")
+        self._is_closed = False
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What distinguishes its runs from those of other executors: the kind of the sandbox, and its name."""
+        return {**super().fingerprint, "backend": self._name, "id": str(getattr(self._backend, "id", ""))}
+
+    @property
+    def _name(self) -> str:
+        return type(self._backend).__name__
+
+    def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
+    ) -> Execution:
+        """Run a program to its end; see `Executor.run`."""
+        return self._run(_new_folder(), Program(code, files, variables, return_value=return_value))
+
+    async def arun(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        return_value: bool = False,
+    ) -> Execution:
+        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
+        folder = _new_folder()
+        program = Program(code, files, variables, return_value=return_value)
+        try:
+            return await asyncio.to_thread(self._run, folder, program)
+        except asyncio.CancelledError:
+            # The supervisor notices that its folder is gone, and stops the program.
+            await asyncio.shield(asyncio.to_thread(self._remove, folder))
+            raise
+
+    def close(self) -> None:
+        """Refuse further runs; the sandbox stays as it is."""
+        self._is_closed = True
+
+    def _run(self, folder: str, program: Program) -> Execution:
+        if self._is_closed:
+            raise ExecutorError("This executor is closed. Make a new one.")
+        token = secrets.token_hex(16)
+        with files_on_disk(program.files) as files:
+            uploads = self._uploads(folder, program, files, token)
+            try:
+                found = self._prepare(uploads)
+                self._upload(uploads)
+                command = f"cd {shlex.quote(folder)} && exec python3 container_program.py"
+                response = self._execute(command, self.limits.seconds + GRACE_S)
+                return self._execution(response, folder, token, found)
+            finally:
+                with contextlib.suppress(ExecutorError):
+                    self._remove(folder)
+
+    def _uploads(
+        self, folder: str, program: Program, files: Mapping[str, Path], token: str
+    ) -> list[tuple[str, bytes]]:
+        """Return what a run needs, by its path in the sandbox."""
+        size = sum(path.stat().st_size for path in files.values())
+        request = {
+            "code": check_code(program.code),
+            "variables": check_json_variables(program.variables),
+            "workdir": f"{folder}/box",
+            "limits": supervisor_limits(self.limits, size, [folder]),
+            "return_value": program.return_value,
+            "is_shared": True,
+        }
+        texts = {"request.json": json.dumps(request), "token": token}
+        uploads = [(f"{folder}/{name}", path.read_bytes()) for name, path in COPIED_FILES.items()]
+        uploads += [(f"{folder}/{name}", text.encode(errors="surrogatepass")) for name, text in texts.items()]
+        return uploads + [(f"{folder}/box/{name}", path.read_bytes()) for name, path in files.items()]
+
+    def _prepare(self, uploads: list[tuple[str, bytes]]) -> Isolation:
+        """Make the folders of a run, and probe the sandbox.
+
+        Raises:
+            IsolationError: Something required is open.
+            ExecutorError: The sandbox has no usable Python.
+        """
+        folders = shlex.join(sorted({path.rpartition("/")[0] for path, _ in uploads}))
+        with canary() as targets:
+            probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
+            check = f"python3 -c {shlex.quote(_CHECK)} || exit $?"
+            response = self._execute(f"{check}; mkdir -p {folders} && python3 -c {probe}", GRACE_S)
+        if response.exit_code in (NOT_FOUND, TOO_OLD):
+            text = response.output.strip()[:300]
+            raise ExecutorError(f"{self._name} has no python3, or one older than 3.11. {text}")
+        line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
+        found = isolation("container", self._name, line)
+        if leaks := [name for name in found.open if name in self.required_isolation]:
+            raise IsolationError(f"Nothing was run: inside {self._name} {', '.join(leaks)} was found open.")
+        return found
+
+    def _execution(self, response: Any, folder: str, token: str, found: Isolation) -> Execution:
+        """Build the record of a run from what its command has printed."""
+        report = find_report(response.output, token)
+        if report is None and response.exit_code in TIMED_OUT:
+            error = limit_reached(self.limits, "timeout")[1]
+            return Execution("timeout", error=error, duration=self.limits.seconds, isolation=found)
+        if report is not None and report.get("is_in_file"):
+            (content,) = self._download([f"{folder}/report.json"])
+            report = find_report((content or b"").decode(errors="replace"), token)
+        names = _made_files(report or {}, self.limits.artifacts_bytes)
+        contents = self._download([f"{folder}/box/{name}" for name in names])
+        return execution_of(report, self.limits, found, list(_artifacts(names, contents)))
+
+    # -- the sandbox -----------------------------------------------------------------------------------------
+
+    def _execute(self, command: str, seconds: float) -> Any:
+        """Return what a command answers; None if it was ended for its time."""
+        options = {"timeout": math.ceil(seconds)} if self._takes_timeout else {}
+        response = self._ask("execute", lambda: self._backend.execute(command, **options), seconds)
+        if not isinstance(getattr(response, "output", None), str) or not hasattr(response, "exit_code"):
+            kind = type(response).__name__
+            raise ExecutorError(f"{self._name}.execute returned {kind}, without output and exit code.")
+        return response
+
+    def _upload(self, files: list[tuple[str, bytes]]) -> None:
+        responses = self._ask("upload_files", lambda: self._backend.upload_files(files))
+        errors = [
+            f"{path}: {error}"
+            for (path, _), error in zip(files, map(_error, responses), strict=False)
+            if error
+        ]
+        if errors or len(responses) != len(files):
+            raise ExecutorError(
+                f"{self._name} did not take all files. {'; '.join(errors[:3])}", is_retryable=True
+            )
+
+    def _download(self, paths: list[str]) -> list[bytes | None]:
+        """Return the contents of files; None for those that are not to be had."""
+        responses = self._ask("download_files", lambda: self._backend.download_files(paths)) if paths else []
+        if len(responses) != len(paths):
+            raise ExecutorError(
+                f"{self._name} returned {len(responses)} of {len(paths)} files.", is_retryable=True
+            )
+        contents = [getattr(response, "content", None) for response in responses]
+        return [content if isinstance(content, bytes) else None for content in contents]
+
+    def _remove(self, folder: str) -> None:
+        self._execute(f"rm -rf {shlex.quote(folder)}", GRACE_S)
+
+    def _ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
+        """Call the sandbox, and wait for its answer for a limited time.
+
+        Raises:
+            ExecutorError: It raised, or did not answer in time.
+        """
+        future: Future[T] = Future()
+        thread = threading.Thread(
+            target=_fulfil, args=(future, call), name=f"{self._name}.{what}", daemon=True
+        )
+        thread.start()
+        try:
+            return future.result(seconds + ANSWER_TIMEOUT_S)
+        except FutureTimeoutError:
+            raise ExecutorError(f"{self._name} did not answer in time ({what}).", is_retryable=True) from None
+        except (ExecutorError, InputError, ConfigurationError):
+            raise
+        except Exception as error:
+            message = f"{self._name}.{what} failed: {type(error).__name__}: {error}"
+            raise ExecutorError(message[:500], is_retryable=True) from error
+
+
+def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def _new_folder() -> str:
+    return f"{PARENT}/code_chains-{secrets.token_hex(8)}"
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Return whether a function takes an argument of this name."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _error(response: Any) -> str:
+    return str(getattr(response, "error", None) or "")
+
+
+def _made_files(report: Mapping[str, Any], room: int) -> list[str]:
+    """Return the names of files that the report lists, as many as there is room for; none that leads elsewhere."""
+    names: list[str] = []
+    for entry in report.get("files") or ():
+        with contextlib.suppress(TypeError, ValueError):
+            name, size = str(entry[0]), int(entry[1])
+            if 0 <= size <= room and not name.startswith("/") and ".." not in name.split("/"):
+                names.append(name)
+                room -= size
+    return names
+
+
+def _artifacts(names: Sequence[str], contents: Sequence[bytes | None]) -> Iterator[Artifact]:
+    for name, content in zip(names, contents, strict=True):
+        if content is not None:
+            yield Artifact(name, mimetypes.guess_type(name)[0] or "application/octet-stream", content)

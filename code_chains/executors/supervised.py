@@ -1,0 +1,131 @@
+"""Shared by executors that run a program elsewhere under `container_program.py`: what is copied there, and its report."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from code_chains.executors.base import Limits
+from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
+from code_chains.executors.sandbox.artifacts import ArtifactCollector
+from code_chains.records import signal_name
+from code_chains.state import Artifact, ErrorReport, Execution, Isolation
+
+__all__ = ["COPIED_FILES", "execution_of", "find_report", "parse_line", "supervisor_limits"]
+
+PACKAGE_FOLDER = Path(__file__).parent
+INSIDE_MODULES = (
+    "__init__",
+    "cell",
+    "display",
+    "serialization",
+    "suggestions",
+    "tables",
+    "tools",
+    "values",
+    "wire",
+)
+COPIED_FILES = {
+    "container_program.py": PACKAGE_FOLDER / "container_program.py",
+    **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
+}
+"""What is copied: the supervisor, and the modules that run a program."""
+
+
+def supervisor_limits(limits: Limits, input_bytes: int, folders: Sequence[str]) -> dict[str, Any]:
+    """Return the limits that the supervisor enforces; input files do not count.
+
+    Args:
+        limits: The limits of a run.
+        input_bytes: The size of its files.
+        folders: Where the program may write.
+    """
+    return {
+        "seconds": limits.seconds,
+        "memory": limits.memory_bytes,
+        "output": limits.output_bytes,
+        "processes": limits.processes,
+        "disk": limits.disk_bytes + input_bytes,
+        "files": limits.files,
+        "views": limits.artifacts_bytes,
+        "folders": list(folders),
+    }
+
+
+def find_report(output: str, token: str) -> dict[str, Any] | None:
+    """Return the supervisor's report among the lines of an output; None if it is missing."""
+    reports = [report for line in output.split("\n") if (report := parse_line(line)).get("token") == token]
+    return reports[0] if reports else None
+
+
+def execution_of(
+    report: Mapping[str, Any] | None,
+    limits: Limits,
+    isolation: Isolation,
+    files: Sequence[Artifact] = (),
+) -> Execution:
+    """Build the record of a run.
+
+    Args:
+        report: The supervisor's report; None if it was ended before.
+        limits: The limits of the run.
+        isolation: What the probe found.
+        files: The files that the program made.
+    """
+    if report is None:
+        killed = ErrorReport("Killed", "The program ended its watcher.")
+        return Execution("killed", error=killed, isolation=isolation)
+    message = parse_line(report["result"].rstrip("\n").rpartition("\n")[2])
+    status, error, result = _outcome(report, message, limits)
+    collector = ArtifactCollector(limits.artifacts_bytes)
+    for file in files:
+        collector.add(file)
+    collector.collect_views({**message, "views": _views(message)})
+    return Execution(
+        status,
+        report["stdout"],
+        report["stderr"],
+        result,
+        error,
+        tuple(collector.artifacts),
+        tuple(collector.display_data),
+        duration=report["seconds"],
+        peak_memory=report["peak"],
+        truncated=report["reason"] == "output" or collector.truncated,
+        isolation=isolation,
+    )
+
+
+def _views(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the figures and displays that the program's process reported, decoded."""
+    views, found = message.get("views"), []
+    for view in views if isinstance(views, list) else ():
+        with contextlib.suppress(ValueError, TypeError):
+            name, media_type, data = view
+            found.append({"name": name, "media_type": media_type, "data": base64.b64decode(data)})
+    return found
+
+
+def parse_line(line: str) -> dict[str, Any]:
+    """Parse a line of JSON; empty if it is none, as a program may write to the same stream."""
+    try:
+        message = json.loads(line.encode(errors="replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _outcome(report: Mapping[str, Any], message: Mapping[str, Any], limits: Limits) -> RunOutcome:
+    if report["reason"]:
+        return limit_reached(limits, report["reason"])
+    if report["exit"] == 0 and (outcome := reported_outcome(message)):
+        return outcome
+    if report["exit"] < 0:
+        text = f"The program was killed by {signal_name(-report['exit'])}."
+        return "killed", ErrorReport("Killed", text), None
+    text = f"The process ended itself with exit code {report['exit']} before the program was finished."
+    return "killed", ErrorReport("Exited", text), None

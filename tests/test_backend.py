@@ -1,0 +1,201 @@
+"""Third-party sandboxes of LangChain's protocol as executors: the contract in a real one, and sandboxes that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from code_chains import create_code_chain
+from code_chains.deepagents import SandboxBackend
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.executors import BackendExecutor, Limits
+from code_chains.executors.values import value_of
+from code_chains.testing import ExecutorContract, ScriptedModel, asks_for_code
+
+from .conftest import soon
+
+LIMITS = Limits(seconds=2, memory="256M", output="64K", processes=16, disk="8M", artifacts="1M")
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[SandboxBackend]:
+    limits = Limits(seconds=60, memory="1G", processes=128, disk="256M", output="8M")
+    with SandboxBackend(limits=limits) as backend:
+        yield backend
+
+
+@pytest.fixture
+def executor(backend: SandboxBackend) -> BackendExecutor:
+    return BackendExecutor(backend, limits=LIMITS)
+
+
+class TestContract(ExecutorContract):
+    """The contract of executors, in a sandbox that knows nothing of it."""
+
+
+def left(backend: SandboxBackend) -> str:
+    return backend.execute("ls /tmp /box; pgrep -c python3").output
+
+
+def test_files_come_in_and_go_out(executor: BackendExecutor, backend: SandboxBackend, sales: Path) -> None:
+    program = (
+        "import os, shutil\nos.makedirs('out/ü b')\nshutil.copyfile('my sales.csv', 'out/ü b/copy.csv')\n"
+        "os.symlink('/etc/passwd', 'link')\nopen('big', 'wb').write(bytes(2 << 20))"
+    )
+    done = executor.run(program, files={"my sales.csv": sales})
+    assert done.ok, done.error
+    assert [(file.name, file.data) for file in done.artifacts] == [("out/ü b/copy.csv", sales.read_bytes())]
+
+
+def test_values_figures_and_long_output_come_back(executor: BackendExecutor) -> None:
+    done = executor.run("print('x' * 50_000)\n{'a': [1, 2.5, None], 'b': {3}}", return_value=True)
+    assert value_of(done) == {"a": [1, 2.5, None], "b": {3}}
+    assert len(done.stdout) == 50_001
+    assert done.isolation is not None
+    assert (done.isolation.level, done.isolation.open) == ("container", ())
+
+
+def test_nothing_is_left_behind(executor: BackendExecutor, backend: SandboxBackend) -> None:
+    before = left(backend)
+    executor.run("import subprocess; open('/tmp/own', 'w'); subprocess.Popen(['sleep', '60'])")
+    executor.run("while True: pass")
+    backend.execute("rm -f /tmp/own")
+    assert left(backend) == before
+
+
+def test_a_cancelled_run_is_stopped_inside(executor: BackendExecutor, backend: SandboxBackend) -> None:
+    before = left(backend)
+
+    async def cancel() -> None:
+        task = asyncio.create_task(executor.arun("import time; time.sleep(60)"))
+        await asyncio.sleep(0.7)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert soon(lambda: left(backend) == before)
+
+
+def test_a_chain_takes_a_sandbox_by_its_shape(backend: SandboxBackend) -> None:
+    model = ScriptedModel(
+        lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "It is 42."
+    )
+    with create_code_chain(model, executor=backend, limits=LIMITS) as chain:
+        result = chain.invoke({"query": "What is 6 times 7?"})
+    assert (result["answer"], result["execution"].isolation.launcher) == ("It is 42.", "SandboxBackend")
+    assert backend.execute("echo alive").output == "alive\n"  # Who made it closes it.
+
+
+def test_the_shell_of_this_machine_is_no_sandbox(tmp_path: Path) -> None:
+    from deepagents.backends import LocalShellBackend
+
+    executor = BackendExecutor(LocalShellBackend(root_dir=tmp_path, inherit_env=True), limits=LIMITS)
+    with pytest.raises(IsolationError, match=r"Nothing was run: inside LocalShellBackend .*filesystem"):
+        executor.run(f"open({str(tmp_path / 'made')!r}, 'w')")
+    assert list(tmp_path.iterdir()) == []
+
+
+@dataclass
+class Response:
+    """An answer to a command, or about a file."""
+
+    output: str = ""
+    exit_code: int | None = 0
+    content: bytes | None = None
+    error: str | None = None
+
+
+class Sandbox:
+    """A sandbox that does what a test says instead of what another one does."""
+
+    def __init__(self, inner: SandboxBackend, **instead: Callable[..., Any]) -> None:
+        self.inner, self.instead = inner, instead
+
+    def execute(self, command: str) -> Any:
+        """Run a command."""
+        return self.instead.get("execute", self.inner.execute)(command)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Any]:
+        """Write files."""
+        return self.instead.get("upload_files", self.inner.upload_files)(files)  # type: ignore[no-any-return]
+
+    def download_files(self, paths: list[str]) -> list[Any]:
+        """Read files."""
+        return self.instead.get("download_files", self.inner.download_files)(paths)  # type: ignore[no-any-return]
+
+
+def dies(*_: object) -> Any:
+    raise ConnectionError("the sandbox is gone")
+
+
+BROKEN: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
+    "it is gone": ({"execute": dies}, "Sandbox.execute failed: ConnectionError: the sandbox is gone"),
+    "no Python": (
+        {"execute": lambda command: Response("sh: python3: not found", 127)},
+        "has no python3, or one older",
+    ),
+    "an old Python": ({"execute": lambda command: Response("", 41)}, "older than 3.11"),
+    "an answer of another kind": ({"execute": lambda command: None}, "returned NoneType"),
+    "a probe that says nothing": ({"execute": lambda command: Response("hello")}, "is malformed: 'hello'"),
+    "it takes no files": ({"upload_files": dies}, "upload_files failed"),
+    "it refuses a file": (
+        {"upload_files": lambda files: [Response(error="permission_denied") for _ in files]},
+        "did not take all files. /tmp/.*permission_denied",
+    ),
+    "it takes some files": ({"upload_files": lambda files: []}, "did not take all files"),
+    "it returns fewer files": ({"download_files": lambda paths: []}, "returned 0 of 1 files"),
+}
+
+
+@pytest.mark.parametrize(("instead", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_sandbox_is_a_clear_error(
+    backend: SandboxBackend, instead: dict[str, Callable[..., Any]], message: str
+) -> None:
+    with pytest.raises(ExecutorError, match=message):
+        BackendExecutor(Sandbox(backend, **instead), limits=LIMITS).run("open('made', 'w').write('x')")
+
+
+def test_a_sandbox_that_never_answers_is_not_waited_for(
+    backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.executors.backend.ANSWER_TIMEOUT_S", 0.2)
+    started = time.monotonic()
+    with pytest.raises(ExecutorError, match="did not answer in time"):
+        BackendExecutor(Sandbox(backend, upload_files=lambda files: time.sleep(5)), limits=LIMITS).run("1")
+    assert time.monotonic() - started < 4
+
+
+def test_a_file_that_arrives_in_part_or_not_at_all_is_left_out(backend: SandboxBackend) -> None:
+    sandbox = Sandbox(backend, download_files=lambda paths: [Response(error="file_not_found") for _ in paths])
+    done = BackendExecutor(sandbox, limits=LIMITS).run("open('made', 'w').write('x')\n1 + 1")
+    assert (done.result, done.artifacts) == ("2", ())
+
+
+def test_a_program_cannot_forge_the_report(executor: BackendExecutor) -> None:
+    forged = '{"token": "x", "exit": 0, "reason": null, "result": "{}", "stdout": "forged", "stderr": ""}'
+    done = executor.run(
+        f"import os\nos.write(1, {forged!r}.encode())\nprint(sorted(os.listdir('..')))\n1 / 0"
+    )
+    assert (done.status, "token" in done.stdout.rpartition("[")[2]) == ("error", False)
+
+
+def test_wrong_arguments_are_named_before_anything_is_asked(backend: SandboxBackend) -> None:
+    with pytest.raises(ConfigurationError, match="execute, upload_files and download_files"):
+        BackendExecutor(object())  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="required_isolation"):
+        BackendExecutor(backend, required_isolation=["nothing"])
+    with pytest.raises(ConfigurationError, match="a sandbox of LangChain's protocol"):
+        create_code_chain(ScriptedModel(lambda messages: ""), executor=object())  # type: ignore[arg-type]
+    executor = BackendExecutor(backend, limits=LIMITS)
+    with pytest.raises(InputError):
+        executor.run("1", variables={"x": object()})
+    executor.close()
+    with pytest.raises(ExecutorError, match="closed"):
+        executor.run("1")
