@@ -235,7 +235,7 @@ def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
         (["x" * 100_001], "100,001 characters"),
         ([QUESTION, "--file", "/nowhere/a.csv"], "does not exist"),
         ([QUESTION, "--show", "everything"], "'everything' is none of"),
-        ([QUESTION, "--executor", "docker"], "executor='docker'"),
+        ([QUESTION, "--executor", "lxc"], "executor='lxc'"),
         ([QUESTION, "--memory", "lots"], "Limits.memory"),
         ([QUESTION, "--model", "nobody:x"], "nobody:x"),
         ([QUESTION, "--model", "openai:gpt-5-mini"], "OPENAI_API_KEY"),

@@ -84,7 +84,7 @@ _CHAIN_OPTIONS = (
         "--executor",
         default="sandbox",
         show_default=True,
-        help="sandbox, container, monty, sql, or none (no isolation).",
+        help="sandbox, docker, podman, container, monty, sql, or none (no isolation).",
     ),
     click.option(
         "--checks",
