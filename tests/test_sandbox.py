@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import resource
 import signal
 import socket
 import struct
@@ -394,6 +395,33 @@ def test_what_is_open_is_still_found_open_after_hundreds_of_runs() -> None:
 def test_exactly_the_limit_of_output_is_no_flood() -> None:
     with SandboxExecutor(limits=Limits(output=10), preload=()) as executor:
         assert [executor.run(f"print('x' * {n})").status for n in (9, 10)] == ["ok", "output_limit"]
+
+
+COUNT_FILES = """
+files = []
+try:
+    while True: files.append(open('/dev/null'))
+except OSError:
+    print(len(files))
+"""
+
+
+def test_a_program_may_open_more_files_than_this_process() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    many = min(3000, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+    try:
+        with SandboxExecutor(preload=(), limits=Limits(open_files=many)) as executor:
+            assert many - 20 < int(executor.run(COUNT_FILES).stdout) <= many
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_open_files_than_the_system_allows_are_refused_at_once() -> None:
+    if (hard := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) >= 1_000_000 or hard < 0:
+        pytest.skip("the system allows as many as the limit may say")
+    with pytest.raises(ConfigurationError, match=f"at most {hard}"):
+        SandboxExecutor(limits=Limits(open_files=1_000_000))
 
 
 def test_closing_ends_a_run_that_is_under_way() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -113,6 +114,10 @@ class SandboxExecutor(Executor):
         for name, number in (("min_idle", min_idle), ("max_sessions", max_sessions)):
             check_int(
                 name, number, f"a whole number from 0 to {MAX_POOL_SIZE}", minimum=0, maximum=MAX_POOL_SIZE
+            )
+        if self.limits.open_files > (most := _max_open_files()):
+            raise ConfigurationError(
+                "Limits.open_files", self.limits.open_files, f"at most {most}, the system's limit"
             )
         self.limiter = _limiter(concurrency, max_queued, queue_timeout)
         self.packages = _module_names("packages", packages)
@@ -354,6 +359,16 @@ class ProcessExecutor(SandboxExecutor):
 
     def __init__(self, *, limits: Limits | None = None, **options: Any) -> None:
         super().__init__(limits=limits, min_isolation="none", launcher="none", **options)  # type: ignore[arg-type]
+
+
+def _max_open_files() -> int:
+    """Return how many files the system lets a process open."""
+    try:
+        import resource  # Not on Windows.
+    except ImportError:
+        return sys.maxsize
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return sys.maxsize if hard == resource.RLIM_INFINITY else hard
 
 
 def _limiter(concurrency: int | None, max_queued: int, queue_timeout: float) -> ConcurrencyLimiter:

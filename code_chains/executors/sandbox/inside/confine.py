@@ -30,6 +30,13 @@ SYS_process_vm_readv = {"x86_64": 310, "aarch64": 270}
 IPC_STAT, SHM_RDONLY = 2, 0o10000
 
 
+def allow_open_files(limits: RunLimits) -> None:
+    """Let this process and its forks open as many files as a run may; by default it is often fewer than it could."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != soft < limits["open_files"]:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"], hard))
+
+
 def set_limits(limits: RunLimits, *, confined: bool, others: int = 0) -> None:
     """Limit what this process may use from now on; the supervisor limits all processes of a run together.
 

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple, NoReturn, cast
 
-from . import cell, libraries, warmup, wire
+from . import cell, confine, libraries, warmup, wire
 from .config import LARGE_MODULES, WorkerConfig
 from .polling import readable
 from .seccomp import MACHINES, packed_filter
@@ -61,6 +61,7 @@ def main(control: int) -> NoReturn:
         message, _ = wire.receive(host)
         if message is not None:
             config = cast(WorkerConfig, message)
+            confine.allow_open_files(config["limits"])
             if config["namespaces"]:
                 enter_namespaces(config["uid"])
             pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY) if config["namespaces"] else -1
