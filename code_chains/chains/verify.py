@@ -73,7 +73,7 @@ class VerifyChain(StreamingChain):
 
     def _check(self, solved: State, values: State, config: Config) -> Flow:
         """Return the outcome that leads by enough programs, or that of most of them, unverified."""
-        outcomes, shared = [solved], solved
+        outcomes, lead, shared = [solved], 1, solved
         for number, other in enumerate(self.others, start=1):
             try:
                 count_attempt(config)
@@ -82,10 +82,9 @@ class VerifyChain(StreamingChain):
                 return _with_verdict(solved, "unverified", f"No other program checked it: {error}")
             yield from undo(values, outcome, config)
             yield _live(outcome, len(solved["attempts"]) + number)
-            if self._is_copy(outcome, outcomes):
-                continue
-            outcomes.append(outcome)
-            lead, shared = _leading(outcomes, values)
+            if not self._is_copy(outcome, outcomes):
+                outcomes.append(outcome)
+                lead, shared = _leading(outcomes, values)
             if lead >= LEAD:
                 return shared
             if lead + len(self.others) - number < LEAD:
