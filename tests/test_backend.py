@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,7 +99,10 @@ def test_the_shell_of_this_machine_is_no_sandbox(tmp_path: Path) -> None:
     from deepagents.backends import LocalShellBackend
 
     executor = BackendExecutor(LocalShellBackend(root_dir=tmp_path, inherit_env=True), limits=LIMITS)
-    with pytest.raises(IsolationError, match=r"Nothing was run: inside LocalShellBackend .*filesystem"):
+    with pytest.raises(
+        IsolationError,
+        match=r"in LocalShellBackend can reach .*: filesystem.*required_isolation=",
+    ):
         executor.run(f"open({str(tmp_path / 'made')!r}, 'w')")
     assert list(tmp_path.iterdir()) == []
 
@@ -150,7 +155,17 @@ BROKEN: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
         "did not take all files. /tmp/.*permission_denied",
     ),
     "it takes some files": ({"upload_files": lambda files: []}, "did not take all files"),
-    "it returns fewer files": ({"download_files": lambda paths: []}, "returned 0 of 1 files"),
+    "it takes files elsewhere": (
+        {"upload_files": lambda files: [Response() for _ in files]},
+        "uploaded files are not where commands look",
+    ),
+    "it says nothing of files": ({"upload_files": lambda files: None}, "did not take all files"),
+    "it returns no report": ({"download_files": lambda paths: []}, "did not return the report"),
+    "it says nothing of the report": ({"download_files": lambda paths: None}, "did not return the report"),
+    "it exits": (
+        {"upload_files": lambda files: sys.exit(3)},
+        r"upload_files failed: RuntimeError: SystemExit\(3",
+    ),
 }
 
 
@@ -159,7 +174,93 @@ def test_a_broken_sandbox_is_a_clear_error(
     backend: SandboxBackend, instead: dict[str, Callable[..., Any]], message: str
 ) -> None:
     with pytest.raises(ExecutorError, match=message):
-        BackendExecutor(Sandbox(backend, **instead), limits=LIMITS).run("open('made', 'w').write('x')")
+        BackendExecutor(Sandbox(backend, **instead), limits=LIMITS).run("print('x' * 50_000)")
+
+
+FORGED: dict[str, dict[str, Any]] = {
+    "an unknown reason": {"reason": "zzz"},
+    "a reason of another kind": {"reason": ["x"]},
+    "an exit code of another kind": {"exit": None},
+    "a result of another kind": {"result": 5},
+    "output of another kind": {"stdout": {"a": 1}},
+    "files of another kind": {"files": 5},
+    "files without content": {"files": [{"a": 1}]},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_malformed_report_is_a_clear_error(backend: SandboxBackend, change: dict[str, Any]) -> None:
+    def execute(command: str) -> Any:
+        response = backend.execute(command)
+        lines = [json.loads(line) for line in response.output.splitlines() if "token" in line]
+        return Response(json.dumps({**lines[0], **change})) if lines else response
+
+    with pytest.raises(ExecutorError, match="malformed report"):
+        BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("1")
+
+
+def test_what_an_earlier_program_left_is_not_imported(
+    executor: BackendExecutor, backend: SandboxBackend
+) -> None:
+    planted = "import os, sys; os.write(1, b'PLANTED'); os._exit(0)"
+    site = "/box/.local/lib/python3.11/site-packages"
+    paths = ["/box/json.py", "/box/hashlib.py", f"{site}/usercustomize.py", f"{site}/sitecustomize.py"]
+    backend.upload_files([(path, planted.encode()) for path in paths])
+    try:
+        assert executor.run("import json\n1 + 1").result == "2"
+    finally:
+        backend.execute("rm -rf /box/* /box/.local")
+
+
+def test_artifacts_are_what_they_seem(executor: BackendExecutor) -> None:
+    program = (
+        "import os\nos.makedirs('dev')\nopen('dev/zero', 'w').write('y')\nopen('plain', 'w').write('z')\n"
+        "os.mkfifo('pipe')\nopen('a\\nb', 'w').write('x')\nos.rename('../box', '../other')\nos.symlink('/', '../box')"
+    )
+    names = [artifact.name for artifact in executor.run(program).artifacts]
+    assert set(names) <= {"dev/zero", "plain"}
+
+
+def test_a_folder_that_cannot_be_entered_is_removed_as_well(
+    executor: BackendExecutor, backend: SandboxBackend
+) -> None:
+    executor.run("import os\nos.mkdir('d')\nopen('d/x', 'w')\nos.chmod('d', 0)")
+    assert "code_chains" not in backend.execute("ls /tmp").output
+
+
+def test_neither_command_line_nor_variables_leave_this_process(
+    backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_SECRET_NAME", "hunter2")
+    commands: list[str] = []
+
+    def execute(command: str) -> Any:
+        commands.append(command)
+        return backend.execute(command)
+
+    BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("1")
+    assert not any(word in " ".join(commands) for word in ("hunter2", "MY_SECRET"))
+
+
+def test_a_run_that_is_cancelled_early_never_starts(backend: SandboxBackend) -> None:
+    commands: list[str] = []
+
+    def execute(command: str) -> Any:
+        commands.append(command)
+        time.sleep(0.4)
+        return backend.execute(command)
+
+    async def cancel() -> None:
+        executor = BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS)
+        task = asyncio.create_task(executor.arun("1"))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(1.5)
+
+    asyncio.run(cancel())
+    assert not any("container_program.py" in command for command in commands)
 
 
 def test_a_sandbox_that_never_answers_is_not_waited_for(
@@ -170,12 +271,6 @@ def test_a_sandbox_that_never_answers_is_not_waited_for(
     with pytest.raises(ExecutorError, match="did not answer in time"):
         BackendExecutor(Sandbox(backend, upload_files=lambda files: time.sleep(5)), limits=LIMITS).run("1")
     assert time.monotonic() - started < 4
-
-
-def test_a_file_that_arrives_in_part_or_not_at_all_is_left_out(backend: SandboxBackend) -> None:
-    sandbox = Sandbox(backend, download_files=lambda paths: [Response(error="file_not_found") for _ in paths])
-    done = BackendExecutor(sandbox, limits=LIMITS).run("open('made', 'w').write('x')\n1 + 1")
-    assert (done.result, done.artifacts) == ("2", ())
 
 
 def test_a_program_cannot_forge_the_report(executor: BackendExecutor) -> None:

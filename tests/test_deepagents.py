@@ -16,7 +16,7 @@ from deepagents.backends.protocol import GlobResult, WriteResult
 from langchain_tests.integration_tests import SandboxIntegrationTests
 
 from code_chains.deepagents import SandboxBackend
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Execution
 
@@ -183,17 +183,87 @@ def test_threads_and_tasks_share_a_backend(backend: SandboxBackend) -> None:
     assert backend.execute("wc -l < numbers").output.strip() == "8"
 
 
-def test_a_lost_session_is_said_once_and_replaced() -> None:
+def test_a_lost_session_is_an_error_ever_after() -> None:
     with SandboxExecutor(limits=LIMITS, preload=(), commands=True) as executor:
         backend = SandboxBackend(executor)
         backend.execute("touch file")
         session: Any = backend._session
         session.close()
-        lost = backend.execute("ls file")
-        assert ("new one, without files" in lost.output, lost.exit_code) == (True, 137)
-        assert backend.execute("ls").output == ""
+        for ask in (
+            lambda: backend.execute("ls"),
+            lambda: backend.ls("/box"),
+            lambda: backend.download_files(["/x"]),
+        ):
+            with pytest.raises(SessionError, match="has ended"):
+                ask()
         backend.close()
         assert executor.run("1 + 1").result == "2"  # Who made it closes it.
+
+
+def test_closing_ends_what_is_running_and_a_closed_backend_says_so() -> None:
+    backend = SandboxBackend(limits=Limits(seconds=30))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(backend.execute, "sleep 20")
+        time.sleep(1)
+        started = time.monotonic()
+        backend.close()
+        assert isinstance(running.exception(), ExecutorError)
+    assert time.monotonic() - started < 5
+    for ask in (lambda: backend.execute("ls"), lambda: backend.upload_files([("/x", b"")]), backend.rollback):
+        with pytest.raises(SessionError, match="closed"):
+            ask()
+
+
+def test_a_long_command_is_run_as_well(backend: SandboxBackend) -> None:
+    response = backend.execute(f"echo {'a' * 300_000} | wc -c; exit 7")
+    assert (response.output, response.exit_code) == ("300001\n", 7)
+
+
+def test_large_files_pass_and_larger_ones_are_errors_of_their_own() -> None:
+    content = bytes(range(256)) * 4096
+    limits = Limits(seconds=20, disk="64M", artifacts="4M", memory="1G")
+    with SandboxBackend(limits=limits) as backend:
+        files = [("/tmp/a", content), ("/tmp/b", content * 3), ("/tmp/c", b""), ("/tmp/d", content * 70)]
+        assert [one.error for one in backend.upload_files(files)][:3] == [None] * 3
+        found = backend.download_files(["/tmp/a", "/tmp/b", "/tmp/c"])
+        assert [one.content == data for one, (_, data) in zip(found, files, strict=False)] == [
+            True,
+            False,
+            True,
+        ]
+        assert "larger than" in str(found[1].error)
+        assert "larger than" in str(backend.upload_files(files[3:])[0].error)
+        # What a command leaves in the working directory takes no room of what it returns.
+        backend.execute("head -c 3M /dev/urandom > big")
+        assert len(backend.execute("seq 100000").output) > 500_000
+
+
+def test_a_pipe_is_no_file_and_holds_nobody_up(backend: SandboxBackend) -> None:
+    backend.execute("mkfifo /tmp/pipe")
+    started = time.monotonic()
+    assert backend.download_files(["/tmp/pipe"])[0].error == "invalid_path"
+    assert time.monotonic() - started < 1
+
+
+def test_killed_commands_have_the_exit_codes_of_a_shell(backend: SandboxBackend) -> None:
+    assert [backend.execute(f"kill -{number} $$").exit_code for number in (9, 15)] == [137, 143]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda backend: backend.execute(None),
+        lambda backend: backend.execute("echo \0"),
+        lambda backend: backend.execute("ls", timeout=-1),
+        lambda backend: backend.execute("ls", timeout="3"),
+        lambda backend: backend.upload_files([("/tmp/x", "text")]),
+        lambda backend: backend.upload_files([(None, b"")]),
+        lambda backend: backend.download_files("/tmp/x"),
+    ],
+)
+def test_wrong_arguments_are_named(backend: SandboxBackend, ask: Any) -> None:
+    with pytest.raises(InputError):
+        ask(backend)
 
 
 def test_a_closed_backend_leaves_nothing() -> None:
@@ -205,10 +275,14 @@ def test_a_closed_backend_leaves_nothing() -> None:
 
 def test_an_executor_without_commands_and_limits_given_twice_are_refused() -> None:
     with SandboxExecutor(preload=()) as executor:
-        with pytest.raises(ConfigurationError, match="commands=True"):
-            SandboxBackend(executor)
-        with pytest.raises(ConfigurationError, match="limits"):
-            SandboxBackend(executor, limits=LIMITS)
+        for wrong in (executor, "sandbox"):
+            with pytest.raises(ConfigurationError, match="commands=True"):
+                SandboxBackend(wrong)  # type: ignore[arg-type]
+    with (
+        SandboxExecutor(preload=(), commands=True) as executor,
+        pytest.raises(ConfigurationError, match="limits"),
+    ):
+        SandboxBackend(executor, limits=LIMITS)
 
 
 def test_an_agent_uses_files_and_shell(backend: SandboxBackend) -> None:

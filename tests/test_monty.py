@@ -53,7 +53,8 @@ def test_the_probe_gets_out_where_everything_is_open(monkeypatch: pytest.MonkeyP
     with canary() as given:
         exec(PROBE, {"canary": given, "print": said.append})
         assert Path(f"{given['file']}.made").exists()
-    found = isolation("interpreter", "here", said[0])
+    found = isolation("interpreter", "here", said[0], given["salt"])
+    assert "hunter2" not in said[0]
     assert (found.level, found.open) == ("none", PROBED)
 
 
@@ -65,7 +66,7 @@ def test_malformed_probe_output_is_an_error() -> None:
         '{"filesystem": 1, "network": 1, "processes": 1, "environment": 5}',
     ):
         with pytest.raises(ExecutorError, match="malformed"):
-            isolation("interpreter", "here", output)
+            isolation("interpreter", "here", output, "salt")
 
 
 def test_nothing_runs_if_the_probe_finds_an_opening(monkeypatch: pytest.MonkeyPatch) -> None:

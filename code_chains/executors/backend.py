@@ -7,11 +7,11 @@ import contextlib
 import inspect
 import json
 import math
-import mimetypes
+import re
 import secrets
 import shlex
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
@@ -29,7 +29,7 @@ from code_chains.executors.supervised import (
     supervisor_limits,
 )
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
-from code_chains.state import PROBED, Artifact, Execution, Isolation
+from code_chains.state import PROBED, Execution, Isolation
 
 __all__ = ["BackendExecutor", "SandboxProtocol", "is_backend"]
 
@@ -40,6 +40,8 @@ ANSWER_TIMEOUT_S = 60.0
 """Seconds that a sandbox may take to answer beyond that, such as for a slow upload."""
 TOO_OLD = 41
 """Exit code of a command that found a Python older than 3.11."""
+NO_FILES = 43
+"""Exit code of a command that does not find what was uploaded."""
 NOT_FOUND, TIMED_OUT = 127, (124, 137)
 _CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
 T = TypeVar("T")
@@ -88,8 +90,10 @@ class BackendExecutor(Executor):
     """
 
     language = "python"
-    guidance = "Write Python with the standard library alone, unless you are told what else is installed. Files are in the"
-    guidance += " working directory."
+    guidance = (
+        "Write Python with the standard library alone, unless you are told what else is installed. Files are in the working"
+        " directory."
+    )
     returns_values = True
 
     def __init__(
@@ -100,8 +104,10 @@ class BackendExecutor(Executor):
         required_isolation: Collection[str] = PROBED,
     ) -> None:
         super().__init__(limits=limits)
-        if not is_backend(backend):
-            remedy = "an object with execute, upload_files and download_files"
+        if not is_backend(backend) or inspect.iscoroutinefunction(backend.execute):
+            remedy = (
+                "an object with execute, upload_files and download_files, none of them a coroutine function"
+            )
             raise ConfigurationError("backend", backend, remedy)
         if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
             raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
@@ -128,7 +134,7 @@ class BackendExecutor(Executor):
         return_value: bool = False,
     ) -> Execution:
         """Run a program to its end; see `Executor.run`."""
-        return self._run(_new_folder(), Program(code, files, variables, return_value=return_value))
+        return self._run(_RunFolder(), Program(code, files, variables, return_value=return_value))
 
     async def arun(
         self,
@@ -139,11 +145,12 @@ class BackendExecutor(Executor):
         return_value: bool = False,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        folder = _new_folder()
+        folder = _RunFolder()
         program = Program(code, files, variables, return_value=return_value)
         try:
             return await asyncio.to_thread(self._run, folder, program)
         except asyncio.CancelledError:
+            folder.is_given_up = True
             # The supervisor notices that its folder is gone, and stops the program.
             await asyncio.shield(asyncio.to_thread(self._remove, folder))
             raise
@@ -152,73 +159,103 @@ class BackendExecutor(Executor):
         """Refuse further runs; the sandbox stays as it is."""
         self._is_closed = True
 
-    def _run(self, folder: str, program: Program) -> Execution:
+    def _run(self, folder: _RunFolder, program: Program) -> Execution:
         if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
         token = secrets.token_hex(16)
         with files_on_disk(program.files) as files:
             uploads = self._uploads(folder, program, files, token)
             try:
-                found = self._prepare(uploads)
+                found = self._prepare(folder, uploads)
+                folder.check()
                 self._upload(uploads)
-                command = f"cd {shlex.quote(folder)} && exec python3 container_program.py"
-                response = self._execute(command, self.limits.seconds + GRACE_S)
-                return self._execution(response, folder, token, found)
+                folder.check()
+                # Isolated, so that nothing that an earlier program left is imported.
+                command = f"cd {folder.path} && test -f container_program.py || exit {NO_FILES}; "
+                response = self._execute(
+                    f"{command}exec python3 -I container_program.py", self.limits.seconds + GRACE_S
+                )
+                return self._execution(response, token, found)
             finally:
                 with contextlib.suppress(ExecutorError):
                     self._remove(folder)
 
     def _uploads(
-        self, folder: str, program: Program, files: Mapping[str, Path], token: str
+        self, folder: _RunFolder, program: Program, files: Mapping[str, Path], token: str
     ) -> list[tuple[str, bytes]]:
         """Return what a run needs, by its path in the sandbox."""
         size = sum(path.stat().st_size for path in files.values())
         request = {
             "code": check_code(program.code),
             "variables": check_json_variables(program.variables),
-            "workdir": f"{folder}/box",
-            "limits": supervisor_limits(self.limits, size, [folder]),
+            "workdir": f"{folder.path}/box",
+            "limits": supervisor_limits(self.limits, size, [folder.path]),
             "return_value": program.return_value,
             "is_shared": True,
         }
         texts = {"request.json": json.dumps(request), "token": token}
-        uploads = [(f"{folder}/{name}", path.read_bytes()) for name, path in COPIED_FILES.items()]
-        uploads += [(f"{folder}/{name}", text.encode(errors="surrogatepass")) for name, text in texts.items()]
-        return uploads + [(f"{folder}/box/{name}", path.read_bytes()) for name, path in files.items()]
+        uploads = [(f"{folder.path}/{name}", path.read_bytes()) for name, path in COPIED_FILES.items()]
+        uploads += [(f"{folder.path}/{name}", text.encode()) for name, text in texts.items()]
+        return uploads + [(f"{folder.path}/box/{name}", path.read_bytes()) for name, path in files.items()]
 
-    def _prepare(self, uploads: list[tuple[str, bytes]]) -> Isolation:
+    def _prepare(self, folder: _RunFolder, uploads: list[tuple[str, bytes]]) -> Isolation:
         """Make the folders of a run, and probe the sandbox.
 
         Raises:
             IsolationError: Something required is open.
             ExecutorError: The sandbox has no usable Python.
         """
-        folders = shlex.join(sorted({path.rpartition("/")[0] for path, _ in uploads}))
+        folders = shlex.join(
+            sorted({path.rpartition("/")[0] for path, _ in uploads} | {f"{folder.path}/box"})
+        )
         with canary() as targets:
             probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
-            check = f"python3 -c {shlex.quote(_CHECK)} || exit $?"
-            response = self._execute(f"{check}; mkdir -p {folders} && python3 -c {probe}", GRACE_S)
+            check = f"python3 -I -c {shlex.quote(_CHECK)} || exit $?"
+            response = self._execute(f"{check}; mkdir -p {folders} && python3 -I -c {probe}", GRACE_S)
         if response.exit_code in (NOT_FOUND, TOO_OLD):
             text = response.output.strip()[:300]
             raise ExecutorError(f"{self._name} has no python3, or one older than 3.11. {text}")
         line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
-        found = isolation("container", self._name, line)
+        found = isolation("container", self._name, line, targets["salt"])
         if leaks := [name for name in found.open if name in self.required_isolation]:
-            raise IsolationError(f"Nothing was run: inside {self._name} {', '.join(leaks)} was found open.")
+            remedy = "BackendExecutor(…, required_isolation=…) accepts that"
+            message = f"Nothing was run: a program in {self._name} can reach of this machine: {', '.join(leaks)}; {remedy}."
+            raise IsolationError(message)
         return found
 
-    def _execution(self, response: Any, folder: str, token: str, found: Isolation) -> Execution:
-        """Build the record of a run from what its command has printed."""
+    def _execution(self, response: Any, token: str, found: Isolation) -> Execution:
+        """Build the record of a run from what its command has printed.
+
+        Raises:
+            ExecutorError: The sandbox lost a file, or the report is malformed.
+        """
+        if response.exit_code == NO_FILES:
+            raise ExecutorError(f"In {self._name}, uploaded files are not where commands look for them.")
         report = find_report(response.output, token)
         if report is None and response.exit_code in TIMED_OUT:
             error = limit_reached(self.limits, "timeout")[1]
             return Execution("timeout", error=error, duration=self.limits.seconds, isolation=found)
-        if report is not None and report.get("is_in_file"):
-            (content,) = self._download([f"{folder}/report.json"])
-            report = find_report((content or b"").decode(errors="replace"), token)
-        names = _made_files(report or {}, self.limits.artifacts_bytes)
-        contents = self._download([f"{folder}/box/{name}" for name in names])
-        return execution_of(report, self.limits, found, list(_artifacts(names, contents)))
+        if report is not None and "path" in report:
+            report = self._long_report(str(report["path"]), token)
+        try:
+            return execution_of(report, self.limits, found)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ExecutorError(
+                f"{self._name} returned a malformed report: {type(error).__name__}."
+            ) from error
+
+    def _long_report(self, path: str, token: str) -> dict[str, Any]:
+        """Return the report in a file of the sandbox, and remove that."""
+        if not re.fullmatch(rf"{PARENT}/code_chains-report-\w+", path):
+            raise ExecutorError(f"{self._name} returned a malformed report.")
+        responses = list(self._ask("download_files", lambda: self._backend.download_files([path])) or ())
+        content = getattr(responses[0], "content", None) if responses else None
+        report = find_report(content.decode(errors="replace"), token) if isinstance(content, bytes) else None
+        with contextlib.suppress(ExecutorError):
+            self._execute(f"rm -f {path}", GRACE_S)
+        if report is None:
+            raise ExecutorError(f"{self._name} did not return the report of a run.", is_retryable=True)
+        return report
 
     # -- the sandbox -----------------------------------------------------------------------------------------
 
@@ -232,7 +269,7 @@ class BackendExecutor(Executor):
         return response
 
     def _upload(self, files: list[tuple[str, bytes]]) -> None:
-        responses = self._ask("upload_files", lambda: self._backend.upload_files(files))
+        responses = list(self._ask("upload_files", lambda: self._backend.upload_files(files)) or ())
         errors = [
             f"{path}: {error}"
             for (path, _), error in zip(files, map(_error, responses), strict=False)
@@ -243,18 +280,8 @@ class BackendExecutor(Executor):
                 f"{self._name} did not take all files. {'; '.join(errors[:3])}", is_retryable=True
             )
 
-    def _download(self, paths: list[str]) -> list[bytes | None]:
-        """Return the contents of files; None for those that are not to be had."""
-        responses = self._ask("download_files", lambda: self._backend.download_files(paths)) if paths else []
-        if len(responses) != len(paths):
-            raise ExecutorError(
-                f"{self._name} returned {len(responses)} of {len(paths)} files.", is_retryable=True
-            )
-        contents = [getattr(response, "content", None) for response in responses]
-        return [content if isinstance(content, bytes) else None for content in contents]
-
-    def _remove(self, folder: str) -> None:
-        self._execute(f"rm -rf {shlex.quote(folder)}", GRACE_S)
+    def _remove(self, folder: _RunFolder) -> None:
+        self._execute(f"chmod -R u+rwX {folder.path}; rm -rf {folder.path}", GRACE_S)
 
     def _ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
         """Call the sandbox, and wait for its answer for a limited time.
@@ -278,15 +305,31 @@ class BackendExecutor(Executor):
             raise ExecutorError(message[:500], is_retryable=True) from error
 
 
+class _RunFolder:
+    """The folder of a run in the sandbox.
+
+    Attributes:
+        path: Its path.
+        is_given_up: Whether nobody waits for the run any more.
+    """
+
+    def __init__(self) -> None:
+        self.path = f"{PARENT}/code_chains-{secrets.token_hex(8)}"
+        self.is_given_up = False
+
+    def check(self) -> None:
+        """Raise `ExecutorError` if nobody waits for the run any more."""
+        if self.is_given_up:
+            raise ExecutorError("The run was cancelled.")
+
+
 def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
     try:
         future.set_result(call())
-    except BaseException as error:
+    except Exception as error:
         future.set_exception(error)
-
-
-def _new_folder() -> str:
-    return f"{PARENT}/code_chains-{secrets.token_hex(8)}"
+    except BaseException as error:  # It must not end the application.
+        future.set_exception(RuntimeError(repr(error)))
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
@@ -300,21 +343,3 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 
 def _error(response: Any) -> str:
     return str(getattr(response, "error", None) or "")
-
-
-def _made_files(report: Mapping[str, Any], room: int) -> list[str]:
-    """Return the names of files that the report lists, as many as there is room for; none that leads elsewhere."""
-    names: list[str] = []
-    for entry in report.get("files") or ():
-        with contextlib.suppress(TypeError, ValueError):
-            name, size = str(entry[0]), int(entry[1])
-            if 0 <= size <= room and not name.startswith("/") and ".." not in name.split("/"):
-                names.append(name)
-                room -= size
-    return names
-
-
-def _artifacts(names: Sequence[str], contents: Sequence[bytes | None]) -> Iterator[Artifact]:
-    for name, content in zip(names, contents, strict=True):
-        if content is not None:
-            yield Artifact(name, mimetypes.guess_type(name)[0] or "application/octet-stream", content)

@@ -159,7 +159,7 @@ class ContainerExecutor(Executor):
         with canary() as targets:
             container.put({}, {"probe.py": f"canary = {targets!r}\n{PROBE}"}, TOOLS_FOLDER)
             output = container.execute(f"python3 {TOOLS_FOLDER}/probe.py", GRACE_S)
-        report = isolation("container", self.backend, output or "")
+        report = isolation("container", self.backend, output or "", targets["salt"])
         if leaks := [name for name in report.open if name in self.required_isolation]:
             raise IsolationError(f"Nothing was run: inside {self.backend} {', '.join(leaks)} was found open.")
         return report

@@ -20,7 +20,10 @@ import os
 import resource
 import selectors
 import signal
+import site
+import stat
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -45,6 +48,8 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 def main() -> None:
     """Run the program of the request and print a report."""
     here = os.path.dirname(os.path.abspath(__file__))
+    if sys.flags.isolated:
+        sys.path.insert(0, here)
     with open(os.path.join(here, "request.json"), encoding="utf-8") as file:
         request: Json = json.load(file)
     os.makedirs(request["workdir"], exist_ok=True)
@@ -72,12 +77,14 @@ def main() -> None:
     supervisor = Supervisor(request["limits"], child, others, [read for read, _ in pipes], here)
     report = supervisor.run() | {"seconds": time.monotonic() - started, "token": token}
     if is_shared:
-        report["files"] = list(made_files(inputs))
+        report["files"] = list(made_files(inputs, request["limits"]["views"]))
     text = json.dumps(report)
     if is_shared and len(text) > MAX_REPORT_BYTES:
-        with open(os.path.join(here, "report.json"), "w") as file:
+        # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
+        descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=os.path.dirname(here))
+        with os.fdopen(descriptor, "w") as file:
             file.write(text)
-        text = json.dumps({"token": token, "is_in_file": True})
+        text = json.dumps({"token": token, "path": path})
     sys.stdout.write("\n" + text + "\n")
 
 
@@ -89,13 +96,18 @@ def files_below(folder: str) -> list[str]:
     ]
 
 
-def made_files(inputs: set[str]) -> Iterator[tuple[str, int]]:
-    """Yield the names and sizes of files in the working directory that the program made or changed."""
+def made_files(inputs: set[str], room: int) -> Iterator[tuple[str, str]]:
+    """Yield the files in the working directory that the program made or changed, in Base64, as far as there is room."""
     for name in sorted(files_below("."))[:MAX_MADE_FILES]:
         with contextlib.suppress(OSError):
-            status = os.lstat(name)
-            if name not in inputs or status.st_mode & 0o222:
-                yield name, status.st_size
+            file = open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")  # noqa: SIM115
+            with file:
+                status = os.fstat(file.fileno())
+                is_input = name in inputs and not status.st_mode & 0o222
+                if stat.S_ISREG(status.st_mode) and not is_input and status.st_size <= room:
+                    data = file.read(room)
+                    room -= len(data)
+                    yield name, base64.b64encode(data).decode()
 
 
 def take(path: str) -> str:
@@ -280,6 +292,8 @@ def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # What was printed survives a kill.
     sys.path[0] = ""
+    if sys.flags.isolated:  # What it leaves out is for programs, not for the supervisor.
+        sys.path.append(site.getusersitepackages())
     hide(own_modules())
     encode = json.JSONEncoder().encode  # Invariant: bound before the program can replace it.
     names = new_main()

@@ -10,9 +10,11 @@ import contextlib
 import importlib
 import json
 import os
+import secrets
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ExecutorError, needs
@@ -46,7 +48,8 @@ def connect():
 
 def see_the_host():
     with open("/proc/" + str(canary["pid"]) + "/cmdline", "rb") as file:
-        assert list(file.read()) == canary["command"]
+        import hashlib
+        assert hashlib.sha256(file.read()).hexdigest() == canary["command"]
 
 def signal_the_host():
     import os
@@ -66,16 +69,18 @@ def attach():
     assert canary["segment"] >= 0 and libc.shmat(canary["segment"], None, 0o10000) not in (None, 2**64 - 1)
 
 def inherited():
-    found = {}
-    for name in canary["names"]:
-        try:
-            import os
-            value = os.getenv(name)
-        except Exception:
-            value = None
-        if value is not None:
-            found[name] = value
-    return found
+    import os
+    pairs = [canary["salt"] + name + "=" + os.environ[name] for name in os.environ]
+    try:
+        import hashlib
+    except Exception:
+        return pairs
+    return [hashlib.sha256(pair.encode(errors="replace")).hexdigest() for pair in pairs]
+
+try:
+    found = inherited()
+except Exception:
+    found = []
 
 print(json.dumps({
     "filesystem": [closed(read_a_file), closed(make_a_file)] == [True, True],
@@ -84,7 +89,7 @@ print(json.dumps({
     "signals": closed(signal_the_host),
     "ptrace": closed(look_into_the_host),
     "ipc": closed(attach),
-    "environment": inherited(),
+    "environment": found,
 }))
 """
 COMMON_VARIABLES = ALLOWED_VARIABLES | {
@@ -138,23 +143,38 @@ def canary() -> Iterator[dict[str, Any]]:
                 "segment": segment,
                 "pid": os.getpid(),
                 "command": _command(),
-                "names": sorted(set(os.environ) - COMMON_VARIABLES),
+                "salt": secrets.token_hex(8),
             }
         finally:
             detach()
 
 
-def _command() -> list[int]:
-    """Return the bytes of this process's command line, which distinguish it from another process of the same pid."""
+def _command() -> str:
+    """Return a hash of this process's command line, which distinguishes it from another process of the same pid.
+
+    Invariant: neither the command line nor a variable leaves this process, as a third party may see the probe.
+    """
     try:
         with open("/proc/self/cmdline", "rb") as file:
-            return list(file.read())
+            return sha256(file.read()).hexdigest()
     except OSError:
-        return []
+        return ""
 
 
-def isolation(level: Level, launcher: str, output: str) -> Isolation:
+def _variables(salt: str) -> set[str]:
+    """Return this process's variables that a sandbox does not set itself, plain and hashed, as the probe may say them."""
+    pairs = {f"{salt}{name}={os.environ[name]}" for name in set(os.environ) - COMMON_VARIABLES}
+    return pairs | {sha256(pair.encode(errors="replace")).hexdigest() for pair in pairs}
+
+
+def isolation(level: Level, launcher: str, output: str, salt: str) -> Isolation:
     """Parse the probe's output; the level is `none` if it found anything open.
+
+    Args:
+        level: The level if everything is closed.
+        launcher: What runs programs.
+        output: What the probe has printed.
+        salt: The salt of its canary.
 
     Raises:
         ExecutorError: The output is malformed.
@@ -162,8 +182,7 @@ def isolation(level: Level, launcher: str, output: str) -> Isolation:
     try:
         report: Mapping[str, Any] = json.loads(output)
         closed: dict[str, Any] = {name: report[name] is True for name in PROBED if name != "environment"}
-        inherited = report["environment"].items()
-        closed["environment"] = not any(os.environ.get(name) == value for name, value in inherited)
+        closed["environment"] = _variables(salt).isdisjoint(report["environment"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         shown = output[:MAX_SHOWN_CHARS]
         raise ExecutorError(f"The output of the probe inside {launcher} is malformed: {shown!r}.") from error

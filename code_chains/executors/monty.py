@@ -160,7 +160,7 @@ class MontyExecutor(Executor):
                     )
             except Exception as error:
                 raise ExecutorError(f"Monty could not be started: {error}.", is_retryable=True) from error
-            report = isolation("interpreter", "monty", "".join(printed))
+            report = isolation("interpreter", "monty", "".join(printed), targets["salt"])
             if report.open:
                 raise IsolationError(
                     f"Nothing was run: inside Monty {', '.join(report.open)} was found open."

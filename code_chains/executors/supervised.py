@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import mimetypes
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,6 @@ def execution_of(
     report: Mapping[str, Any] | None,
     limits: Limits,
     isolation: Isolation,
-    files: Sequence[Artifact] = (),
 ) -> Execution:
     """Build the record of a run.
 
@@ -74,7 +74,9 @@ def execution_of(
         report: The supervisor's report; None if it was ended before.
         limits: The limits of the run.
         isolation: What the probe found.
-        files: The files that the program made.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: The report is malformed.
     """
     if report is None:
         killed = ErrorReport("Killed", "The program ended its watcher.")
@@ -82,22 +84,30 @@ def execution_of(
     message = parse_line(report["result"].rstrip("\n").rpartition("\n")[2])
     status, error, result = _outcome(report, message, limits)
     collector = ArtifactCollector(limits.artifacts_bytes)
-    for file in files:
-        collector.add(file)
+    for name, data in report.get("files") or ():
+        if is_plain_name(name):
+            media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            collector.add(Artifact(name, media_type, base64.b64decode(data)))
     collector.collect_views({**message, "views": _views(message)})
     return Execution(
         status,
-        report["stdout"],
-        report["stderr"],
+        "".join([report["stdout"]]),
+        "".join([report["stderr"]]),
         result,
         error,
         tuple(collector.artifacts),
         tuple(collector.display_data),
-        duration=report["seconds"],
-        peak_memory=report["peak"],
+        duration=float(report["seconds"]),
+        peak_memory=int(report["peak"]),
         truncated=report["reason"] == "output" or collector.truncated,
         isolation=isolation,
     )
+
+
+def is_plain_name(name: str) -> bool:
+    """Return whether a name is one of a file below the working directory."""
+    parts = name.split("/")
+    return name.isprintable() and "\\" not in name and not {"", ".", ".."}.intersection(parts)
 
 
 def _views(message: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -46,6 +46,9 @@ class SandboxSession(Session):
         provider: Provides the sandbox, at the first run.
         limiter: Limits the runs of the executor.
         on_end: Called when the session has ended.
+
+    Attributes:
+        collects_files: Whether runs return the files that they make; what needs none saves the time of looking.
     """
 
     returns_values = True
@@ -61,6 +64,7 @@ class SandboxSession(Session):
         self._timeout_s = self._limits.seconds + GRACE_S
         self._fork: Fork | None = None
         self._number = 0
+        self.collects_files = True
         self._known_files: Mapping[str, tuple[int, int, int]] = {}
         self._checkpoints: list[str] = []
         self._lock = threading.Lock()
@@ -193,6 +197,12 @@ class SandboxSession(Session):
             if not isinstance(error, SessionError):
                 self._end(f"a run was interrupted ({type(error).__name__})")
             raise
+        except OSError as error:
+            if self._end_reason is None:
+                raise
+            raise SessionError(
+                f"The session has ended: {self._end_reason}."
+            ) from error  # Its sockets were closed.
 
     def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
         with Request(program, self._limits) as request:
@@ -222,7 +232,7 @@ class SandboxSession(Session):
     def _execution(self, fork: Fork, seconds: float, inputs: set[str], *, is_committed: bool) -> Execution:
         fork.drain()
         collector = ArtifactCollector(self._limits.artifacts_bytes)
-        if fork.root is not None and is_committed:
+        if fork.root is not None and is_committed and self.collects_files:
             collector.collect_files(fork.root, inputs=inputs, known=self._known_files)
         collector.collect_views(fork.result)
         self._note_files(fork)
@@ -230,7 +240,7 @@ class SandboxSession(Session):
 
     def _note_files(self, fork: Fork) -> None:
         """Remember which files exist, to distinguish those of the next run from them."""
-        if fork.root is not None:
+        if fork.root is not None and self.collects_files:
             collector = ArtifactCollector(0)
             collector.collect_files(fork.root)
             self._known_files = collector.marks

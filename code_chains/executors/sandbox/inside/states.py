@@ -75,7 +75,7 @@ class SessionStates:
         self.checkpoints: dict[str, StateProcess] = {}
         self._next: StateProcess | None = None
         self._outdated: StateProcess | None = None
-        self._is_at_rest = False
+        self._is_verified = False
         self._may_fork_ahead = True
         self._snapshot: Snapshot | None = None
         self._copies = -1
@@ -89,7 +89,7 @@ class SessionStates:
     @property
     def extra_processes(self) -> int:
         """Number of processes that do not count for the limit."""
-        return len(self.checkpoints) + 2 + (self._next is not None)
+        return len(self.checkpoints) + 2 + sum(state is not None for state in (self._next, self._outdated))
 
     def pids(self) -> list[int]:
         """Return the pids of the processes that hold a state."""
@@ -98,26 +98,24 @@ class SessionStates:
 
     def start(self, descriptors: list[int], number: int) -> StateProcess | None:
         """Start a program in a fork of the current process; see `fork`."""
-        forked, self._next, self._is_at_rest = self._next, None, False
-        if forked is None or not processes.is_descendant(forked.pid):
+        forked, self._next, self._is_verified = self._next, None, False
+        if forked is None or not _hand_over(forked, descriptors, number):
             return self.fork(descriptors, number)
-        with contextlib.suppress(OSError):
-            wire.send(forked.channel, {"is_session": True, "is_forked": True, "number": number}, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         processes.send_signal(forked.pid, signal.SIGCONT)
         return forked
 
-    def fork_ahead(self) -> None:
-        """Fork the process of the next program while nobody waits for one.
+    def rest(self) -> None:
+        """Do while nobody waits what the next program would wait for: kill the outdated state, and fork in advance.
 
         Raises:
             ProcessesRemainError: Something else is running, and cannot be killed.
         """
-        if self._next is not None or not self._may_fork_ahead:
-            return
-        self._next = self.fork([], 0, IDLE_FORK_TIMEOUT_S)
-        self._may_fork_ahead = self._next is not None
+        if self._next is None and self._may_fork_ahead:
+            self._next = self.fork([], 0, IDLE_FORK_TIMEOUT_S)
+            self._may_fork_ahead = self._next is not None
+        self._outdated = None
         self.kill_others()
 
     def fork(
@@ -133,7 +131,7 @@ class SessionStates:
         """
         ours, theirs = wire.pair()
         ours.setblocking(False)
-        reply, self._is_at_rest = None, False
+        reply, self._is_verified = None, False
         with contextlib.suppress(OSError):
             message = {"is_session": True, "is_forked": False, "number": number}
             wire.send(self.current.channel, message, [*descriptors, theirs.fileno()])
@@ -163,7 +161,8 @@ class SessionStates:
             ProcessesRemainError: They could still be changed.
         """
         if not self._is_saved:
-            if not self._is_at_rest:
+            if not self._is_verified:
+                self._outdated = None
                 self.kill_others()
             self._current_snapshot().save()
             self._is_saved = True
@@ -191,6 +190,7 @@ class SessionStates:
             return False
         self._discard(self.current)
         self._drop_next()
+        self._outdated = None
         self.current, self.previous = self.previous, None
         self.kill_others()
         if self.current.snapshot:
@@ -231,18 +231,13 @@ class SessionStates:
     def kill_others(self, *spare: StateProcess) -> None:
         """Stop all processes that hold a state and kill all others, so that nobody changes files while they are copied.
 
-        An outdated state is killed at last, and not waited for: that takes as long as all else, and it never runs again.
-
         Raises:
             ProcessesRemainError: They could not be killed.
         """
         if not processes.kill_all([*self.pids(), *(state.pid for state in spare)]):
             raise ProcessesRemainError
-        if self._outdated is not None:
-            processes.send_signal(self._outdated.pid, signal.SIGKILL)
-            self._outdated = None
-        # Without a process namespace, programs of other runs may send signals to these processes.
-        self._is_at_rest = self._config["namespaces"]
+        # The end of an outdated state may resume others. Without a process namespace, so may programs of other runs.
+        self._is_verified = self._config["namespaces"] and self._outdated is None
 
     # -- snapshots -------------------------------------------------------------------------------------------
 
@@ -279,3 +274,15 @@ class SessionStates:
         name = str(time.monotonic_ns())
         os.mkdir(name, dir_fd=self._copies_folder())
         return Snapshot(self._root, os.open(name, FOLDER_FLAGS, dir_fd=self._copies_folder()), name)
+
+
+def _hand_over(process: StateProcess, descriptors: list[int], number: int) -> bool:
+    """Send a program to a process that was forked for it; return False if that has ended."""
+    if processes.parent(process.pid) is None:
+        return False
+    try:
+        message = {"is_session": True, "is_forked": True, "number": number}
+        wire.send(process.channel, message, descriptors)
+    except OSError:
+        return False
+    return True

@@ -101,7 +101,7 @@ class Supervisor:
         """Wait for the host; return False if the worker is gone, or the session timed out or is not at rest."""
         if self._states.has_snapshots and not readable([self._host.fileno()], FORK_AHEAD_DELAY_S):
             try:
-                self._states.fork_ahead()
+                self._states.rest()
             except ProcessesRemainError:
                 return False
         deadline, self._last_pid = time.monotonic() + self._config["session_timeout"], processes.last_pid()
