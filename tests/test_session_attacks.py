@@ -197,6 +197,18 @@ def prepare():
         while True: os.write(write, b'x')
 def act(): pass
 """,
+    "a group that the end of an outdated state leaves alone, without a fork in advance": """
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def prepare(): os.setpgid(0, 0)
+def act(): pass
+fork = inside['branch']
+def branch(channel, descriptors, limits):
+    if sys._getframe(1).f_locals['message']['number']:
+        return fork(channel, descriptors, limits)
+    for descriptor in descriptors: os.close(descriptor)
+    tell(channel, {'pid': 0})
+inside['branch'] = branch
+""",
     "a group without a head": """
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
 def prepare():

@@ -197,12 +197,6 @@ class SandboxSession(Session):
             if not isinstance(error, SessionError):
                 self._end(f"a run was interrupted ({type(error).__name__})")
             raise
-        except OSError as error:
-            if self._end_reason is None:
-                raise
-            raise SessionError(
-                f"The session has ended: {self._end_reason}."
-            ) from error  # Its sockets were closed.
 
     def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
         with Request(program, self._limits) as request:
