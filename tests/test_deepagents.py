@@ -21,7 +21,7 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Execution
 
 from . import test_escapes
-from .conftest import descendants, soon
+from .conftest import at_rest, descendants, soon
 
 LIMITS = Limits(seconds=3, memory="512M", output="64K", processes=64, disk="16M", files=500)
 HAS_CHANGED = tuple(map(int, version("deepagents").split(".")[:2])) >= (0, 7)
@@ -267,6 +267,7 @@ def test_wrong_arguments_are_named(backend: SandboxBackend, ask: Any) -> None:
 
 
 def test_a_closed_backend_leaves_nothing() -> None:
+    at_rest()  # Other sessions fork in advance.
     before = descendants()
     with SandboxBackend(limits=LIMITS) as backend:
         backend.execute("sleep 60 &")

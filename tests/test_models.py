@@ -56,7 +56,7 @@ def test_a_local_server_needs_no_key_and_reports_usage() -> None:
         ("", "openai:gpt-5-mini"),
         (None, "chat model object"),
         ("no-such-model", "no-such-model"),
-        ("anthropic:claude-x", "whose package is installed"),
+        ("mistralai:mistral-x", "whose package is installed"),
         ("local:7b", "local:0.5b"),
         ("gguf:/nowhere.gguf", "path of a file that exists"),
     ],
