@@ -22,7 +22,7 @@ from code_chains.verification.invariants import only_number
 __all__ = ["ANOTHER_WAY", "LEAD", "VerifyChain"]
 
 ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
-"""A rule for the last of the further programs."""
+"""A rule for some of the further programs."""
 LEAD = 3
 """Programs, the first included, by which an outcome must lead. With less, more were wrong (`docs/benchmarks.md`)."""
 

@@ -78,8 +78,9 @@ def _write(path, content):
         return "invalid_path"
     except OSError as error:
         return "permission_denied" if error.errno == 30 else error.strerror
-[_write(path, content) for path, content in zip(paths, contents)]
+(_write(path, content),)
 """
+"""A tuple, as None alone is no value."""
 DOWNLOAD = """
 import os, stat
 def _read(path):
@@ -189,8 +190,9 @@ class SandboxBackend(BaseSandbox):
             return "invalid_path"
         if len(content) > self._executor.limits.disk_bytes:
             return f"larger than the limit of the disk, {self._executor.limits.disk}"
-        execution = self._run(UPLOAD, {"paths": [path], "contents": [content]})
-        return str(error) if (error := _value(execution, path)[0]) else None
+        execution = self._run(UPLOAD, {"path": path, "content": content})
+        (error,) = _value(execution, path)
+        return str(error) if error else None
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Read files at absolute paths, each as large as half the limit of artifacts at most.

@@ -19,14 +19,14 @@ from typing import Any, Protocol, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import PROBE, canary, isolation
-from code_chains.executors.outcomes import limit_reached
+from code_chains.executors.external import PROBE, canary, check_required, isolation
 from code_chains.executors.supervised import (
     COPIED_FILES,
     execution_of,
     find_report,
     parse_line,
     supervisor_limits,
+    timed_out,
 )
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation
@@ -109,9 +109,7 @@ class BackendExecutor(Executor):
                 "an object with execute, upload_files and download_files, none of them a coroutine function"
             )
             raise ConfigurationError("backend", backend, remedy)
-        if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
-            raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
-        self.required_isolation = tuple(required_isolation)
+        self.required_isolation = check_required(required_isolation)
         self._backend = backend
         self._takes_timeout = _takes(backend.execute, "timeout")
         self._is_closed = False
@@ -233,8 +231,7 @@ class BackendExecutor(Executor):
             raise ExecutorError(f"In {self._name}, uploaded files are not where commands look for them.")
         report = find_report(response.output, token)
         if report is None and response.exit_code in TIMED_OUT:
-            error = limit_reached(self.limits, "timeout")[1]
-            return Execution("timeout", error=error, duration=self.limits.seconds, isolation=found)
+            return timed_out(self.limits, found)
         if report is not None and "path" in report:
             report = self._long_report(str(report["path"]), token)
         try:

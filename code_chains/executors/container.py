@@ -15,9 +15,14 @@ from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import PROBE, canary, isolation, load_extra
-from code_chains.executors.outcomes import limit_reached
-from code_chains.executors.supervised import COPIED_FILES, execution_of, find_report, supervisor_limits
+from code_chains.executors.external import PROBE, canary, check_required, isolation, load_extra
+from code_chains.executors.supervised import (
+    COPIED_FILES,
+    execution_of,
+    find_report,
+    supervisor_limits,
+    timed_out,
+)
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation
 
@@ -78,9 +83,8 @@ class ContainerExecutor(Executor):
     ) -> None:
         super().__init__(limits=limits)
         load_extra("llm_sandbox", "container")
-        if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
-            raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
-        self.backend, self.required_isolation = _backend(backend), tuple(required_isolation)
+        self.required_isolation = check_required(required_isolation)
+        self.backend = _backend(backend)
         self._options = _session_options(self.backend, image, self.limits) | dict(options or {})
         self._is_closed = False
 
@@ -133,8 +137,7 @@ class ContainerExecutor(Executor):
             command = f"{prefix}python3 {TOOLS_FOLDER}/container_program.py"
             output = container.execute(command, self.limits.seconds + GRACE_S)
         if output is None:
-            error = limit_reached(self.limits, "timeout")[1]
-            return Execution("timeout", error=error, duration=self.limits.seconds, isolation=isolation)
+            return timed_out(self.limits, isolation)
         return execution_of(find_report(output, token), self.limits, isolation)
 
     @contextlib.contextmanager

@@ -36,7 +36,7 @@ MAX_RESULT_BYTES = 1 << 20
 READ_BYTES = 1 << 16
 BLOCK_BYTES = 512
 MAX_REPORT_BYTES = 16_384
-"""Longer reports are in a file, as places may cut what a command prints."""
+"""Longer reports are in a file, as a sandbox may cut what a command prints."""
 MAX_MADE_FILES = 1000
 STORM_RATIO = 4
 """With so many times the allowed processes, there is no time to check which of them are zombies."""

@@ -13,16 +13,16 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from code_chains.errors import ExecutorError, needs
+from code_chains.errors import ConfigurationError, ExecutorError, needs
 from code_chains.executors.sandbox.canary import shared_memory
 from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level
 
-__all__ = ["PROBE", "canary", "isolation", "load_extra"]
+__all__ = ["PROBE", "canary", "check_required", "isolation", "load_extra"]
 
 PROBE = """
 import json
@@ -122,6 +122,17 @@ def load_extra(module: str, extra: str) -> Any:
     """
     with needs(extra, "executor", extra):
         return importlib.import_module(module)
+
+
+def check_required(required_isolation: Collection[str]) -> tuple[str, ...]:
+    """Return what the probe must find closed.
+
+    Raises:
+        ConfigurationError: The probe does not look for it.
+    """
+    if isinstance(required_isolation, str) or not set(required_isolation) <= set(PROBED):
+        raise ConfigurationError("required_isolation", required_isolation, f"some of {PROBED}")
+    return tuple(required_isolation)
 
 
 @contextlib.contextmanager

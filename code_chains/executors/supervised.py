@@ -16,7 +16,7 @@ from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
-__all__ = ["COPIED_FILES", "execution_of", "find_report", "parse_line", "supervisor_limits"]
+__all__ = ["COPIED_FILES", "execution_of", "find_report", "parse_line", "supervisor_limits", "timed_out"]
 
 PACKAGE_FOLDER = Path(__file__).parent
 INSIDE_MODULES = (
@@ -108,6 +108,12 @@ def is_plain_name(name: str) -> bool:
     """Return whether a name is one of a file below the working directory."""
     parts = name.split("/")
     return name.isprintable() and "\\" not in name and not {"", ".", ".."}.intersection(parts)
+
+
+def timed_out(limits: Limits, isolation: Isolation) -> Execution:
+    """Return the record of a run whose supervisor was ended for its time."""
+    error = limit_reached(limits, "timeout")[1]
+    return Execution("timeout", error=error, duration=limits.seconds, isolation=isolation)
 
 
 def _views(message: Mapping[str, Any]) -> list[dict[str, Any]]:

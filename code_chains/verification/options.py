@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from code_chains.analysis.parsing import parse
@@ -31,7 +32,8 @@ class Option(NamedTuple):
     member: str = ""
 
 
-def signatures(references: str) -> dict[str, dict[str, Option]]:
+@lru_cache(maxsize=4)  # Several checks of a program read the same references.
+def signatures(references: str) -> Mapping[str, Mapping[str, Option]]:
     r"""Return the options of the functions that references of a package show, by the function's name.
 
     Example:
