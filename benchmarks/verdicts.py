@@ -1,6 +1,6 @@
 """How far verdicts without tests can be trusted: everyday questions with known answers, put to a real model.
 
-    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--part unseen] [--count N] [--log FILE]
+    python -m benchmarks.verdicts [--model local:0.5b] [--ways plain,verify] [--part unseen] [--every N] [--log FILE]
 
 The questions are those of `benchmarks.everyday`. Nothing was written or tuned with those that are
 `unseen`. With `--log`, what was asked is kept and not asked again.
@@ -46,12 +46,12 @@ def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[object, ...]]:
 @click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
 @click.option("--ways", default="plain,verify", help=f"Some of {', '.join(WAYS)}.")
 @click.option("--part", default="unseen", type=click.Choice(list(PARTS)), help="Which questions.")
-@click.option("--count", default=None, type=int, help="How many of them, from the first.")
+@click.option("--every", default=1, help="Only every nth of them.")
 @click.option("--seed", default=7, help="The seed of the model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
-def main(model: str, ways: str, part: str, count: int | None, seed: int, log: Path | None) -> None:
+def main(model: str, ways: str, part: str, every: int, seed: int, log: Path | None) -> None:
     """Ask all questions in each way, and print the table."""
-    chosen, name, questions = ways.split(","), f"{model} seed={seed}", PARTS[part][:count]
+    chosen, name, questions = ways.split(","), f"{model} seed={seed}", PARTS[part][::every]
     known = {(one.group, one.task): one for one in logged(log, name)}
     for way in chosen:
         with create_code_chain(resolve_model(model, seed=seed), interpret=False, **WAYS[way]) as chain:
