@@ -29,6 +29,7 @@ from code_chains.executors import (
     ProcessExecutor,
     SandboxExecutor,
     SqlExecutor,
+    WasmExecutor,
 )
 from code_chains.executors.backend import SandboxProtocol, is_backend
 from code_chains.executors.tools import check_takes_tools
@@ -59,7 +60,7 @@ __all__ = [
     "resolve_tools",
 ]
 
-ExecutorName = Literal["sandbox", "container", "docker", "podman", "monty", "sql", "none"]
+ExecutorName = Literal["sandbox", "container", "docker", "podman", "monty", "sql", "wasm", "none"]
 _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     {
         "sandbox": SandboxExecutor,
@@ -68,6 +69,7 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
         "podman": partial(ContainerExecutor, backend="podman"),
         "monty": MontyExecutor,
         "sql": SqlExecutor,
+        "wasm": WasmExecutor,
         "none": ProcessExecutor,
     }
 )

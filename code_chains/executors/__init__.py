@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from code_chains.executors.container import ContainerExecutor
     from code_chains.executors.monty import MontyExecutor
     from code_chains.executors.sql import SqlExecutor
+    from code_chains.executors.wasm.executor import WasmExecutor
 
 __all__ = [
     "BackendExecutor",
@@ -24,6 +25,7 @@ __all__ = [
     "SandboxExecutor",
     "Session",
     "SqlExecutor",
+    "WasmExecutor",
 ]
 
 _LAZY = {
@@ -31,6 +33,7 @@ _LAZY = {
     "ContainerExecutor": "container",
     "MontyExecutor": "monty",
     "SqlExecutor": "sql",
+    "WasmExecutor": "wasm.executor",
 }
 
 

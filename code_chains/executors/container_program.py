@@ -21,11 +21,9 @@ import resource
 import selectors
 import signal
 import site
-import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 Json = dict[str, Any]
@@ -34,10 +32,8 @@ CHECKS_PER_DISK_CHECK = 10
 KILL_TIMEOUT_S, KILL_RETRY_INTERVAL_S = 2.0, 0.001
 MAX_RESULT_BYTES = 1 << 20
 READ_BYTES = 1 << 16
-BLOCK_BYTES = 512
 MAX_REPORT_BYTES = 16_384
 """Longer reports are in a file, as a sandbox may cut what a command prints."""
-MAX_MADE_FILES = 1000
 STORM_RATIO = 4
 """With so many times the allowed processes, there is no time to check which of them are zombies."""
 FIRST_PRIVATE_DESCRIPTOR = 200
@@ -52,6 +48,8 @@ def main() -> None:
         sys.path.insert(0, here)
     with open(os.path.join(here, "request.json"), encoding="utf-8") as file:
         request: Json = json.load(file)
+    from inside.collection import files_below, made_files  # It is copied next to this file.
+
     os.makedirs(request["workdir"], exist_ok=True)
     os.chdir(request["workdir"])
     inputs = set(files_below("."))
@@ -77,7 +75,11 @@ def main() -> None:
     supervisor = Supervisor(request["limits"], child, others, [read for read, _ in pipes], here)
     report = supervisor.run() | {"seconds": time.monotonic() - started, "token": token}
     if is_shared:
-        report["files"] = list(made_files(inputs, request["limits"]["views"]))
+
+        def is_input(name: str, status: os.stat_result) -> bool:
+            return name in inputs and not status.st_mode & 0o222
+
+        report["files"] = list(made_files(".", is_input, request["limits"]["views"]))
     text = json.dumps(report)
     if is_shared and len(text) > MAX_REPORT_BYTES:
         # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
@@ -86,28 +88,6 @@ def main() -> None:
             file.write(text)
         text = json.dumps({"token": token, "path": path})
     sys.stdout.write("\n" + text + "\n")
-
-
-def files_below(folder: str) -> list[str]:
-    """Return the regular files below a folder."""
-    found = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
-    return [
-        os.path.relpath(path, folder) for path in found if os.path.isfile(path) and not os.path.islink(path)
-    ]
-
-
-def made_files(inputs: set[str], room: int) -> Iterator[tuple[str, str]]:
-    """Yield the files in the working directory that the program made or changed, in Base64, as far as there is room."""
-    for name in sorted(files_below("."))[:MAX_MADE_FILES]:
-        with contextlib.suppress(OSError):
-            file = open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")  # noqa: SIM115
-            with file:
-                status = os.fstat(file.fileno())
-                is_input = name in inputs and not status.st_mode & 0o222
-                if stat.S_ISREG(status.st_mode) and not is_input and status.st_size <= room:
-                    data = file.read(room)
-                    room -= len(data)
-                    yield name, base64.b64encode(data).decode()
 
 
 def take(path: str) -> str:
@@ -199,6 +179,8 @@ class Supervisor:
             return "memory"
         if time.monotonic() - self.last_disk_check < CHECKS_PER_DISK_CHECK * CHECK_INTERVAL_S:
             return None
+        from inside.collection import disk_usage
+
         size, count = disk_usage(self.limits["folders"])
         self.last_disk_check = time.monotonic()
         if count > self.limits["files"]:
@@ -262,18 +244,6 @@ def resident(pid: int) -> int:
     if fields.get(b"State", b"").split()[:1] in ([b"Z"], [b"X"]):
         return -1
     return sum(int(fields[name].split()[0]) * 1024 for name in (b"RssAnon", b"RssShmem") if name in fields)
-
-
-def disk_usage(folders: list[str]) -> tuple[int, int]:
-    """Return bytes and number of files and folders below some folders."""
-    size = count = 0
-    for root in folders:
-        for folder, _, names in os.walk(root):
-            count += len(names) + 1
-            for name in names:
-                with contextlib.suppress(OSError):
-                    size += os.lstat(os.path.join(folder, name)).st_blocks * BLOCK_BYTES
-    return size, count
 
 
 def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:

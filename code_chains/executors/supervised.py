@@ -22,6 +22,7 @@ PACKAGE_FOLDER = Path(__file__).parent
 INSIDE_MODULES = (
     "__init__",
     "cell",
+    "collection",
     "display",
     "serialization",
     "suggestions",

@@ -46,7 +46,7 @@ CallStatus = Literal["ok", "error", "refused", "timeout", "cancelled"]
 ToolEffect = Literal["pure", "read_only", "other"]
 """What a tool does besides returning a value: nothing, and the same arguments always give the same (`pure`); nothing
 (`read_only`); or anything (`other`)."""
-Level = Literal["kernel", "landlock", "container", "interpreter", "none"]
+Level = Literal["kernel", "landlock", "container", "wasm", "interpreter", "none"]
 PROBED = ("filesystem", "network", "processes", "environment", "signals", "ptrace", "ipc")
 """What the probe inside a sandbox tries to reach."""
 
@@ -57,7 +57,7 @@ class Isolation(Record):
 
     Attributes:
         level: `kernel` (own namespaces and a system-call filter), `landlock` (Landlock and a system-call
-            filter, in the host's namespaces), `container`, `interpreter` or `none`.
+            filter, in the host's namespaces), `container`, `wasm` (WebAssembly), `interpreter` or `none`.
         launcher: What built the sandbox, e.g. `bubblewrap`, `namespaces` or `none`.
         filesystem: A file of the host could neither be read nor created.
         network: A server on the host's loopback interface could not be reached.

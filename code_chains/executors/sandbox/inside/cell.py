@@ -12,7 +12,6 @@ import linecache
 import os
 import re
 import reprlib
-import resource
 import sys
 import threading
 import traceback
@@ -22,6 +21,12 @@ from typing import Any
 
 from . import display, suggestions, tools
 from .wire import Json
+
+resource: Any
+try:
+    import resource
+except ImportError:  # In WebAssembly.
+    resource = None
 
 MAX_REPR_CHARS = 100_000
 MAX_NAME_CHARS = 200
@@ -104,8 +109,15 @@ def run(
     if ends:
         call_exit_handlers()
     flush()
+    return {**outcome, "peak": peak_memory()}
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process or one of its children had resident; 0 where that is unknown."""
+    if resource is None:
+        return 0
     usages = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return {**outcome, "peak": max(usage.ru_maxrss for usage in usages) * 1024}
+    return max(int(usage.ru_maxrss) for usage in usages) * 1024
 
 
 def error_status(error: BaseException) -> str:

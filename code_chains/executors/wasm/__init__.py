@@ -1,0 +1,1 @@
+"""WebAssembly: CPython in wasmtime, for every system that has Python."""

@@ -1,0 +1,47 @@
+"""Runs inside WebAssembly: probe, wait for a program, run it and report its outcome in a file.
+
+Its first line of output is what the probe found; nothing of a program has run by then. Its arguments are the source of the
+probe, and the paths of the working directory and of the report.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import sys
+
+
+def main() -> None:
+    """Serve one program."""
+    probe, workdir, report_path = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+
+    os.chdir(workdir)
+    report = os.open(report_path, os.O_WRONLY | os.O_CREAT)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # What was printed survives the end of the process.
+    exec(probe, {})  # noqa: S102 - it is ours
+    request = json.loads(sys.stdin.buffer.readline())
+    hide(own_modules())
+    packages = os.path.join(sys.path[0], "packages")
+    sys.argv, sys.path[:] = [""], ["", *sys.path[1:], packages]
+    encode = json.JSONEncoder().encode  # Invariant: bound before the program can replace it.
+    names = new_main()
+    names |= request["variables"]
+    outcome = run(
+        request["code"], names, max_view_bytes=request["views"], return_value=request["return_value"]
+    )
+    outcome["views"] = [
+        (name, kind, base64.b64encode(view).decode()) for name, kind, view in outcome.get("views", [])
+    ]
+    data = memoryview(encode(outcome).encode(errors="replace"))
+    while data:
+        data = data[os.write(report, data) :]
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,158 @@
+"""One run in WebAssembly, seen from the host: its process and its folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from code_chains.errors import ExecutorError
+from code_chains.executors.sandbox.inside.collection import made_files
+from code_chains.executors.supervised import parse_line
+from code_chains.executors.wasm.runtime import WORKER, Runtime
+
+__all__ = ["Instance"]
+
+START_TIMEOUT_S = 60.0
+GRACE_S = 2.0
+"""Seconds that a run may take besides its program before its process is killed."""
+FOLDER_NAMES = ("work", "tmp", "report")
+INSIDE = WORKER.parents[1] / "sandbox"
+"""The folder with the modules that the worker shares with the kernel sandbox."""
+
+
+class Instance:
+    """A process with a Python in WebAssembly that waits for its one program, or runs it.
+
+    Args:
+        runtime: The compiled Python.
+        limits: What the worker enforces.
+        probe: The source of the probe.
+
+    Raises:
+        ExecutorError: The process cannot be started.
+    """
+
+    def __init__(self, runtime: Runtime, limits: Mapping[str, Any], probe: str) -> None:
+        self._limits = limits
+        self._temporary = tempfile.TemporaryDirectory(prefix="code_chains-wasm-", ignore_cleanup_errors=True)
+        self._folder = Path(self._temporary.name)
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._lock = threading.Lock()
+        self._is_stopped = False
+        folders = [self._folder / name for name in FOLDER_NAMES]
+        for folder in folders:
+            folder.mkdir()
+        options = {
+            "module": str(runtime.module),
+            "lib": str(runtime.lib),
+            "sandbox": str(INSIDE),
+            "folders": [str(folder) for folder in folders],
+            "limits": dict(limits),
+            "probe": probe,
+        }
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", str(WORKER), json.dumps(options)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={},
+                cwd=self._folder,
+            )
+        except OSError as error:
+            self.remove()
+            raise ExecutorError(
+                f"The process for WebAssembly cannot be started: {error}.", is_retryable=True
+            ) from error
+
+    def probe_output(self) -> str:
+        """Return what the probe has printed; wait until it has.
+
+        Raises:
+            ExecutorError: Python did not start.
+        """
+        message = self._read(START_TIMEOUT_S)
+        if "probe" not in message:
+            reason = str(message.get("error") or "its process ended")[-500:]
+            raise ExecutorError(f"Python did not start in WebAssembly: {reason}.", is_retryable=True)
+        return str(message["probe"])
+
+    def run(
+        self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float
+    ) -> dict[str, Any] | None:
+        """Run the program; return the worker's report with the files that were made, None if it had to be killed.
+
+        Raises:
+            ExecutorError: The process is gone.
+        """
+        size = self._copy(files)
+        request = {"program": program, "seconds": seconds, "input_bytes": size}
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ExecutorError("The process for WebAssembly has ended.", is_retryable=True) from error
+        report = self._read(seconds + GRACE_S)
+        self.stop()  # Invariant: nothing runs any more when files are collected.
+        if not report:
+            return None
+        made = made_files(str(self._folder / "work"), self._is_input, self._limits["views"])
+        return {**report, "files": list(made)}
+
+    def stop(self) -> None:
+        """Kill the process; it may be called at any time, by any thread."""
+        with self._lock:
+            self._is_stopped = True
+            self._process.kill()
+        self._process.wait()
+
+    def remove(self) -> None:
+        """End the process, and remove its folders."""
+        if hasattr(self, "_process"):
+            self.stop()
+            for stream in (self._process.stdin, self._process.stdout):
+                with contextlib.suppress(OSError):
+                    stream.close()  # type: ignore[union-attr]  # Both are pipes.
+        self._temporary.cleanup()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process.poll() is None
+
+    def _read(self, seconds: float) -> dict[str, Any]:
+        """Return the next message of the worker, which is killed if it takes longer; empty if it ended."""
+        assert self._process.stdout is not None
+        timer = threading.Timer(seconds, self._process.kill)
+        timer.start()
+        try:
+            return parse_line(self._process.stdout.readline().decode(errors="replace"))
+        finally:
+            timer.cancel()
+
+    def _copy(self, files: Mapping[str, Path]) -> int:
+        """Copy files into the working directory, read-only; return their size."""
+        for name, path in files.items():
+            target = self._folder / "work" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            target.chmod(0o444)
+            self._known[name] = _mark(target.stat())
+        return sum(path.stat().st_size for path in files.values())
+
+    def _is_input(self, name: str, status: Any) -> bool:
+        return self._known.get(name) == _mark(status)
+
+
+def _mark(status: Any) -> tuple[int, ...]:
+    """Return what changes when a file does."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
