@@ -32,6 +32,7 @@ from code_chains.executors import (
     WasmExecutor,
 )
 from code_chains.executors.backend import SandboxProtocol, is_backend
+from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
 from code_chains.models.sampling import chat_model as inner_model
@@ -60,9 +61,12 @@ __all__ = [
     "resolve_tools",
 ]
 
-ExecutorName = Literal["sandbox", "container", "docker", "podman", "monty", "sql", "wasm", "none"]
+ExecutorName = Literal[
+    "strongest", "sandbox", "container", "docker", "podman", "monty", "sql", "wasm", "none"
+]
 _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     {
+        "strongest": strongest_executor,
         "sandbox": SandboxExecutor,
         "container": ContainerExecutor,
         "docker": partial(ContainerExecutor, backend="docker"),

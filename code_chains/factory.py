@@ -81,7 +81,7 @@ __all__ = ["CodeChain", "answers_store", "create_code_chain"]
 def create_code_chain(
     model: str | Runnable[LanguageModelInput, Any],
     *,
-    executor: ExecutorName | Executor | SandboxProtocol = "sandbox",
+    executor: ExecutorName | Executor | SandboxProtocol = "strongest",
     limits: Limits | None = None,
     checks: str | Check | Sequence[Check] = "standard",
     approve: Approve | None = None,
@@ -120,9 +120,11 @@ def create_code_chain(
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
             embedded model (no key; downloaded once), `"hf:OWNER/REPO:FILE"` for any GGUF file of the model hub,
             `"gguf:PATH"`, or any chat model.
-        executor: Where code runs: `"sandbox"`, `"docker"`, `"podman"`, `"container"`, `"monty"`, `"sql"` (these need
-            an extra each), `"none"` (a plain process without protection), an `Executor`, or a sandbox of
-            LangChain's protocol, such as those of `langchain-daytona` (see `BackendExecutor`).
+        executor: Where code runs. By default in the kernel sandbox (`"sandbox"`), or where the system does not let it make
+            namespaces, as on macOS, Windows and in most containers, in WebAssembly (`"wasm"`). Others are `"docker"`,
+            `"podman"`, `"container"`, `"monty"`, `"sql"` (these need an extra each), `"none"` (a plain process without
+            protection), an `Executor`, or a sandbox of LangChain's protocol, such as those of `langchain-daytona`
+            (see `BackendExecutor`).
         limits: Limits of one run; not with an `Executor`, which has its own.
         checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
             the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the

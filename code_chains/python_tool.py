@@ -55,7 +55,7 @@ class _ProgramChain(CodeChain):
 
 
 def create_python_tool(
-    executor: Executor | str = "sandbox",
+    executor: Executor | str = "strongest",
     *,
     checks: str | Check | list[Check] = "standard",
     approve: Approve | None = None,

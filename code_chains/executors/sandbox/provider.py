@@ -229,7 +229,8 @@ class SandboxProvider:
         return IsolationError(
             f"The sandbox could not be built with {self.launcher}: {reason}. It needs user namespaces: install"
             " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
-            " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or accept less:"
+            " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or use"
+            " executor='wasm' (the extra `wasm`) for the standard library alone,"
             " SandboxExecutor(min_isolation='landlock') for Landlock and a system-call filter alone, executor='none' for"
             " no protection at all."
         )

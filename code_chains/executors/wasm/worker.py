@@ -98,7 +98,7 @@ def call_start(store: Store, instance: Instance) -> tuple[int | None, str]:
     except ExitTrap as end:
         return end.code, ""
     except (Trap, WasmtimeError) as error:
-        return None, str(getattr(error, "message", error)).splitlines()[-1]
+        return None, str(getattr(error, "message", error)).rpartition("wasm trap: ")[2].strip()
     return 0, ""
 
 
@@ -193,10 +193,16 @@ class Worker:
         """Return the limit of disk that is exceeded, if any."""
         from inside.collection import disk_usage  # The option `sandbox` says where it is.
 
-        size, count = disk_usage(self.options["folders"])
-        if count > self.limits["files"] + len(self.options["folders"]):
+        *places, report = self.options["folders"]
+        size, count = disk_usage(places)
+        if count > self.limits["files"] + len(places):
             return "files"
-        return "disk" if size > self.disk_bytes + MAX_RESULT_BYTES + 2 * self.limits["views"] else None
+        report_size, _ = disk_usage([report])
+        return "disk" if size > self.disk_bytes or report_size > self.max_report_bytes() else None
+
+    def max_report_bytes(self) -> int:
+        """Return the size up to which the guest's report is read."""
+        return MAX_RESULT_BYTES + 2 * int(self.limits["views"])
 
     def finish(self, reason: str | None, code: int | None = None, trap: str = "") -> None:
         """Report how the program ended, once, and end this process and with it the guest."""
@@ -216,9 +222,8 @@ class Worker:
 
     def result(self) -> str:
         """Return what the guest reported."""
-        max_bytes = MAX_RESULT_BYTES + 2 * self.limits["views"]
         with contextlib.suppress(OSError), open(Path(self.options["folders"][2], "outcome"), "rb") as file:
-            return file.read(max_bytes).decode(errors="replace")
+            return file.read(self.max_report_bytes()).decode(errors="replace")
         return ""
 
     def send(self, message: Json) -> None:

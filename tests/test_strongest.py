@@ -1,0 +1,76 @@
+"""The strongest isolation that a machine offers is chosen by itself, and nothing weaker than what SECURITY.md promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from code_chains import create_code_chain
+from code_chains.errors import IsolationError
+from code_chains.executors import SandboxExecutor, WasmExecutor, strongest
+from code_chains.executors.strongest import may_make_namespaces, strongest_executor
+from code_chains.testing import ScriptedModel
+
+
+@pytest.fixture
+def without_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A system that lets nobody make namespaces, as most containers."""
+    monkeypatch.setattr(strongest, "may_make_namespaces", lambda: False)
+    strongest._say_once.cache_clear()
+    yield
+    strongest._say_once.cache_clear()
+
+
+def test_where_namespaces_can_be_made_it_is_the_kernel_sandbox() -> None:
+    if not may_make_namespaces():
+        pytest.skip("this system does not let namespaces be made")
+    with create_code_chain(ScriptedModel(lambda _: "```python\nprint(1)\n```"), interpret=False) as chain:
+        isolation = chain.invoke({"query": "one"})["execution"].isolation
+    assert isolation.level == "kernel"
+
+
+@pytest.mark.usefixtures("without_namespaces")
+def test_elsewhere_it_is_webassembly_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("wasmtime")
+    with caplog.at_level(logging.WARNING), strongest_executor() as first, strongest_executor() as second:
+        assert isinstance(first, WasmExecutor)
+        assert isinstance(second, WasmExecutor)
+    assert [record.message for record in caplog.records if "WebAssembly" in record.message] != []
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.usefixtures("without_namespaces")
+def test_without_webassembly_it_is_the_error_of_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with strongest_executor() as executor:
+        assert type(executor) is SandboxExecutor
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_other_systems_have_webassembly_or_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    may_make_namespaces.cache_clear()
+    monkeypatch.setattr(sys, "platform", system)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("importlib.util.find_spec", lambda name: None)
+            with pytest.raises(IsolationError, match="executor='wasm'"):
+                strongest_executor()
+        if importlib.util.find_spec("wasmtime"):
+            assert type(strongest_executor()) is WasmExecutor
+    finally:
+        may_make_namespaces.cache_clear()
+
+
+def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strongest, "CHECK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(strongest, "UNSHARE", "import time; time.sleep(60)")
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    may_make_namespaces.cache_clear()
+    assert not may_make_namespaces()
+    may_make_namespaces.cache_clear()
