@@ -27,6 +27,7 @@ __all__ = [
     "Launcher",
     "SandboxSpec",
     "candidates",
+    "has_privileges",
     "links",
     "readable_paths",
 ]
@@ -35,6 +36,7 @@ PACKAGE_FOLDER = Path(__file__).parent
 WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 """Where a program may write: its working directory, temporary files, shared memory."""
 ZERO_BYTES = 1 << 20
+CAP_SYS_ADMIN = 21
 MODULES_FOLDER, CACHE_FOLDER = "/run/code_chains", "/run/cache"
 SYSTEM_PATHS = (
     *(
@@ -232,6 +234,12 @@ LAUNCHERS: dict[str, Launcher] = {
     "landlock": plain,
     "none": plain,
 }
+
+
+def has_privileges() -> bool:
+    """Return whether this process may make namespaces without a user namespace; root of most containers may not."""
+    fields = Path("/proc/self/status").read_text(encoding="utf-8").partition("\nCapEff:")[2].split(maxsplit=1)
+    return bool(int(fields[0], 16) >> CAP_SYS_ADMIN & 1)
 
 
 def candidates(min_isolation: str) -> list[str]:

@@ -22,7 +22,8 @@ MNT_DETACH, AT_FDCWD, AT_RECURSIVE = 2, -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
 SYS_pivot_root = {"x86_64": 155, "aarch64": 41}
 SYS_mount_setattr = 442
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+NOBODY = 65534
 DEVICES = ("null", "full", "random", "urandom")
 DEVICE_LINKS = (("/proc/self/fd", "fd"), ("/proc/self/fd/0", "stdin"), ("/proc/self/fd/1", "stdout"))
 ZERO_BYTES = 1 << 20
@@ -35,13 +36,7 @@ def main(argv: list[str]) -> None:
     with os.fdopen(int(argv[0]), encoding="utf-8") as file:
         file.seek(0)
         spec = json.load(file)
-    uid, gid = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
-    if uid != 0:
-        flags |= CLONE_NEWUSER
-    check(libc.unshare(flags), "unshare")
-    if uid != 0:
-        map_user(uid, gid)
+    unshare_all()
     check(libc.sethostname(HOSTNAME, len(HOSTNAME)), "sethostname")
     child = os.fork()
     if child == 0:
@@ -55,6 +50,26 @@ def main(argv: list[str]) -> None:
     for descriptor in spec["descriptors"]:
         os.close(descriptor)
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+
+
+def unshare_all() -> None:
+    """Enter new namespaces: as root, or if it may not, as another user in a user namespace of its own."""
+    flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET
+    if os.geteuid() == 0:
+        if libc.unshare(flags) == 0:
+            return
+        become_nobody()
+    uid, gid = os.geteuid(), os.getegid()
+    check(libc.unshare(flags | CLONE_NEWUSER), "unshare")
+    map_user(uid, gid)
+
+
+def become_nobody() -> None:
+    """Become another user: root without capabilities, as in most containers, still owns the kernel's settings."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # Otherwise its map of users cannot be written.
 
 
 def map_user(uid: int, gid: int) -> None:

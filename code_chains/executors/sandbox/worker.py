@@ -24,7 +24,7 @@ from code_chains.executors.sandbox.inside.config import WorkerConfig
 from code_chains.executors.sandbox.inside.filesystem import FOLDERS
 from code_chains.executors.sandbox.inside.processes import kill_descendants, pid_of
 from code_chains.executors.sandbox.interpreter import Interpreter
-from code_chains.executors.sandbox.launchers import LAUNCHERS, SandboxSpec
+from code_chains.executors.sandbox.launchers import LAUNCHERS, SandboxSpec, has_privileges
 
 __all__ = ["Worker", "WorkerSpec"]
 
@@ -75,7 +75,8 @@ class Worker:
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._reapers: list[threading.Thread] = []
-        is_root = os.geteuid() == 0
+        # Otherwise `namespaces.py` has become another user already.
+        is_root = os.geteuid() == 0 and (spec.launcher != "namespaces" or has_privileges())
         self.uid = _random_uid() if is_root and spec.launcher != "none" else 0
         self._socket, theirs = wire.pair()
         self._stack.callback(self._socket.close)

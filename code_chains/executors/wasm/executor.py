@@ -24,6 +24,7 @@ from code_chains.state import ErrorReport, Execution, Isolation
 __all__ = ["WasmExecutor"]
 
 MAX_QUEUED, QUEUE_TIMEOUT_S = 1000, 60.0
+NO_FOLDER = "Make a temporary folder writable, such as /tmp, or name one in TMPDIR."
 
 
 class WasmExecutor(Executor):
@@ -212,7 +213,11 @@ class WasmExecutor(Executor):
         """
         targets = self._canary_targets()
         limits = supervisor_limits(self.limits, 0, ())
-        instance = Instance(runtime(), limits, f"canary = {targets!r}\n{PROBE}")
+        python = runtime()
+        try:
+            instance = Instance(python, limits, f"canary = {targets!r}\n{PROBE}")
+        except OSError as error:
+            raise ExecutorError(f"The folders of a run cannot be made: {error}. {NO_FOLDER}") from error
         try:
             found = isolation("wasm", "wasmtime", instance.probe_output(), targets["salt"])
             if found.open:
@@ -229,7 +234,10 @@ class WasmExecutor(Executor):
         with self._lock:
             self._raise_if_closed()
             if self._targets is None:
-                self._targets = self._canary.enter_context(canary())
+                try:
+                    self._targets = self._canary.enter_context(canary())
+                except OSError as error:
+                    raise ExecutorError(f"The probe cannot be prepared: {error}. {NO_FOLDER}") from error
             return self._targets
 
     def _check_open(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import platform
@@ -21,7 +23,7 @@ from code_chains.executors.external import load_extra
 from code_chains.executors.supervised import COPIED_FILES
 from code_chains.storage.files import sha256_file
 
-__all__ = ["WORKER", "Runtime", "is_compiled", "runtime"]
+__all__ = ["WORKER", "Runtime", "runtime"]
 
 PYTHON_SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
 """The checksum of `python-3.12.0.wasm` in release `python/3.12.0+20231211-040d5a6` of WebAssembly Language Runtimes."""
@@ -49,6 +51,8 @@ class Runtime:
 def runtime() -> Runtime:
     """Return Python, which is compiled first if this machine has not done so; that takes some ten seconds.
 
+    It is kept in the user's cache, or if that cannot be written to, for this process alone in a temporary folder.
+
     Raises:
         ConfigurationError: The extra `wasm` is not installed.
         ExecutorError: It cannot be compiled, or is not the Python that it should be.
@@ -56,20 +60,31 @@ def runtime() -> Runtime:
     from filelock import FileLock
 
     folder = _folder()
-    if not folder.is_dir():
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        if not _is_trusted(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{folder}.lock"):
-                if not folder.is_dir():
+                if not _is_trusted(folder):
                     _compile(folder)
-        except OSError as error:
-            raise ExecutorError(f"Python for WebAssembly cannot be kept in {folder}: {error}.") from error
+    except OSError:  # A container, for example, may be read-only but for a temporary folder.
+        folder = _temporary()
     return Runtime(folder / "python.cwasm", folder / "lib")
 
 
-def is_compiled() -> bool:
-    """Return whether Python was compiled on this machine before."""
-    return _folder().is_dir()
+def _is_trusted(folder: Path) -> bool:
+    """Return whether a folder exists.
+
+    Raises:
+        PermissionError: Somebody else could have written what is in it.
+    """
+    if not folder.is_dir():
+        return False
+    if hasattr(os, "geteuid"):
+        for path in (folder, folder / "python.cwasm"):
+            status = path.stat()
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
+                raise PermissionError(f"others can write to {path}")
+    return True
 
 
 def _folder() -> Path:
@@ -81,6 +96,26 @@ def _folder() -> Path:
     parts = [PYTHON_SHA256, *versions, platform.platform(), platform.machine()]
     parts += [path.read_text(encoding="utf-8") for path in (WORKER, *MODULES.values())]
     return user_cache_path("code_chains") / "wasm" / sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _temporary() -> Path:
+    """Compile Python for this process alone; return its folder.
+
+    Raises:
+        ExecutorError: There is no place for it.
+    """
+    try:
+        parent = tempfile.mkdtemp(prefix="code_chains-wasm-")
+        atexit.register(shutil.rmtree, parent, ignore_errors=True)
+        folder = Path(parent) / "python"
+        _compile(folder)
+    except OSError as error:
+        raise ExecutorError(
+            f"There is no place for Python for WebAssembly: {error}. Make a folder writable and name it in XDG_CACHE_HOME,"
+            " or in TMPDIR for what is compiled anew by each process."
+        ) from error
+    return folder
 
 
 def _compile(folder: Path) -> None:
@@ -105,6 +140,9 @@ def _compile(folder: Path) -> None:
             )
         if done.returncode:
             raise ExecutorError(f"Python for WebAssembly cannot be compiled: {done.stderr.strip()[-500:]}.")
+        temporary.chmod(
+            0o755
+        )  # It holds no secrets, and an image may be made by another user than its container's.
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

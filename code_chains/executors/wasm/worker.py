@@ -83,6 +83,14 @@ def new_engine() -> Engine:
     return Engine(config)
 
 
+def load(engine: Engine, path: Path) -> Module:
+    """Load a compiled module; read it where its file system does not let code be mapped from it."""
+    try:
+        return Module.deserialize_file(engine, str(path))
+    except WasmtimeError:
+        return Module.deserialize(engine, path.read_bytes())
+
+
 def new_instance(store: Store, engine: Engine, module: Module) -> Instance:
     """Return a module with what it imports: WASI, and nothing else."""
     linker = Linker(engine)
@@ -123,7 +131,7 @@ class Worker:
         """Run Python until its program has ended."""
         limit_files(self.limits["disk"])
         engine = new_engine()
-        module = Module.deserialize_file(engine, self.options["module"])
+        module = load(engine, Path(self.options["module"]))
         store = Store(engine)
         store.set_limits(memory_size=min(self.limits["memory"] + PYTHON_MEMORY, MAX_MEMORY))
         store.set_wasi(self.wasi())
