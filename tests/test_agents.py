@@ -11,11 +11,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
@@ -316,6 +317,22 @@ def test_wrong_arguments_of_a_model_are_explained(
 
 def test_a_model_is_asked_for_the_program_alone(python: PythonMiddleware) -> None:
     assert set(python.tools[0].args) == {"code"}
+
+
+def test_a_trace_of_the_tool_has_the_program_and_no_other_message(python: PythonMiddleware) -> None:
+    class Seen(BaseCallbackHandler):
+        inputs: ClassVar[list[str]] = []
+
+        def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
+            self.inputs.append(f"{input_str}{kwargs.get('inputs')}")
+
+        def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+            if kwargs.get("name") == "run_python":
+                self.inputs.append(str(inputs))
+
+    ask(agent_with(python), "6 * 7", {"callbacks": [Seen()]})
+    assert len(Seen.inputs) == 2
+    assert all("6 * 7" in seen and "HumanMessage" not in seen for seen in Seen.inputs)
 
 
 def test_a_model_cannot_choose_its_thread(agent: Any, python: PythonMiddleware) -> None:
