@@ -69,7 +69,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
 
 
 def test_no_graph_runtime_is_loaded_by_anything() -> None:
-    ours = [name for name in MODULES if not name.startswith("code_chains.deepagents")]
+    ours = [name for name in MODULES if not name.startswith(("code_chains.agents", "code_chains.deepagents"))]
     code = (
         f"import sys, importlib\nfor name in {ours}: importlib.import_module(name)\n"
         "from code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"

@@ -1,0 +1,203 @@
+"""A middleware for agents of LangChain: they run programs, and each thread has a session of its own."""
+
+from __future__ import annotations
+
+import uuid
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, NotRequired, Self
+
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain.tools import InjectedState
+from langchain_core.tools import BaseTool
+
+from code_chains.agents.sessions import INVOCATION, ThreadProgramChain, ThreadSessions
+from code_chains.analysis.checks import Check
+from code_chains.arguments import check_arguments, has_sessions, resolve_tools
+from code_chains.chains import ValidateChain
+from code_chains.chains.tools import ProgramArguments, describe_program_tool
+from code_chains.chains.validate import Approve
+from code_chains.errors import ConfigurationError, check_int
+from code_chains.executors import Executor, SandboxExecutor
+from code_chains.factory import user_code_chains
+from code_chains.inputs import files_on_disk
+from code_chains.toolbox import ApproveTools, Toolbox
+
+__all__ = ["PythonMiddleware"]
+
+MAX_SESSIONS = 8
+"""Sessions of a new executor by default."""
+
+
+class _PythonState(AgentState[Any]):
+    python_invocation: NotRequired[Annotated[str, PrivateStateAttr]]
+
+
+class _Arguments(ProgramArguments):
+    state: Annotated[Any, InjectedState] = None
+
+
+class PythonMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Give an agent the tool `run_python`, whose programs run in a session for each thread.
+
+    The thread is the `thread_id` in the `configurable` of the agent's config: its programs share variables, imports and
+    files, in this invocation of the agent and in later ones. Without a thread, each invocation has a session, which
+    ends with it. A program that fails leaves the session as it was; programs of one thread run one after the other,
+    those of several threads at once, and never see each other.
+
+    A session that has ended is never replaced unnoticed. Whether it was idle for too long, gave way to others, lost its
+    process, or is that of another process of the application: the next program is not run, its message says that what
+    earlier programs made is lost, and the one after that starts from nothing.
+
+    The message's `artifact` is the whole outcome as JSON; `from_json(artifact)["execution"].artifacts` has plots and
+    files as bytes, and `session_ended` is true if the state is lost.
+
+    Args:
+        executor: Where programs run: one that has sessions, which the caller closes. By default a new `SandboxExecutor`,
+            closed with the middleware; it starts with the first program.
+        files: Files that are in each session: paths on this machine, bytes or open binary files by their name in the
+            working directory, or a list of paths.
+        checks: See `ValidateChain`.
+        approve: See `ValidateChain`.
+        tools: Other tools of the agent, as functions that programs call; see `Toolbox`.
+        approve_tools: See `Toolbox`.
+        max_sessions: Sessions that are open at a time, by default all that the executor allows; for another one the one
+            that was idle for longest is closed. If programs run in all of them, the next one waits.
+        name: The name that a model calls.
+        description: When a model should call it; by default with what the executor offers.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+        InputError: A file cannot be used.
+
+    Example:
+        with PythonMiddleware(files=["sales.csv"]) as python:
+            agent = create_agent("openai:gpt-5-mini", middleware=[python], checkpointer=InMemorySaver())
+    """
+
+    state_schema = _PythonState
+
+    def __init__(
+        self,
+        executor: Executor | None = None,
+        *,
+        files: Mapping[str, Any] | Sequence[Any] | None = None,
+        checks: str | Check | list[Check] = "standard",
+        approve: Approve | None = None,
+        tools: Sequence[BaseTool | Callable[..., Any]] = (),
+        approve_tools: ApproveTools | None = None,
+        max_sessions: int | None = None,
+        name: str = "run_python",
+        description: str | None = None,
+    ) -> None:
+        _check_texts(name=name, description=description)
+        check_arguments(budget=None, plan=False, approve=approve)
+        count = _check_sessions(executor, max_sessions)
+        validate = ValidateChain(checks, approve=approve)
+        self._executor = executor or SandboxExecutor(max_sessions=count)
+        toolbox = resolve_tools(tools, approve_tools, self._executor)
+        held_files = ExitStack()
+        paths = held_files.enter_context(files_on_disk(files))
+        self._sessions = ThreadSessions(
+            self._executor, {file: path.absolute() for file, path in paths.items()}, count
+        )
+        chain = _chain(self._sessions, validate, toolbox, name)
+        described = description or _describe(self._executor, paths, toolbox)
+        self._tool = chain.as_tool(_Arguments, name=name, description=described)
+        self.tools = [self._tool]
+        # Of the tool and not of the middleware, as it may be used without it.
+        self._end = weakref.finalize(
+            self._tool, _close, self._sessions, None if executor else self._executor, held_files
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of this middleware; agents may have several, with other names of their tools."""
+        own = type(self).__name__
+        return own if self._tool.name == "run_python" else f"{own}[{self._tool.name}]"
+
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        """Name the invocation, whose session it is without a thread."""
+        return {INVOCATION: uuid.uuid4().hex}
+
+    async def abefore_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        """Name the invocation; see `before_agent`."""
+        return self.before_agent(state, runtime)
+
+    def after_agent(self, state: Any, runtime: Any) -> None:
+        """End the session of an invocation without a thread."""
+        self._sessions.conversations.forget(f"invocation:{state.get(INVOCATION)}")
+
+    async def aafter_agent(self, state: Any, runtime: Any) -> None:
+        """End the session of an invocation without a thread; see `after_agent`."""
+        self.after_agent(state, runtime)
+
+    def close(self) -> None:
+        """End all sessions, and the executor if it was made for this middleware. Closing twice is fine."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _chain(
+    sessions: ThreadSessions, validate: ValidateChain, toolbox: Toolbox | None, name: str
+) -> ThreadProgramChain:
+    """Return the chain that runs programs."""
+    validate.language = sessions.executor.language
+    validate.names = toolbox.program_names if toolbox else ()
+    stages = user_code_chains(validate, sessions.executor, toolbox)
+    return ThreadProgramChain(
+        name=name,
+        tool_name=name,
+        chains=stages,
+        input_variables=["code", "thread", "expects_state"],
+        output_variables=[key for stage in stages for key in stage.output_keys],
+        sessions=sessions,
+    )
+
+
+def _describe(executor: Executor, files: Mapping[str, Path], toolbox: Toolbox | None) -> str:
+    """Describe the tool to the model that calls it."""
+    parts = [describe_program_tool(executor.language, executor.guidance, keeps_state=True)]
+    if files:
+        parts[0] += f" Files in the working directory: {', '.join(files)}."
+    return "\n".join([*parts, toolbox.format_for_model()] if toolbox else parts)
+
+
+def _close(sessions: ThreadSessions, own_executor: Executor | None, files: ExitStack) -> None:
+    """Release what a middleware holds."""
+    sessions.close()
+    if own_executor is not None:
+        own_executor.close()
+    files.close()
+
+
+def _check_texts(*, name: object, description: object) -> None:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ConfigurationError("name", name, "a name that models can call, such as 'run_python'")
+    if description is not None and not isinstance(description, str):
+        raise ConfigurationError("description", description, "text")
+
+
+def _check_sessions(executor: object, max_sessions: int | None) -> int:
+    """Return how many sessions may be open at a time."""
+    if executor is not None and not (isinstance(executor, Executor) and has_sessions(executor)):
+        raise ConfigurationError(
+            "executor", executor, "an executor that has sessions, e.g. SandboxExecutor()"
+        )
+    most = getattr(executor, "max_sessions", None)
+    if max_sessions is None:
+        max_sessions = most or MAX_SESSIONS
+    limit = most or 1000
+    remedy = f"a whole number from 1 to {limit}, the sessions of the executor"
+    return check_int("max_sessions", max_sessions, remedy, minimum=1, maximum=limit)

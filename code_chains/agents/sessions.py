@@ -1,0 +1,189 @@
+"""Programs in the session of a thread: code, thread, expects_state -> problems, execution, verdict, session_ended."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import ensure_config
+
+from code_chains.analysis.extraction import as_program
+from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingSequentialChain
+from code_chains.chains.tools import format_execution
+from code_chains.conversations.sessions import Conversations
+from code_chains.errors import ExecutorError, InputError, SessionError
+from code_chains.executors import Executor
+from code_chains.executors.base import Session
+from code_chains.state import ErrorReport, Execution, Verdict
+
+__all__ = ["INVOCATION", "ThreadProgramChain", "ThreadSessions"]
+
+INVOCATION = "python_invocation"
+"""The key of an agent's state that names its invocation."""
+_LOST = (
+    "Nothing was run. The session of this conversation has ended: the variables, imports and files of earlier programs "
+    "are lost. The next program starts from nothing and must make what it needs."
+)
+_ENDED = (
+    "The session ended with this program: all variables, imports and files are lost. "
+    "The next program starts from nothing and must make what it needs."
+)
+_CLOSED = "This PythonMiddleware is closed. Make a new one."
+
+
+class ThreadSessions:
+    """The sessions of threads: opened when a thread runs its first program, and never replaced unnoticed.
+
+    Args:
+        executor: Opens them.
+        files: Files that are in each session from its beginning.
+        max_sessions: How many are open at a time; the one that was idle for longest is closed for a new one.
+    """
+
+    def __init__(self, executor: Executor, files: Mapping[str, Path], max_sessions: int) -> None:
+        self.executor, self._files = executor, files
+        self.conversations = Conversations(self._open, max_open=max_sessions)
+        self.is_closed = False
+        self._known: WeakSet[Session] = WeakSet()
+
+    def _open(self) -> Session:
+        self.check_open()
+        session = self.executor.session()
+        try:
+            if self._files:
+                session.run("", files=self._files).raise_for_failure()
+        except InputError as error:  # It was checked before, and no model can do anything about it.
+            session.close()
+            raise ExecutorError(f"A session cannot be given its files: {error}") from error
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def check_open(self) -> None:
+        """Raise if this is closed.
+
+        Raises:
+            SessionError: It is.
+        """
+        if self.is_closed:
+            raise SessionError(_CLOSED)
+
+    def is_first_use(self, session: Session) -> bool:
+        """Return whether no program was run in a session so far."""
+        is_new = session not in self._known
+        self._known.add(session)
+        return is_new
+
+    def close(self) -> None:
+        """Close all sessions and open none any more."""
+        self.is_closed = True
+        self.conversations.close()
+
+
+class ThreadProgramChain(StreamingSequentialChain):
+    """Runs the programs of an agent, each thread's in a session of its own.
+
+    Attributes:
+        sessions: The sessions.
+        tool_name: The name of the tool that it becomes, by which earlier programs are found among messages.
+    """
+
+    sessions: ThreadSessions
+    tool_name: str
+
+    @property
+    def output_keys(self) -> list[str]:
+        """Keys that the stages add, and whether the session has ended."""
+        return [*super().output_keys, "session_ended"]
+
+    def prep_inputs(self, inputs: Any) -> State:
+        """Replace the agent's state by what matters of it, which is all that traces see."""
+        return super().prep_inputs(self._with_thread(inputs))
+
+    async def aprep_inputs(self, inputs: Any) -> State:
+        """Like `prep_inputs`."""
+        return await super().aprep_inputs(self._with_thread(inputs))
+
+    def _with_thread(self, inputs: Mapping[str, Any]) -> State:
+        state = inputs.get("state") or {}
+        return {
+            "code": inputs["code"],
+            "thread": _thread(state),
+            "expects_state": _expects_state(state.get("messages") or (), self.tool_name),
+        }
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        self.sessions.check_open()
+        conversations = self.sessions.conversations
+        begin, abegin = partial(conversations.begin, turns=list), partial(conversations.abegin, turns=list)
+        try:
+            conversation = yield RunFunction(begin, values["thread"], config, abegin)
+        except SessionError:  # That the process is gone is noticed here at the latest.
+            self.sessions.check_open()
+            yield {"problems": [], **_ending(_LOST)}
+            return
+        try:
+            is_first = self.sessions.is_first_use(conversation.session)
+            if is_first and values["expects_state"]:
+                yield {"problems": [], **_ending(_LOST)}
+            else:
+                yield from self._run_in(conversation.session, values, config)
+            conversation.keep()
+        finally:
+            conversation.end()
+            if values["thread"].startswith("call:"):
+                conversations.forget(values["thread"])
+
+    def _run_in(self, session: Session, values: State, config: Config) -> Flow:
+        try:
+            yield from super()._flow({**values, "session": session}, config)
+        except SessionError:
+            self.sessions.check_open()
+            yield _ending(_ENDED)
+        else:
+            yield {"session_ended": not session.alive}
+
+    def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
+        execution = outcome["execution"]
+        code = as_program(inputs["code"], self.sessions.executor.language)
+        text = format_execution(execution, code, outcome["problems"])
+        is_said = execution.status == "refused"
+        return f"{text}\n{_ENDED}" if outcome["session_ended"] and not is_said else text
+
+
+def _thread(state: Mapping[str, Any]) -> str:
+    """Return the name of the session: the thread's, else that of the agent's invocation, else of this call alone."""
+    thread = ensure_config().get("configurable", {}).get("thread_id")
+    if thread is not None:
+        return f"thread:{thread}"
+    return f"invocation:{state[INVOCATION]}" if state.get(INVOCATION) else f"call:{uuid.uuid4()}"
+
+
+def _expects_state(messages: Sequence[Any], tool_name: str) -> bool:
+    """Return whether a model that has seen these messages relies on what earlier programs made."""
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage) and message.name == tool_name:
+            outcome = message.artifact if isinstance(message.artifact, Mapping) else {}
+            if outcome.get("session_ended"):
+                return False
+            if message.status == "success":
+                return True
+    return False
+
+
+def _ending(text: str) -> State:
+    """Return the outcome of a program whose session has ended."""
+    execution = Execution("refused", error=ErrorReport("SessionEnded", text))
+    return {
+        "stdout": "",
+        "execution": execution,
+        "output": text,
+        "verdict": Verdict("failed", "none", text),
+        "session_ended": True,
+    }
