@@ -19,7 +19,7 @@ from mcp.types import BlobResourceContents, CallToolResult, ImageContent, Resour
 
 from code_chains import Limits, SandboxExecutor, create_code_chain
 from code_chains._version import __version__
-from code_chains.apps import mcp_files, mcp_server
+from code_chains.apps import mcp_files, mcp_results
 from code_chains.apps.mcp_files import SharedFiles
 from code_chains.apps.mcp_server import create_server
 from code_chains.errors import ConfigurationError, InputError
@@ -317,7 +317,7 @@ async def test_resources_are_listed_with_their_types(server: Server) -> None:
 
 
 async def test_the_oldest_resources_are_evicted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "MAX_RESOURCE_BYTES", 5)
+    monkeypatch.setattr(mcp_results, "MAX_RESOURCE_BYTES", 5)
     for _ in range(3):
         result = await run(server, "open('a.txt', 'w').write('123')")
     async with Client(server) as client:
