@@ -20,7 +20,7 @@ from mcp.types import BlobResourceContents, CallToolResult, ImageContent, Resour
 from code_chains import Limits, SandboxExecutor, create_code_chain
 from code_chains._version import __version__
 from code_chains.apps import mcp_files, mcp_results
-from code_chains.apps.mcp_files import SharedFiles
+from code_chains.apps.mcp_files import InputFiles, SharedFiles
 from code_chains.apps.mcp_server import create_server
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -261,6 +261,22 @@ async def test_files_of_a_call_are_deleted_and_those_of_a_session_kept(
     assert os.listdir(tmp_path) == []
     await run(server, "1", files={"a": "x"}, session_id="ann")
     assert len(os.listdir(tmp_path)) == 1
+
+
+async def test_a_session_that_is_forgotten_makes_room_for_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_files, "MAX_INPUT_BYTES", 100)
+    files = InputFiles(tmp_path, SharedFiles())
+    async with files.write({"a": "x" * 60}, "ann"):
+        pass
+    with pytest.raises(InputError, match="all sessions"):
+        async with files.write({"a": "x" * 60}, "ben"):
+            pass
+    files.forget("ann")
+    assert os.listdir(tmp_path) == []
+    async with files.write({"a": "x" * 60}, "ben") as paths:
+        assert paths["a"].read_text() == "x" * 60
 
 
 async def test_floods_are_shortened(server: Server) -> None:

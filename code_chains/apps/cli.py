@@ -363,7 +363,11 @@ def mcp(
     Example: code-chains mcp --seconds 30 --memory 1G --folder reports
     Example: code-chains mcp --http --port 8081
     """
-    if not http:
+    if http:
+        from code_chains.apps.mcp_http import check_access, serve_http
+
+        check_access(host, tokens)
+    else:
         refuse_options("--http", "host", "port", "tokens", "allowed_hosts")
     from langchain_core.runnables import RunnableLambda
 
@@ -380,8 +384,6 @@ def mcp(
     )
     with create_chain(model=name if answers else RunnableLambda(str), **options) as chain:
         if http:
-            from code_chains.apps.mcp_http import serve_http
-
             serve_http(
                 chain,
                 host=host,

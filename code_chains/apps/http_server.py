@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
@@ -58,11 +59,23 @@ class GracefulServer(uvicorn.Server):
     """A server that shuts down gracefully on SIGTERM: it finishes running questions.
 
     A second signal ends it at once.
+
+    Args:
+        config: What is served.
+        chain: What answers.
+        on_shutdown: Called at its end, before the requests that are left are waited for.
     """
 
-    def __init__(self, config: uvicorn.Config, chain: CodeChain) -> None:
+    def __init__(
+        self, config: uvicorn.Config, chain: CodeChain, on_shutdown: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(config)
-        self._chain, self._is_draining = chain, False
+        self._chain, self._on_shutdown, self._is_draining = chain, on_shutdown, False
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the requests that are left."""
+        self._on_shutdown()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start to shut down."""

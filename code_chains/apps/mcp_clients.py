@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -33,7 +34,7 @@ IDLE_TIMEOUT_S = 1800.0
 """Seconds without a request after which a session of the protocol ends."""
 _SESSION_HEADER = "mcp-session-id"
 _SESSION = "session "
-_DISCONNECTED = "code_chains.disconnected"
+_CONNECTION = "code_chains.connection"
 _T = TypeVar("_T")
 
 
@@ -77,6 +78,14 @@ class Client:
         return name
 
 
+@dataclass(eq=False)
+class _Connection:
+    """A request over HTTP: whether its client is gone, and the status of the response so far."""
+
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    status: int = 0
+
+
 class ClientRegistry:
     """Tells who makes a request. It is a middleware of the server, and `current` belongs to the running request.
 
@@ -86,6 +95,7 @@ class ClientRegistry:
 
     def __init__(self, release: Callable[[Client], None]) -> None:
         self._release, self._clients = release, {"": Client()}
+        self._connections: set[_Connection] = set()
         self._current: ContextVar[Client] = ContextVar("client", default=self._clients[""])
 
     @property
@@ -103,18 +113,26 @@ class ClientRegistry:
         finally:
             self._current.reset(reset)
 
-    def begin_request(self, session: str) -> None:
-        """Count a request in a session of the protocol."""
-        if client := self._clients.get(_session_client(session)):
+    @asynccontextmanager
+    async def connection(self, request: Request) -> AsyncIterator[_Connection]:
+        """Count a request over HTTP as long as it takes; then release the clients that are gone."""
+        connection, client_id = _Connection(), _session_client(request.headers.get(_SESSION_HEADER, ""))
+        self._connections.add(connection)
+        if client := self._clients.get(client_id):
             client.requests += 1
+        try:
+            yield connection
+        finally:
+            self._connections.discard(connection)
+            if client := self._clients.get(client_id):
+                client.requests, client.last_active = max(0, client.requests - 1), time.monotonic()
+                client.is_deleted = request.method == "DELETE" and connection.status == 200
+            await self.release_gone()
 
-    async def end_request(self, session: str, *, is_deleted: bool) -> None:
-        """Count a request as done, and release the clients that are gone."""
-        client = self._clients.get(_session_client(session))
-        if client is not None:
-            client.requests = max(0, client.requests - 1)
-            client.last_active, client.is_deleted = time.monotonic(), is_deleted
-        await self.release_gone()
+    def disconnect_all(self) -> None:
+        """Cancel all calls over HTTP, as the server ends."""
+        for connection in self._connections:
+            connection.is_over.set()
 
     async def release_gone(self) -> None:
         """Release the clients whose session of the protocol was deleted, or idle for too long."""
@@ -139,45 +157,39 @@ class ConnectionWatch:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        disconnected, statuses = asyncio.Event(), [0]
+        async with self._clients.connection(Request(scope)) as connection:
 
-        async def watched_receive() -> Message:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                disconnected.set()
-            return message
+            async def watched_receive() -> Message:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    connection.is_over.set()
+                return message
 
-        async def watched_send(message: Message) -> None:
-            statuses.append(message.get("status", statuses[-1]))
-            await send(message)
+            async def watched_send(message: Message) -> None:
+                connection.status = message.get("status", connection.status)
+                await send(message)
 
-        session = Request(scope).headers.get(_SESSION_HEADER, "")
-        self._clients.begin_request(session)
-        try:
-            await self.app({**scope, _DISCONNECTED: disconnected}, watched_receive, watched_send)
-        finally:
-            is_deleted = scope["method"] == "DELETE" and statuses[-1] == 200
-            await self._clients.end_request(session, is_deleted=is_deleted)
+            await self.app({**scope, _CONNECTION: connection}, watched_receive, watched_send)
 
 
 async def run_while_connected(request: Request | None, work: Coroutine[Any, Any, _T]) -> _T:
-    """Await work, and cancel it if the client disconnects, as nobody could receive the result.
+    """Await work, and cancel it if the client disconnects, as nobody could receive the result, or if the server ends.
 
     Args:
         request: The request that the work is for; None on standard input and output.
         work: The work.
 
     Raises:
-        InputError: The client has disconnected.
+        InputError: The work was cancelled.
     """
-    disconnected = None if request is None else request.scope.get(_DISCONNECTED)
-    if disconnected is None:
+    connection = None if request is None else request.scope.get(_CONNECTION)
+    if connection is None:
         return await work
-    task, gone = asyncio.create_task(work), asyncio.create_task(disconnected.wait())
+    task, gone = asyncio.create_task(work), asyncio.create_task(connection.is_over.wait())
     try:
         await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise InputError("The client has disconnected.")
+            raise InputError("The call was cancelled: the client disconnected, or the server ends.")
         return task.result()
     finally:
         task.cancel()

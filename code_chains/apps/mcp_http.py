@@ -20,6 +20,7 @@ import click
 from code_chains.apps.mcp_clients import IDLE_TIMEOUT_S
 from code_chains.apps.mcp_files import MAX_INPUT_BYTES, SharedFiles
 from code_chains.apps.mcp_server import create_server
+from code_chains.apps.mcp_tokens import TokenVerifier
 from code_chains.callbacks.redaction import printable
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, needs
@@ -30,13 +31,24 @@ with needs("mcp", "command", "mcp --http"):
 
     from code_chains.apps.http_server import GracefulServer, is_loopback, is_wildcard, listen, url_name
 
-__all__ = ["serve_http", "transport_security"]
+__all__ = ["check_access", "serve_http", "transport_security"]
 
 PATH = "/mcp"
 _MAX_SESSIONS = 100
 _MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
 """Files may be escaped or encoded, which makes them larger."""
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+def check_access(host: str, tokens: Sequence[str]) -> None:
+    """Raise if a server would be open to others, or if a token is invalid.
+
+    Raises:
+        ConfigurationError: It is so.
+    """
+    TokenVerifier(tokens)
+    if not tokens and not is_loopback(host):
+        raise ConfigurationError("host", host, "a --token as well, as others can reach this address")
 
 
 def transport_security(host: str, port: int, allowed_hosts: Sequence[str] = ()) -> TransportSecuritySettings:
@@ -94,8 +106,7 @@ def serve_http(
         ConfigurationError: The address is not available, or needs a token; or a token is too short or has other
             characters than such headers may have.
     """
-    if not tokens and not is_loopback(host):
-        raise ConfigurationError("host", host, "a --token as well, as others can reach this address")
+    check_access(host, tokens)
     printed = [] if tokens else [secrets.token_urlsafe(24)]
     with listen(host, port) as listening, tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder:
         port = listening.getsockname()[1]
@@ -114,4 +125,4 @@ def serve_http(
         click.echo(printable(f"Serving at {address}: {description} (press Ctrl-C to stop)"), err=True)
         for token in printed:
             click.echo(f"Clients need the header Authorization: Bearer {token}", err=True)
-        GracefulServer(config, chain).run(sockets=[listening])
+        GracefulServer(config, chain, server.clients.disconnect_all).run(sockets=[listening])

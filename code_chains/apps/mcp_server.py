@@ -40,7 +40,7 @@ with needs("mcp", "command", "mcp"):
     from mcp.types import CallToolResult, Resource, ToolAnnotations
     from starlette.applications import Starlette
 
-__all__ = ["create_server", "serve"]
+__all__ = ["CodeServer", "create_server", "serve"]
 
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
@@ -69,7 +69,7 @@ SessionId = Annotated[
 ]
 
 
-class _Server(MCPServer[Any]):
+class CodeServer(MCPServer[Any]):
     """A server whose resources are the most recent artifacts of the client that asks."""
 
     def __init__(self, artifacts: ArtifactStore, clients: ClientRegistry, **options: Any) -> None:
@@ -116,7 +116,7 @@ def create_server(
     answers: bool = True,
     shared: SharedFiles | None = None,
     tokens: Sequence[str] = (),
-) -> MCPServer[Any]:
+) -> CodeServer:
     """Create a Model Context Protocol server.
 
     Clients have sessions and artifacts of their own.
@@ -183,7 +183,7 @@ def create_server(
     if answers:
         description = f"{_ANSWER_DESCRIPTION} {available}".strip()
         tools.append(_tool(answer_with_code, "Answer with code", description))
-    return _Server(
+    return CodeServer(
         artifacts,
         clients,
         name="code_chains",
