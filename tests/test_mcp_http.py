@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -265,6 +267,17 @@ def test_a_token_that_no_header_can_have_is_refused_unshown(token: str) -> None:
     with pytest.raises(ConfigurationError, match="at least 16") as caught:
         TokenVerifier([ANN, token])
     assert not token or token not in str(caught.value)
+
+
+def test_the_documented_configuration_connects(served: Served) -> None:
+    page = (ROOT / "docs" / "apps.md").read_text()
+    (shown,) = [block for block in re.findall(r"```json\n(.*?)```", page, re.DOTALL) if '"http"' in block]
+    config = json.loads(shown)["mcpServers"]["code_chains"]
+    address = urlsplit(config["url"])
+    (name, value), *_ = config["headers"].items()
+    headers = {name.lower(): value.replace("YOUR-TOKEN", ANN)}
+    assert address.hostname == "127.0.0.1"
+    assert post(served, token=None, path=address.path, **headers).status_code == 200
 
 
 # -- clients -------------------------------------------------------------------------------------------------------------
