@@ -7,15 +7,16 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Optional
+from typing import Any, Optional, Self
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr, create_model
+from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.callbacks.capacity import AsyncCapacityCheck, CapacityCheck
+from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import StreamingSequentialChain
 from code_chains.chains.answer_value import find_value, format_value
@@ -86,6 +87,13 @@ class CodeChain(StreamingSequentialChain, Closing):
         default_factory=lambda: ConcurrencyLimiter(sys.maxsize, 0, 0.0)
     )
     """Counts running questions, without a limit."""
+
+    @model_validator(mode="after")
+    def _name_agent(self) -> Self:
+        """Let tracers know that runs of this chain answer questions; a program of a user is none."""
+        if "code" not in self.input_variables:
+            self.metadata = {AGENT_NAME: self.get_name(), **(self.metadata or {})}
+        return self
 
     @property
     def optional_keys(self) -> list[str]:

@@ -355,7 +355,7 @@ def mcp(
     model: str | None,
     **options: Any,
 ) -> None:
-    """Serve the Model Context Protocol on standard input and output, or over HTTP.
+    """Serve the Model Context Protocol on standard input or HTTP.
 
     run_python runs programs in the sandbox. answer_with_code has a model write them; it is available if a
     model is named or an API key is set. The budget applies to all questions together.
