@@ -519,9 +519,10 @@ def test_names_of_a_public_server_are_those_of_the_machine_and_what_is_allowed()
     assert "https://mcp.example.org" in settings.allowed_origins
 
 
-async def test_on_sigterm_a_running_program_is_answered_first(tmp_path: Path) -> None:
+@ERAS
+async def test_on_sigterm_a_running_program_is_answered_first(tmp_path: Path, mode: str) -> None:
     with serving(tmp_path) as server:
-        async with connected(server) as client:
+        async with connected(server, mode=mode) as client:
             running = asyncio.ensure_future(run(client, "import time; time.sleep(2); print('slept')"))
             await asyncio.sleep(1)
             server.process.send_signal(signal.SIGTERM)

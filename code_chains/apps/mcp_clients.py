@@ -80,10 +80,11 @@ class Client:
 
 @dataclass(eq=False)
 class _Connection:
-    """A request over HTTP: whether its client is gone, and the status of the response so far."""
+    """A request over HTTP: whether its client is gone, the status of the response, and whether there is more of it."""
 
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     status: int = 0
+    has_more: bool = False
 
 
 class ClientRegistry:
@@ -167,9 +168,12 @@ class ConnectionWatch:
 
             async def watched_send(message: Message) -> None:
                 connection.status = message.get("status", connection.status)
+                connection.has_more = message.get("more_body", message["type"] == "http.response.start")
                 await send(message)
 
             await self.app({**scope, _CONNECTION: connection}, watched_receive, watched_send)
+            if connection.has_more:  # A stream of notifications, as the server ends.
+                await send({"type": "http.response.body", "body": b""})
 
 
 async def run_while_connected(request: Request | None, work: Coroutine[Any, Any, _T]) -> _T:
