@@ -22,7 +22,7 @@ from code_chains.chains import StreamingSequentialChain
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
 from code_chains.chains.evaluate import check_expectations
-from code_chains.chains.tools import MAX_CHARS
+from code_chains.chains.tools import MAX_CHARS, QUESTION_DESCRIPTION, Question
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
@@ -49,16 +49,6 @@ _log = logging.getLogger(__name__)
 _MAX_INLINE_CHARS = 2000
 """Characters of a question up to which looking for data in it is faster than starting a thread."""
 _USER_CODE_QUERY = "Run this program of mine."
-_TOOL_DESCRIPTION = (
-    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
-    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
-)
-
-
-class Question(BaseModel):
-    """The arguments of the chain as a tool."""
-
-    query: str = Field(description="The question or task, complete in itself, in any language.", min_length=1)
 
 
 class CodeChain(StreamingSequentialChain, Closing):
@@ -338,7 +328,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         args_schema: type[BaseModel] | None = None,
         *,
         name: str | None = "answer_with_code",
-        description: str | None = _TOOL_DESCRIPTION,
+        description: str | None = QUESTION_DESCRIPTION,
         arg_types: Mapping[str, Any] | None = None,
     ) -> BaseTool:
         """Make a tool: `query` in, the answer out, and the whole result as JSON in the message's `artifact`.
