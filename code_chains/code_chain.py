@@ -7,21 +7,22 @@ import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Optional
+from typing import Any, Optional, Self
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
-from pydantic import BaseModel, Field, PrivateAttr, create_model
+from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.callbacks.capacity import AsyncCapacityCheck, CapacityCheck
+from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import StreamingSequentialChain
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
 from code_chains.chains.evaluate import check_expectations
-from code_chains.chains.tools import MAX_CHARS
+from code_chains.chains.tools import MAX_CHARS, QUESTION_DESCRIPTION, Question
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
@@ -48,16 +49,6 @@ _log = logging.getLogger(__name__)
 _MAX_INLINE_CHARS = 2000
 """Characters of a question up to which looking for data in it is faster than starting a thread."""
 _USER_CODE_QUERY = "Run this program of mine."
-_TOOL_DESCRIPTION = (
-    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
-    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
-)
-
-
-class Question(BaseModel):
-    """The arguments of the chain as a tool."""
-
-    query: str = Field(description="The question or task, complete in itself, in any language.", min_length=1)
 
 
 class CodeChain(StreamingSequentialChain, Closing):
@@ -86,6 +77,13 @@ class CodeChain(StreamingSequentialChain, Closing):
         default_factory=lambda: ConcurrencyLimiter(sys.maxsize, 0, 0.0)
     )
     """Counts running questions, without a limit."""
+
+    @model_validator(mode="after")
+    def _name_agent(self) -> Self:
+        """Let tracers know that runs of this chain answer questions; a program of a user is none."""
+        if "code" not in self.input_variables:
+            self.metadata = {AGENT_NAME: self.get_name(), **(self.metadata or {})}
+        return self
 
     @property
     def optional_keys(self) -> list[str]:
@@ -330,7 +328,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         args_schema: type[BaseModel] | None = None,
         *,
         name: str | None = "answer_with_code",
-        description: str | None = _TOOL_DESCRIPTION,
+        description: str | None = QUESTION_DESCRIPTION,
         arg_types: Mapping[str, Any] | None = None,
     ) -> BaseTool:
         """Make a tool: `query` in, the answer out, and the whole result as JSON in the message's `artifact`.

@@ -19,8 +19,8 @@ from mcp.types import BlobResourceContents, CallToolResult, ImageContent, Resour
 
 from code_chains import Limits, SandboxExecutor, create_code_chain
 from code_chains._version import __version__
-from code_chains.apps import mcp_files, mcp_server
-from code_chains.apps.mcp_files import SharedFiles
+from code_chains.apps import mcp_files, mcp_results
+from code_chains.apps.mcp_files import InputFiles, SharedFiles
 from code_chains.apps.mcp_server import create_server
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -263,6 +263,22 @@ async def test_files_of_a_call_are_deleted_and_those_of_a_session_kept(
     assert len(os.listdir(tmp_path)) == 1
 
 
+async def test_a_session_that_is_forgotten_makes_room_for_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_files, "MAX_INPUT_BYTES", 100)
+    files = InputFiles(tmp_path, SharedFiles())
+    async with files.write({"a": "x" * 60}, "ann"):
+        pass
+    with pytest.raises(InputError, match="all sessions"):
+        async with files.write({"a": "x" * 60}, "ben"):
+            pass
+    files.forget("ann")
+    assert os.listdir(tmp_path) == []
+    async with files.write({"a": "x" * 60}, "ben") as paths:
+        assert paths["a"].read_text() == "x" * 60
+
+
 async def test_floods_are_shortened(server: Server) -> None:
     image = "b'\\x89PNG\\r\\n\\x1a\\n' + bytes(200_000)"
     code = f"for n in range(60): open(f'{{n}}.png', 'wb').write({image})\nprint('x' * 900_000)"
@@ -317,7 +333,7 @@ async def test_resources_are_listed_with_their_types(server: Server) -> None:
 
 
 async def test_the_oldest_resources_are_evicted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_server, "MAX_RESOURCE_BYTES", 5)
+    monkeypatch.setattr(mcp_results, "MAX_RESOURCE_BYTES", 5)
     for _ in range(3):
         result = await run(server, "open('a.txt', 'w').write('123')")
     async with Client(server) as client:

@@ -25,6 +25,7 @@ from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, SUM_ANSWER, OpenAI
 
+AGENT = "invoke_agent code_chain"
 STAGES = ["generate", "validate", "execute", "evaluate", "interpret"]
 
 
@@ -65,7 +66,7 @@ def test_code_and_verdict_are_attributes(
     chain: CodeChain, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
     chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider)]})
-    whole = attributes(exporter, "code_chain")
+    whole = attributes(exporter, AGENT)
     assert whole["code_chains.code"].startswith("print('Sum:'")
     assert whole["code_chains.verdict.status"] == "unverified"
     assert whole["code_chains.isolation.level"] == "kernel"
@@ -79,8 +80,8 @@ def test_spans_of_a_failed_question_are_errors(
     with create_code_chain(failing, executor=sandbox, max_attempts=1) as chain:
         chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider, content=content)]})
     spans = by_name(exporter)
-    assert {name for name in spans if not spans[name].status.is_ok} >= {"code_chain", "repair", "execute"}
-    description = spans["code_chain"].status.description or ""
+    assert {name for name in spans if not spans[name].status.is_ok} >= {AGENT, "repair", "execute"}
+    description = spans[AGENT].status.description or ""
     assert ("ZeroDivisionError" in description) == content
     assert spans["generate"].status.is_ok
 
@@ -105,7 +106,7 @@ def test_stages_lie_below_the_span_of_the_app(
 ) -> None:
     with provider.get_tracer("app").start_as_current_span("request") as request:
         chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider)]})
-    whole = by_name(exporter)["code_chain"]
+    whole = by_name(exporter)[AGENT]
     assert whole.parent
     assert whole.parent.span_id == request.get_span_context().span_id
     assert {span.context.trace_id for span in exporter.get_finished_spans() if span.context} == {
@@ -119,7 +120,7 @@ async def test_streaming_in_tasks_gives_the_same_spans(
     async for _ in chain.astream(QUESTION, {"callbacks": [OpenTelemetryTracer(provider)]}):
         pass
     assert set(STAGES) <= set(by_name(exporter))
-    assert attributes(exporter, "code_chain")["code_chains.answer"] == SUM_ANSWER
+    assert attributes(exporter, AGENT)["code_chains.answer"] == SUM_ANSWER
 
 
 def test_texts_can_be_left_out(
@@ -127,7 +128,7 @@ def test_texts_can_be_left_out(
 ) -> None:
     chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider, content=False)]})
     assert QUESTION not in str([dict(span.attributes or {}) for span in exporter.get_finished_spans()])
-    assert attributes(exporter, "code_chain")["code_chains.execution.status"] == "ok"
+    assert attributes(exporter, AGENT)["code_chains.execution.status"] == "ok"
 
 
 def test_an_error_is_the_status_of_its_span(

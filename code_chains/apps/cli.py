@@ -29,6 +29,7 @@ from code_chains.apps.cli_options import (
     handle_errors,
     parse_budget,
     parse_keys,
+    refuse_options,
     terminal_options,
 )
 
@@ -321,20 +322,56 @@ def serve(
     metavar="PATH",
     help="A folder whose files programs may read; repeatable.",
 )
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; others require --token."
+)
+@click.option("--port", default=8081, show_default=True, help="Port to listen on; 0 selects a free one.")
+@click.option(
+    "--token",
+    "tokens",
+    multiple=True,
+    envvar="CODE_CHAINS_MCP_TOKEN",
+    show_envvar=True,
+    help="Bearer token of a client; repeatable. Others see command lines, so use the variable. [default: a new one]",
+)
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another name of the server in addresses, e.g. of a proxy; repeatable.",
+)
 @chain_options
 @handle_errors
-def mcp(files: tuple[str, ...], folders: tuple[str, ...], model: str | None, **options: Any) -> None:
-    """Serve the Model Context Protocol on standard input and output.
+def mcp(
+    files: tuple[str, ...],
+    folders: tuple[str, ...],
+    http: bool,
+    host: str,
+    port: int,
+    tokens: tuple[str, ...],
+    allowed_hosts: tuple[str, ...],
+    model: str | None,
+    **options: Any,
+) -> None:
+    """Serve the Model Context Protocol on standard input or HTTP.
 
     run_python runs programs in the sandbox. answer_with_code has a model write them; it is available if a
     model is named or an API key is set. The budget applies to all questions together.
 
     Example: code-chains mcp --seconds 30 --memory 1G --folder reports
+    Example: code-chains mcp --http --port 8081
     """
+    if http:
+        from code_chains.apps.mcp_http import check_access, serve_http
+
+        check_access(host, tokens)
+    else:
+        refuse_options("--http", "host", "port", "tokens", "allowed_hosts")
     from langchain_core.runnables import RunnableLambda
 
     from code_chains.apps.mcp_files import SharedFiles
-    from code_chains.apps.mcp_server import serve
     from code_chains.models import default_model
 
     name = model or default_model()
@@ -346,5 +383,19 @@ def mcp(files: tuple[str, ...], folders: tuple[str, ...], model: str | None, **o
         else "run_python (answer_with_code needs --model)"
     )
     with create_chain(model=name if answers else RunnableLambda(str), **options) as chain:
-        echo(f"Serving on standard input and output: {tools}", err=True)
-        serve(chain, answers=answers, shared=shared)
+        if http:
+            serve_http(
+                chain,
+                host=host,
+                port=port,
+                tokens=tokens,
+                allowed_hosts=allowed_hosts,
+                answers=answers,
+                shared=shared,
+                description=tools,
+            )
+        else:
+            from code_chains.apps.mcp_server import serve as serve_stdio
+
+            echo(f"Serving on standard input and output: {tools}", err=True)
+            serve_stdio(chain, answers=answers, shared=shared)

@@ -42,6 +42,7 @@ __all__ = [
     "handle_errors",
     "parse_budget",
     "parse_keys",
+    "refuse_options",
     "terminal_options",
 ]
 
@@ -379,6 +380,21 @@ def parse_keys(show: str) -> tuple[str, ...]:
         if key not in SHOWABLE_KEYS:
             raise click.BadParameter(f"{key!r} is none of {', '.join(SHOWABLE_KEYS)}", param_hint="--show")
     return keys
+
+
+def refuse_options(needed: str, *parameters: str) -> None:
+    """Raise if one of these parameters is on the command line, as it means nothing without another option.
+
+    Raises:
+        UsageError: One is.
+    """
+    from click.core import ParameterSource
+
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in parameters and source is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[-1]} needs {needed}.")
 
 
 def files_by_name(paths: tuple[str, ...]) -> dict[str, Path]:

@@ -75,7 +75,7 @@ class SharedFiles:
 
 
 class InputFiles:
-    """Files that clients pass. Those of a session are kept until the server ends, as rebuilding its state needs them.
+    """Files that clients pass. Those of a session are kept as long as it is, as rebuilding its state needs them.
 
     Args:
         folder: Where they are stored.
@@ -83,7 +83,8 @@ class InputFiles:
     """
 
     def __init__(self, folder: Path, shared: SharedFiles) -> None:
-        self._folder, self._shared, self._session_bytes = folder, shared, 0
+        self._folder, self._shared = folder, shared
+        self._kept: dict[str, list[tuple[Path, int]]] = {}
 
     @asynccontextmanager
     async def write(
@@ -102,7 +103,7 @@ class InputFiles:
         if size > MAX_INPUT_BYTES or len(contents) > MAX_FILES:
             limit = f"{MAX_FILES} files with {MAX_INPUT_BYTES >> 20} MB together"
             raise InputError(f"{len(contents)} files with {size} bytes are too many: pass at most {limit}.")
-        if session_id is not None and self._session_bytes + size > MAX_INPUT_BYTES:
+        if session_id is not None and self._kept_bytes + size > MAX_INPUT_BYTES:
             limit = f"{MAX_INPUT_BYTES >> 20} MB together"
             raise InputError(f"The files of all sessions may have {limit}: pass no files, or no session_id.")
         folder = await asyncio.to_thread(_write, self._folder, contents)
@@ -112,7 +113,16 @@ class InputFiles:
             if session_id is None or not contents:
                 await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             else:
-                self._session_bytes += size
+                self._kept.setdefault(session_id, []).append((folder, size))
+
+    def forget(self, session_id: str) -> None:
+        """Delete the files of a session."""
+        for folder, _ in self._kept.pop(session_id, ()):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @property
+    def _kept_bytes(self) -> int:
+        return sum(size for kept in self._kept.values() for _, size in kept)
 
 
 def _encode(name: str, text: str) -> bytes:

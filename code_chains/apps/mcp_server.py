@@ -5,35 +5,31 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import os
 import signal
 import sys
 import tempfile
 import threading
-import uuid
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 from langchain_core.callbacks import AsyncCallbackHandler
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from code_chains._version import __version__
 from code_chains.analysis.extraction import as_program
+from code_chains.apps.mcp_clients import Client, ClientRegistry, ConnectionWatch, run_while_connected
 from code_chains.apps.mcp_files import InputFiles, SharedFiles
+from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
+from code_chains.apps.mcp_tokens import token_options
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
 from code_chains.callbacks.redaction import describe_error
-from code_chains.chains.tools import MAX_CHARS, describe_failure, format_execution
 from code_chains.code_chain import CodeChain
-from code_chains.errors import needs
-from code_chains.inputs import shortened
-from code_chains.state import Artifact, Execution, Verdict, as_json
+from code_chains.errors import CodeChainsError, needs
 
 with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
@@ -41,25 +37,10 @@ with needs("mcp", "command", "mcp"):
     from mcp.server.mcpserver import Context
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.tools import Tool
-    from mcp.types import (
-        CallToolResult,
-        ContentBlock,
-        ImageContent,
-        Resource,
-        ResourceLink,
-        TextContent,
-        ToolAnnotations,
-    )
+    from mcp.types import CallToolResult, Resource, ToolAnnotations
+    from starlette.applications import Starlette
 
-__all__ = ["AnswerResult", "ArtifactResource", "RunResult", "create_server"]
-
-MAX_RESOURCE_BYTES = 64 << 20
-"""Maximum size of the artifacts available as resources; the oldest are evicted."""
-MAX_IMAGE_BYTES = 1 << 20
-"""Maximum size of the images that a result contains, besides being resources."""
-_MAX_ITEMS = 1000
-_IMAGE_SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-"""Media types of images by their first bytes; names are not trusted."""
+__all__ = ["CodeServer", "create_server", "serve"]
 
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
@@ -88,84 +69,32 @@ SessionId = Annotated[
 ]
 
 
-class ArtifactResource(BaseModel):
-    """A file or figure of a program, available as a resource."""
+class CodeServer(MCPServer[Any]):
+    """A server whose resources are the most recent artifacts of the client that asks."""
 
-    name: str
-    media_type: str
-    size: int = Field(description="In bytes.")
-    uri: str = Field(description="Read it as a resource.")
-
-
-class RunResult(BaseModel):
-    """The outcome of a program."""
-
-    status: str = Field(
-        description="ok, error, refused, or the limit it ran into: timeout, memory, output_limit …"
-    )
-    output: str = Field(description="What was printed, and the value of the last expression.")
-    error: str | None = Field(
-        description="Why it failed: the error, the line, the values at that moment, what exists instead; or why nothing ran."
-    )
-    artifacts: list[ArtifactResource]
-    duration: float = Field(description="In seconds.")
-    isolation: str | None = Field(description="What enclosed the program: kernel, landlock, container …")
-
-
-class AnswerResult(BaseModel):
-    """The outcome of a question."""
-
-    answer: str
-    code: str
-    output: str
-    verdict: str = Field(description="verified, plausible, unverified or failed.")
-    reason: str = Field(description="Why the verdict is what it is.")
-    stop_reason: str
-    attempts: int
-    value: Any = Field(None, description="The value, if the chain has an answer type.")
-    artifacts: list[ArtifactResource]
-
-
-class _Server(MCPServer[Any]):
-    """A server whose resources are the most recent artifacts."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._artifacts: OrderedDict[str, Artifact] = OrderedDict()
-
-    def publish(self, artifacts: tuple[Artifact, ...]) -> list[ArtifactResource]:
-        """Make artifacts available as resources."""
-        prefix = f"artifact://{uuid.uuid4().hex}"
-        new = {f"{prefix}/{quote(artifact.name)}": artifact for artifact in artifacts}
-        self._artifacts |= new
-        while self._size > MAX_RESOURCE_BYTES or len(self._artifacts) > _MAX_ITEMS:
-            self._artifacts.popitem(last=False)
-        resources = []
-        for uri, artifact in new.items():
-            if uri in self._artifacts:
-                size, media_type = len(artifact.data), artifact.media_type
-                resources.append(
-                    ArtifactResource(name=artifact.name, media_type=media_type, size=size, uri=uri)
-                )
-        return resources
-
-    @property
-    def _size(self) -> int:
-        return sum(len(artifact.data) for artifact in self._artifacts.values())
+    def __init__(self, artifacts: ArtifactStore, clients: ClientRegistry, **options: Any) -> None:
+        super().__init__(middleware=[clients], **options)
+        self._artifacts, self.clients = artifacts, clients
 
     async def list_resources(self) -> list[Resource]:
         """List the artifacts, the latest first."""
         return [
-            Resource(uri=uri, name=artifact.name, mime_type=artifact.media_type, size=len(artifact.data))
-            for uri, artifact in reversed(self._artifacts.items())
+            Resource(uri=found.uri, name=found.name, mime_type=found.media_type, size=found.size)
+            for found in self._artifacts.list(self.clients.current.id)
         ]
 
     async def read_resource(self, uri: Any, context: Any = None) -> list[ReadResourceContents]:
         """Return the content of an artifact."""
-        artifact = self._artifacts.get(str(uri))
+        artifact = self._artifacts.find(self.clients.current.id, str(uri))
         if artifact is None:
             raise ResourceNotFoundError(f"There is no {uri}; only the most recent artifacts are available.")
         return [ReadResourceContents(content=artifact.data, mime_type=artifact.media_type)]
+
+    def streamable_http_app(self, **options: Any) -> Starlette:
+        """Return the application for HTTP, which notices when clients disconnect."""
+        app = super().streamable_http_app(**options)
+        app.add_middleware(ConnectionWatch, clients=self.clients)
+        return app
 
 
 class _ProgressReporter(AsyncCallbackHandler):
@@ -181,45 +110,57 @@ class _ProgressReporter(AsyncCallbackHandler):
 
 
 def create_server(
-    chain: CodeChain, folder: Path, *, answers: bool = True, shared: SharedFiles | None = None
-) -> MCPServer[Any]:
+    chain: CodeChain,
+    folder: Path,
+    *,
+    answers: bool = True,
+    shared: SharedFiles | None = None,
+    tokens: Sequence[str] = (),
+) -> CodeServer:
     """Create a Model Context Protocol server.
+
+    Clients have sessions and artifacts of their own.
 
     Args:
         chain: What runs programs and answers; its limits, checks and budget apply to all clients together.
         folder: An empty folder for the server's exclusive use, for files of clients.
         answers: Whether to offer `answer_with_code`, which uses the chain's model.
         shared: Files of this machine that all programs may read.
+        tokens: Bearer tokens over HTTP, one for each client; without any, everybody who reaches the server may use it.
 
     Returns:
-        The server; its `run()` serves standard input and output.
+        The server; its `run()` serves standard input and output, and its `streamable_http_app()` is an ASGI application.
+
+    Raises:
+        ConfigurationError: A token is too short, or has other characters than such headers may have.
     """
     shared = shared or SharedFiles()
-    input_files = InputFiles(folder, shared)
+    input_files, artifacts = InputFiles(folder, shared), ArtifactStore()
+
+    def release(client: Client) -> None:
+        artifacts.forget(client.id)
+        for session in client.sessions:
+            with suppress(CodeChainsError):  # A run that was cancelled may still be ending.
+                chain.forget(session)
+            input_files.forget(session)
+
+    clients = ClientRegistry(release)
 
     async def run_python(
         code: Annotated[
             str, Field(description="The program. Print what is of interest; a last expression is shown.")
         ],
+        context: Context[Any, Any],
         session_id: SessionId = None,
         files: Files = None,
     ) -> Annotated[CallToolResult, RunResult]:
         with _tool_errors():
-            async with input_files.write(files, session_id) as paths:
-                outcome = await chain.aexecute(code, session_id, files=paths)
-        execution: Execution = outcome["execution"]
-        resources = server.publish(execution.artifacts)
-        program = as_program(code)
-        text = format_execution(execution, program, outcome["problems"])
-        result = RunResult(
-            status=execution.status,
-            output=shortened(outcome["output"], MAX_CHARS),
-            error=None if execution.ok else describe_failure(execution, program, outcome["problems"]),
-            artifacts=resources,
-            duration=execution.duration,
-            isolation=execution.isolation.level if execution.isolation else None,
-        )
-        return _tool_result(result, text, execution, resources, is_error=not execution.ok)
+            session = clients.current.session_name(session_id)
+            async with input_files.write(files, session) as paths:
+                work = chain.aexecute(code, session, files=paths)
+                outcome = await run_while_connected(context.request_context.request, work)
+        resources = artifacts.publish(clients.current.id, outcome["execution"].artifacts)
+        return run_result(outcome, as_program(code), resources)
 
     async def answer_with_code(
         query: Annotated[str, Field(description="The question or task, in any language.")],
@@ -228,14 +169,13 @@ def create_server(
         files: Files = None,
     ) -> Annotated[CallToolResult, AnswerResult]:
         with _tool_errors():
-            async with input_files.write(files, session_id) as paths:
-                state = {"query": query, "session_id": session_id, "files": paths}
-                outcome = await chain.ainvoke(state, {"callbacks": [_ProgressReporter(context)]})
-        execution, verdict = outcome["execution"], outcome["verdict"]
-        resources = server.publish(execution.artifacts)
-        result = _answer_result(outcome, verdict, resources)
-        text = f"{result.answer}\n\nVerdict: {verdict.status}. {verdict.reason}"
-        return _tool_result(result, text, execution, resources, is_error=not verdict.ok)
+            session = clients.current.session_name(session_id)
+            async with input_files.write(files, session) as paths:
+                state = {"query": query, "session_id": session, "files": paths}
+                work = chain.ainvoke(state, {"callbacks": [_ProgressReporter(context)]})
+                outcome = await run_while_connected(context.request_context.request, work)
+        resources = artifacts.publish(clients.current.id, outcome["execution"].artifacts)
+        return answer_result(outcome, resources)
 
     available = shared.describe()
     guidance = f"{chain.executor.guidance if chain.executor else ''} {available}".strip()
@@ -243,14 +183,16 @@ def create_server(
     if answers:
         description = f"{_ANSWER_DESCRIPTION} {available}".strip()
         tools.append(_tool(answer_with_code, "Answer with code", description))
-    server = _Server(
+    return CodeServer(
+        artifacts,
+        clients,
         name="code_chains",
         version=__version__,
         instructions=_INSTRUCTIONS,
         log_level="WARNING",
         tools=tools,
+        **token_options(tokens),
     )
-    return server
 
 
 def _tool(function: Callable[..., Any], title: str, description: str) -> Tool:
@@ -265,22 +207,6 @@ def _tool(function: Callable[..., Any], title: str, description: str) -> Tool:
     return tool
 
 
-def _answer_result(
-    outcome: Mapping[str, Any], verdict: Verdict, resources: list[ArtifactResource]
-) -> AnswerResult:
-    return AnswerResult(
-        answer=shortened(outcome["answer"], MAX_CHARS),
-        code=outcome["code"],
-        output=shortened(outcome["output"], MAX_CHARS),
-        verdict=verdict.status,
-        reason=verdict.reason,
-        stop_reason=outcome["stop_reason"],
-        attempts=len(outcome["attempts"]),
-        value=as_json({"value": outcome.get("value")})["value"],
-        artifacts=resources,
-    )
-
-
 @contextmanager
 def _tool_errors() -> Iterator[None]:
     """Turn exceptions into tool errors, whose messages clients receive."""
@@ -288,41 +214,6 @@ def _tool_errors() -> Iterator[None]:
         yield
     except Exception as error:
         raise ToolError(describe_error(error)) from error
-
-
-def _tool_result(
-    structured: BaseModel,
-    text: str,
-    execution: Execution,
-    resources: list[ArtifactResource],
-    *,
-    is_error: bool,
-) -> CallToolResult:
-    """Return a result with structured content for clients, and with text and images for models."""
-    content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    bytes_left = MAX_IMAGE_BYTES
-    for artifact in execution.artifacts:
-        media_type = _image_type(artifact.data)
-        if media_type and len(artifact.data) <= bytes_left:
-            bytes_left -= len(artifact.data)
-            data = base64.b64encode(artifact.data).decode()
-            content.append(ImageContent(type="image", data=data, mime_type=media_type))
-    content += map(_resource_link, resources)
-    return CallToolResult(content=content, structured_content=structured.model_dump(), is_error=is_error)
-
-
-def _image_type(data: bytes) -> str | None:
-    return next((kind for signature, kind in _IMAGE_SIGNATURES.items() if data.startswith(signature)), None)
-
-
-def _resource_link(resource: ArtifactResource) -> ResourceLink:
-    return ResourceLink(
-        type="resource_link",
-        uri=resource.uri,
-        name=resource.name,
-        mime_type=resource.media_type,
-        size=resource.size,
-    )
 
 
 def serve(chain: CodeChain, *, answers: bool = True, shared: SharedFiles | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Export runs as OpenTelemetry spans, one for each stage and model call, with code and verdict as attributes.
+"""Export runs as OpenTelemetry spans, one for each question, stage, model call and tool call, with code and verdict.
 
 LangSmith does not need this: `LANGSMITH_TRACING=true` shows the runs as those of every Runnable.
 """
@@ -6,12 +6,23 @@ LangSmith does not need this: `LANGSMITH_TRACING=true` shows the runs as those o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from langchain_core.tracers import BaseTracer, Run
 
+from code_chains.callbacks.genai import (
+    OWN_PROVIDER,
+    AttributeValue,
+    attributes_at_end,
+    attributes_at_start,
+    is_agent,
+    is_model,
+    is_operation,
+    provider,
+    span_name,
+)
 from code_chains.callbacks.redaction import without_secrets
 from code_chains.errors import needs
 from code_chains.records import Execution, Verdict
@@ -24,18 +35,24 @@ __all__ = ["OpenTelemetryTracer"]
 LONGEST = 20_000
 """Longest text of an attribute, in characters; what is longer is cut."""
 _TEXTS = ("query", "code", "output", "answer", "language", "stop_reason", "cached", "finish_reason")
+_PROVIDER = "gen_ai.provider.name"
+_SESSION = "gen_ai.conversation.id"
+"""Keys in `Run.extra` of runs: the provider of their first model call, and the session of what is below them."""
 
 
 class OpenTelemetryTracer(BaseTracer):
     """A callback handler that exports spans: `chain.invoke(question, {"callbacks": [OpenTelemetryTracer()]})`.
 
-    A span has the name of its stage (`generate`, `validate`, `execute` …), that of a model call is `chat
-    MODEL`. Attributes are `code_chains.query`, `.code`, `.output`, `.answer`, `.problems`, `.attempts`,
+    Spans follow OpenTelemetry's conventions for generative AI: a question is `invoke_agent NAME`, a model call
+    `chat MODEL`, of the kind `CLIENT`, and a tool call `execute_tool TOOL`, with attributes such as
+    `gen_ai.request.model`, `.response.finish_reasons`, `.usage.input_tokens`, and for the session of a
+    conversation `gen_ai.conversation.id`. The span of a stage has its name (`generate`, `validate`, `execute` …).
+
+    Further attributes are `code_chains.query`, `.code`, `.output`, `.answer`, `.problems`, `.attempts`,
     `.stop_reason`, `.execution.status`, `.execution.duration` (seconds), `.execution.peak_memory` (bytes),
-    `.isolation.level`, `.verdict.status`, `.verdict.by`, `.verdict.reason`, and for models those of
-    OpenTelemetry's conventions for generative AI: `gen_ai.request.model`, `gen_ai.usage.input_tokens` and
-    `.output_tokens`. The status is `ERROR` if a run raises, and if its outcome is a failed verdict or
-    program. The span that is current where a chain is called is their parent.
+    `.isolation.level`, `.verdict.status`, `.verdict.by` and `.verdict.reason`. The status is `ERROR` if a run
+    raises, and if its outcome is a failed verdict or program; `error.type` is the exception's, the status of the
+    program, or `failed`. The span that is current where a chain is called is their parent.
 
     One object serves any number of calls, threads and tasks. Needs the extra `otel`; configure the export
     with OpenTelemetry's SDK.
@@ -68,11 +85,14 @@ class OpenTelemetryTracer(BaseTracer):
         """Do nothing: nothing is stored."""
 
     def _on_run_create(self, run: Run) -> None:
+        kind = self._trace.SpanKind.CLIENT if is_model(run) else self._trace.SpanKind.INTERNAL
+        attributes = dict(self._shown(attributes_at_start(run)))
         with self._changing:
             spans = self._traces.setdefault(run.trace_id or run.id, {})
             parent = spans.get(run.parent_run_id) if run.parent_run_id else None
             context = self._trace.set_span_in_context(parent) if parent is not None else None
-            spans[run.id] = self._tracer.start_span(_name(run), context)
+            spans[run.id] = self._tracer.start_span(span_name(run), context, kind, attributes)
+        self._tell_ancestors(run)
 
     def _on_run_update(self, run: Run) -> None:
         with self._changing:
@@ -90,43 +110,79 @@ class OpenTelemetryTracer(BaseTracer):
             self._end(span, run)
 
     def _end(self, span: Span, run: Run) -> None:
-        for name, value in _attributes(run, content=self._content):
-            span.set_attribute(name, self._attribute(value) if isinstance(value, str) else value)
+        for name, value in self._shown(self._attributes(run)):
+            span.set_attribute(name, value)
         if run.error:
             message = run.error.partition("Traceback (most recent call last)")[0]
-            self._set_error(span, message if self._content else message.partition("(")[0])
+            kind = message.partition("(")[0].strip()
+            self._set_error(span, kind, message if self._content else kind)
         elif failure := _failure(run):
-            self._set_error(span, failure if self._content else "failed")
+            kind, message = failure
+            self._set_error(span, kind, message if self._content else "failed")
         span.end()
 
-    def _set_error(self, span: Span, message: str) -> None:
+    def _attributes(self, run: Run) -> Iterator[tuple[str, AttributeValue]]:
+        yield from attributes_at_end(run)
+        if is_operation(run) and (session := self._session(run)):
+            yield _SESSION, session
+        if is_agent(run):
+            yield _PROVIDER, run.extra.get(_PROVIDER) or OWN_PROVIDER
+        if not is_model(run):
+            yield from _own_attributes(run, content=self._content)
+
+    def _tell_ancestors(self, run: Run) -> None:
+        """Let the runs that a run is part of know its provider and session: while they stream, inputs are unknown."""
+        session = _mapping(run.inputs).get("session_id")
+        for ancestor in self._ancestors(run):
+            if is_model(run):
+                ancestor.extra.setdefault(_PROVIDER, provider(run))
+            if session is not None:
+                ancestor.extra.setdefault(_SESSION, str(session))
+
+    def _session(self, run: Run) -> str:
+        """Return the name of the session that a run belongs to; empty if there is none."""
+        names = (
+            _mapping(known.inputs).get("session_id") or known.extra.get(_SESSION)
+            for known in (run, *self._ancestors(run))
+        )
+        return next((str(name) for name in names if name), "")
+
+    def _ancestors(self, run: Run) -> Iterator[Run]:
+        """Yield the runs that a run is part of, the innermost first."""
+        parent = self.run_map.get(str(run.parent_run_id))
+        while parent is not None:
+            yield parent
+            parent = self.run_map.get(str(parent.parent_run_id))
+
+    def _set_error(self, span: Span, kind: str, message: str) -> None:
+        span.set_attribute("error.type", kind)
         span.set_status(self._trace.StatusCode.ERROR, self._attribute(message))
+
+    def _shown(
+        self, attributes: Iterable[tuple[str, AttributeValue]]
+    ) -> Iterator[tuple[str, AttributeValue]]:
+        """Yield attributes whose texts are redacted and cut."""
+        for name, value in attributes:
+            if isinstance(value, list):
+                yield name, [self._attribute(text) for text in value]
+            else:
+                yield name, self._attribute(value) if isinstance(value, str) else value
 
     def _attribute(self, text: str) -> str:
         return self._redact(text[: 2 * LONGEST])[:LONGEST]
 
 
-def _failure(run: Run) -> str:
-    """Return why the outcome of a run is a failure: its verdict, or without one its program; empty if it is none."""
+def _failure(run: Run) -> tuple[str, str] | None:
+    """Return the kind of a failed outcome and why it failed: by its verdict, or without one by its program."""
     outputs = _mapping(run.outputs)
     verdict, execution = outputs.get("verdict"), outputs.get("execution")
+    failed = execution if isinstance(execution, Execution) and not execution.ok else None
     if isinstance(verdict, Verdict):
-        return "" if verdict.ok else verdict.reason
-    return execution.summary if isinstance(execution, Execution) and not execution.ok else ""
+        return None if verdict.ok else (failed.status if failed else "failed", verdict.reason)
+    return (failed.status, failed.summary) if failed else None
 
 
-def _name(run: Run) -> str:
-    return f"chat {_model(run)}".strip() if run.run_type in ("llm", "chat_model") else run.name
-
-
-def _model(run: Run) -> str:
-    return str((run.extra or {}).get("metadata", {}).get("ls_model_name") or "")
-
-
-def _attributes(run: Run, *, content: bool) -> Iterator[tuple[str, str | int | float | bool]]:
-    if run.run_type in ("llm", "chat_model"):
-        yield from _of_model(run)
-        return
+def _own_attributes(run: Run, *, content: bool) -> Iterator[tuple[str, AttributeValue]]:
     yield "code_chains.run_type", run.run_type
     values = {**_mapping(run.inputs), **_mapping(run.outputs)}
     if isinstance(values.get("execution"), Execution):
@@ -156,19 +212,6 @@ def _of_verdict(verdict: Verdict, *, content: bool) -> Iterator[tuple[str, str]]
     yield "code_chains.verdict.by", verdict.by
     if content:
         yield "code_chains.verdict.reason", verdict.reason
-
-
-def _of_model(run: Run) -> Iterator[tuple[str, str | int]]:
-    yield "gen_ai.operation.name", "chat"
-    if model := _model(run):
-        yield "gen_ai.request.model", model
-    for generations in _mapping(run.outputs).get("generations") or ():
-        for generation in generations:
-            kwargs = _mapping(_mapping(generation.get("message")).get("kwargs"))
-            usage = _mapping(kwargs.get("usage_metadata"))
-            if usage:
-                yield "gen_ai.usage.input_tokens", int(usage["input_tokens"])
-                yield "gen_ai.usage.output_tokens", int(usage["output_tokens"])
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from code_chains.callbacks.pricing import Prices
 from code_chains.callbacks.runs import RunObserver
 from code_chains.records import Usage
 
-__all__ = ["ModelCall", "UsageMeter"]
+__all__ = ["ModelCall", "UsageMeter", "without_folder"]
 
 STAGES = ("retrieve", "plan", "generate", "judge", "write_tests", "interpret")
 """Names of runs that calls are counted under; elsewhere it is the innermost named run."""
@@ -210,7 +210,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
                 None if self._usd is None or not self.prices.is_free(call.model, call.provider) else self._usd
             )
             return
-        name = _without_folder(str(message.response_metadata.get("model_name") or call.model or "unknown"))
+        name = without_folder(str(message.response_metadata.get("model_name") or call.model or "unknown"))
         for account in (self._models.setdefault(name, {"input_tokens": 0, "output_tokens": 0}), counts):
             if account:
                 account["input_tokens"] += usage["input_tokens"]
@@ -221,7 +221,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
         self._usd = None if self._usd is None or cost is None else self._usd + cost
 
 
-def _without_folder(model: str) -> str:
+def without_folder(model: str) -> str:
     """Return the name of a model; a server of llama.cpp reports the path of its file."""
     is_path = model.endswith(".gguf") or model.startswith(("/", "~", "gguf:"))
     is_on_hub = re.match(r"[\w.-]+/[\w.-]+:[^\\]+$", model)  # OWNER/REPO:FILE, which is no path of a machine.

@@ -22,9 +22,11 @@ from code_chains.verification.feedback import repair_feedback
 
 __all__ = [
     "MAX_CHARS",
+    "QUESTION_DESCRIPTION",
     "ChainTool",
     "FormatForModel",
     "ProgramArguments",
+    "Question",
     "chain_as_tool",
     "describe_failure",
     "describe_program_tool",
@@ -35,6 +37,12 @@ __all__ = [
 
 MAX_CHARS = 20_000
 """Approximate maximum length of text for a model, in characters."""
+
+QUESTION_DESCRIPTION = (
+    "Answers a question by writing a Python program and running it in a sandbox. For whatever is better computed than "
+    "guessed: arithmetic, dates, text, tables, statistics, simulations, plots."
+)
+"""What models are told of a chain that answers questions."""
 
 FormatForModel = Callable[[Mapping[str, Any], Mapping[str, Any]], str]
 """Renders inputs and outcome of a chain as text for a model."""
@@ -130,6 +138,12 @@ def format_as_json(outcome: Mapping[str, Any]) -> str:
     if len(values) == 1 and isinstance(values[0], str):
         return shortened(values[0], MAX_CHARS)
     return shortened(json.dumps(as_json(outcome), ensure_ascii=False), MAX_CHARS)
+
+
+class Question(BaseModel):
+    """The arguments of the chain as a tool."""
+
+    query: str = Field(description="The question or task, complete in itself, in any language.", min_length=1)
 
 
 class ProgramArguments(BaseModel):

@@ -24,7 +24,6 @@ without TLS beyond loopback):
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import re
 import secrets
 import tempfile
@@ -41,9 +40,10 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
+from code_chains.apps.http_server import is_loopback
 from code_chains.storage.files import atomic_write
 
-__all__ = ["TOKEN", "Guard", "is_loopback", "redirect_file", "secret_path"]
+__all__ = ["TOKEN", "Guard", "redirect_file", "secret_path"]
 
 TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
@@ -65,19 +65,6 @@ _HEADERS = {
 _REDIRECT = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">
 <meta http-equiv="refresh" content="0; url={address}"><a href="{address}">The page</a>
 """
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is a loopback one.
-
-    Example:
-        >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "::1", "192.168.1.5", "example.org", "")]
-        [True, True, True, False, False, False]
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Guard:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import signal
-import socket
 import webbrowser
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path, PurePosixPath
-from types import FrameType
 
 import click
 
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.tables import table_as_csv
-from code_chains.apps.shutdown import drain_then
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError, ConfigurationError, InputError, needs
+from code_chains.errors import CodeChainsError, InputError, needs
 from code_chains.filenames import safe_name
 from code_chains.state import Artifact
 
@@ -28,8 +24,9 @@ with needs("ui", "command", "serve"):
     from fastapi.responses import HTMLResponse, PlainTextResponse
     from nicegui import Client, ui
 
+    from code_chains.apps.http_server import GracefulServer, is_loopback, listen, url_name
     from code_chains.apps.page.app import Page
-    from code_chains.apps.page.guard import TOKEN, Guard, is_loopback, redirect_file, secret_path
+    from code_chains.apps.page.guard import TOKEN, Guard, redirect_file, secret_path
     from code_chains.apps.page.outcome_view import IMAGES
 
 __all__ = ["create_app", "serve"]
@@ -152,10 +149,10 @@ def serve(
     Raises:
         ConfigurationError: The address is not available.
     """
-    listening = _listen(host, port)
+    listening = listen(host, port)
     port = listening.getsockname()[1]
     secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
-    address = f"http://{_public_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
+    address = f"http://{url_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
     app = create_app(SessionRegistry(chain, concurrency=concurrency, folder=folder))
     config = uvicorn.Config(
         Guard(app, port=port, token=secret, path=secret_path(folder) if folder and secret else None),
@@ -168,38 +165,4 @@ def serve(
         if open_browser:
             webbrowser.open(url)
         first = chain if isinstance(chain, CodeChain) else next(iter(chain.values()))
-        _Server(config, first).run(sockets=[listening])
-
-
-class _Server(uvicorn.Server):
-    """A server that shuts down gracefully on SIGTERM: it finishes running questions.
-
-    A second signal ends it at once.
-    """
-
-    def __init__(self, config: uvicorn.Config, chain: CodeChain) -> None:
-        super().__init__(config)
-        self._chain, self._is_draining = chain, False
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start to shut down."""
-        if sig != signal.SIGTERM or self._is_draining:
-            super().handle_exit(sig, frame)
-            return
-        self._is_draining = True
-        drain_then(self._chain, lambda: super(_Server, self).handle_exit(sig, frame))
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        remedy = f"an available address, e.g. --port 0 for a free port ({error})"
-        raise ConfigurationError("host, port", (host, port), remedy) from error
-
-
-def _public_name(host: str) -> str:
-    """Return the name by which others reach this machine if it listens on all addresses."""
-    name = socket.gethostname() if host in ("0.0.0.0", "::", "") else host  # noqa: S104 (compared, not bound)
-    return f"[{name}]" if ":" in name else name
+        GracefulServer(config, first).run(sockets=[listening])
