@@ -337,7 +337,9 @@ def test_an_executor_may_be_named(name: Any, program: str) -> None:
 
 
 def test_an_unknown_executor_is_refused_with_all_names() -> None:
-    with pytest.raises(ConfigurationError, match='"container", "docker", "podman", "monty", "sql", "wasm", "none"'):
+    with pytest.raises(
+        ConfigurationError, match='"container", "docker", "podman", "monty", "sql", "wasm", "none"'
+    ):
         create_code_chain(ScriptedModel(lambda messages: ""), executor="lxc")  # type: ignore[arg-type]
 
 

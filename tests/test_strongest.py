@@ -69,7 +69,7 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
 
 def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strongest, "CHECK_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(strongest, "UNSHARE", "import time; time.sleep(60)")
+    monkeypatch.setattr(strongest, "TRY_NAMESPACES", "import time; time.sleep(60)")
     monkeypatch.setattr("shutil.which", lambda name: None)
     may_make_namespaces.cache_clear()
     assert not may_make_namespaces()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,77 @@ def test_a_forged_report_is_data_and_a_malformed_one_no_success(shared: WasmExec
         assert done.isolation.level == "wasm"
 
 
+LINK = """
+import os
+os.unlink('/report/outcome'); os.symlink({target!r}, '/report/outcome'); os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: path.write_text('{"status": "ok", "result": "SECRET"}'), os.mkfifo]
+)
+def test_a_link_in_place_of_the_report_is_not_followed(
+    shared: WasmExecutor, tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    secret = tmp_path / "secret.json"
+    make(secret)
+    began = time.monotonic()
+    for up in range(3, 6):
+        done = shared.run(LINK.format(target="../" * up + str(secret).lstrip("/")))
+        assert (done.status, done.result) == ("killed", None)
+    assert time.monotonic() - began < 12
+
+
+HOARD = """
+block = b'x' * (7 << 20)
+def hoard(folder, keep=True):
+    for number in range(30):
+        made.append(os.open(f'{folder}/h{number}', os.O_CREAT | os.O_RDWR))
+        if not keep: os.unlink(f'{folder}/h{number}')
+        os.write(made[-1], block)
+    time.sleep(30)
+made = []
+"""
+HOARDS = {
+    "unlinked files": "hoard('/tmp', keep=False)",
+    "below a long path": """
+path = '/work'
+for _ in range(16):
+    path += '/' + 'n' * 240
+    os.mkdir(path)
+hoard(path)
+""",
+    "below many folders": """
+path = '/work'
+for _ in range(1100):
+    path += '/a'
+    os.mkdir(path)
+hoard('/tmp')
+""",
+    "folders beside the report": "for number in range(10**6): os.mkdir(f'/report/{number}')",
+    "many descriptors": "hoard('/work')",
+}
+
+
+@pytest.mark.parametrize("program", HOARDS.values(), ids=HOARDS.keys())
+def test_what_is_hidden_from_the_eye_counts_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with WasmExecutor(limits=LIMITS, min_idle=0) as executor:
+        began = time.monotonic()
+        done = executor.run("import os, time\n" + HOARD + program)
+        assert done.status == "disk_limit"
+        assert time.monotonic() - began < 4
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_a_character_in_a_forged_report_is_replaced(shared: WasmExecutor) -> None:
+    report = r'{"status": "ok", "result": "\ud800"}'
+    done = shared.run(f"import os; open('/report/outcome', 'w').write({report!r}); os._exit(0)")
+    assert (done.status, done.output.encode()) == ("ok", b"?")
+
+
 # -- many runs -------------------------------------------------------------------------------------------------
 
 
@@ -267,6 +339,57 @@ def test_a_run_that_is_killed_from_outside_says_so() -> None:
         for pid in set(descendants()) - before:
             os.kill(pid, 9)
         assert running.result().status == "killed"
+
+
+def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
+    with WasmExecutor() as executor:
+        assert executor.run("1").output == "1"
+        assert soon(lambda: bool(executor._ready))
+        child = os.fork()
+        if not child:
+            ended = 1
+            try:
+                executor.close()
+                ended = 0
+            finally:
+                os._exit(ended)
+        assert os.waitpid(child, 0)[1] == 0
+        assert executor._ready[0][0].is_alive
+        assert executor.run("6 * 7").output == "42"
+
+
+def test_an_executor_that_nobody_closes_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = set(descendants())
+
+    def use() -> None:
+        executor = WasmExecutor()
+        executor.run("1")
+        assert soon(lambda: bool(executor._ready))
+
+    use()
+    gc.collect()
+    assert soon(lambda: set(descendants()) <= before)
+    assert soon(lambda: not list(tmp_path.iterdir()))
+
+
+def test_what_others_could_have_written_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    previous = os.umask(0o002)
+    try:
+        compiled = wasm_runtime.runtime()
+        assert wasm_runtime.runtime() == compiled
+        assert compiled.module.is_relative_to(tmp_path)
+    finally:
+        os.umask(previous)
+    (compiled.lib / "guest.py").chmod(0o666)
+    wasm_runtime._trusted.clear()
+    monkeypatch.setattr(wasm_runtime, "_temporary", lambda: tmp_path / "elsewhere")
+    assert wasm_runtime.runtime().module == tmp_path / "elsewhere" / "python.cwasm"
 
 
 # -- in a chain ------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from typing import Any
 
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
-from code_chains.executors import SandboxExecutor
+from code_chains.executors import SandboxExecutor, WasmExecutor
+from code_chains.executors.strongest import may_make_namespaces
 from code_chains.inputs import shortened
 from code_chains.models import default_model, resolve_model
 from code_chains.models.choice import local_choice
@@ -43,7 +44,8 @@ def diagnose(model: str | None = None, base_url: str | None = None) -> Iterator[
         yield "Model", [_check_call(model, base_url)]
     yield "Versions", list(_check_versions())
     yield "Libraries of programs", list(_check_libraries())
-    yield "Isolation", [_check_isolation(launcher) for launcher in ("bubblewrap", "namespaces", "landlock")]
+    launchers = ("bubblewrap", "namespaces", "landlock")
+    yield "Isolation", [*map(_check_isolation, launchers), _check_webassembly()]
     yield "Models", list(_check_models())
 
 
@@ -107,6 +109,19 @@ def _check_isolation(launcher: Any) -> Check:
     label = f"{launcher} {_bwrap_version()}".rstrip() if launcher == "bubblewrap" else launcher
     proof = f"a probe inside confirmed as closed: {', '.join(closed)}; layers: {', '.join(isolation.layers)}"
     return isolation.level != "none", f"{label}: {isolation.level}; {proof}"
+
+
+def _check_webassembly() -> Check:
+    try:
+        with WasmExecutor(min_idle=0) as executor:
+            isolation = executor.run("print('from inside WebAssembly')").isolation
+    except CodeChainsError as error:
+        return False, f"WebAssembly: {error}"
+    is_default = "" if may_make_namespaces() else "; chains run programs here by default"
+    return (
+        isolation is not None,
+        f"WebAssembly: wasm; a probe inside confirmed everything as closed{is_default}",
+    )
 
 
 def _bwrap_version() -> str:

@@ -40,6 +40,8 @@ def reported_outcome(report: Mapping[str, Any]) -> RunOutcome | None:
     status, error, result = report.get("status"), report.get("error"), report.get("result")
     if status not in REPORTABLE or not isinstance(result, str | None):
         return None
+    if result is not None:
+        result = result.encode(errors="replace").decode()  # A forged report may hold half a character.
     try:
         return status, None if error is None else ErrorReport.from_dict(error), result
     except (ValueError, TypeError):

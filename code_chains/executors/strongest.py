@@ -8,6 +8,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.sandbox.executor import SandboxExecutor
@@ -16,7 +17,20 @@ __all__ = ["may_make_namespaces", "strongest_executor"]
 
 logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 5.0
-UNSHARE = "import ctypes, sys; sys.exit(ctypes.CDLL(None).unshare(0x10000000) != 0)  # CLONE_NEWUSER"
+SANDBOX_FOLDER = Path(__file__).parent / "sandbox"
+TRY_NAMESPACES = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import namespaces
+namespaces.unshare_all()
+namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_PRIVATE)
+namespaces.mount("tmpfs", "/tmp", "tmpfs", 0)
+child = os.fork()
+if not child:
+    namespaces.mount("proc", "/proc", "proc", 0)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 
 
 def strongest_executor(*, limits: Limits | None = None) -> Executor:
@@ -43,10 +57,10 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
 
 @functools.cache
 def may_make_namespaces() -> bool:
-    """Return whether a process of this user can make namespaces; a process of its own tries it."""
+    """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs."""
     if not sys.platform.startswith("linux"):
         return False
-    commands = [[sys.executable, "-I", "-S", "-c", UNSHARE]]
+    commands = [[sys.executable, "-I", "-S", "-c", TRY_NAMESPACES, str(SANDBOX_FOLDER)]]
     if bubblewrap := shutil.which("bwrap"):
         commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "true"])
     return any(map(_succeeds, commands))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -64,10 +65,15 @@ class WasmExecutor(Executor):
         self.concurrency = check_int("concurrency", concurrency, remedy.format(1), minimum=1, maximum=64)
         self.min_idle = check_int("min_idle", min_idle, remedy.format(0), minimum=0, maximum=64)
         self._limiter = ConcurrencyLimiter(concurrency, MAX_QUEUED, QUEUE_TIMEOUT_S)
+        self._is_closed = False
+        self._inherited: object = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._ready: list[tuple[Instance, Isolation]] = []
         self._running: set[Instance] = set()
-        self._is_closed = False
         self._is_starting = False
         self._canary = contextlib.ExitStack()
         self._targets: dict[str, Any] | None = None
@@ -119,6 +125,7 @@ class WasmExecutor(Executor):
 
     def close(self) -> None:
         """End all runs, and refuse further ones."""
+        self._forget_if_forked()
         with self._lock:
             self._is_closed = True
             ready, self._ready = self._ready, []
@@ -129,6 +136,12 @@ class WasmExecutor(Executor):
             instance.remove()
         self._canary.close()
 
+    def _forget_if_forked(self) -> None:
+        """Leave what a forked process has inherited to its parent."""
+        if self._pid != os.getpid():
+            self._inherited = (self._ready, self._running, self._canary)
+            self._reset()
+
     # -- one run ---------------------------------------------------------------------------------------------
 
     def _run(self, call: _Call, program: Program) -> Execution:
@@ -138,6 +151,7 @@ class WasmExecutor(Executor):
             "views": self.limits.artifacts_bytes,
             "return_value": program.return_value,
         }
+        self._forget_if_forked()
         with files_on_disk(program.files) as files:
             self._check_open()
             drive(self._limiter.acquire())
@@ -170,7 +184,12 @@ class WasmExecutor(Executor):
                 taken[0].remove()
             taken = self._start()
         with self._lock:
-            self._running.add(taken[0])
+            is_closed = self._is_closed
+            if not is_closed:
+                self._running.add(taken[0])
+        if is_closed:
+            taken[0].remove()
+        self._check_open()
         self._refill()
         return taken
 
@@ -183,13 +202,18 @@ class WasmExecutor(Executor):
         threading.Thread(target=self._start_ahead, name="code_chains-wasm", daemon=True).start()
 
     def _start_ahead(self) -> None:
-        try:
-            while len(self._ready) < self.min_idle:
+        with contextlib.suppress(ExecutorError):  # The next run meets the same error, and reports it.
+            while self._needs_more():
                 self._keep(self._start())
-        except ExecutorError:
-            pass  # The next run meets the same error, and reports it.
-        finally:
+            return
+        with self._lock:
             self._is_starting = False
+
+    def _needs_more(self) -> bool:
+        """Return whether another one is to be started; if not, nobody does so any more."""
+        with self._lock:
+            self._is_starting = not self._is_closed and len(self._ready) < self.min_idle
+            return self._is_starting
 
     def _keep(self, started: tuple[Instance, Isolation]) -> None:
         """Keep a Python for the next run.
@@ -212,7 +236,7 @@ class WasmExecutor(Executor):
             ExecutorError: It did not start.
         """
         targets = self._canary_targets()
-        limits = supervisor_limits(self.limits, 0, ())
+        limits = {**supervisor_limits(self.limits, 0, ()), "open_files": self.limits.open_files}
         python = runtime()
         try:
             instance = Instance(python, limits, f"canary = {targets!r}\n{PROBE}")

@@ -20,7 +20,7 @@ def main() -> None:
     from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
 
     os.chdir(workdir)
-    report = os.open(report_path, os.O_WRONLY | os.O_CREAT)
+    report = os.open(report_path, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # What was printed survives the end of the process.

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.sandbox.inside.collection import made_files
+from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, remove_at
 from code_chains.executors.supervised import parse_line
 from code_chains.executors.wasm.runtime import WORKER, Runtime
 
@@ -45,10 +48,8 @@ class Instance:
 
     def __init__(self, runtime: Runtime, limits: Mapping[str, Any], probe: str) -> None:
         self._limits = limits
-        self._temporary = tempfile.TemporaryDirectory(prefix="code_chains-wasm-", ignore_cleanup_errors=True)
-        self._folder = Path(self._temporary.name)
+        self._folder = Path(tempfile.mkdtemp(prefix="code_chains-wasm-"))
         self._known: dict[str, tuple[int, ...]] = {}
-        self._lock = threading.Lock()
         self.has_timed_out = False
         folders = [self._folder / name for name in FOLDER_NAMES]
         for folder in folders:
@@ -71,10 +72,11 @@ class Instance:
                 cwd=self._folder,
             )
         except OSError as error:
-            self.remove()
+            _remove_folder(self._folder)
             raise ExecutorError(
                 f"The process for WebAssembly cannot be started: {error}.", is_retryable=True
             ) from error
+        self._finalizer = weakref.finalize(self, _end, self._process, self._folder, os.getpid())
 
     def probe_output(self) -> str:
         """Return what the probe has printed; wait until it has.
@@ -111,18 +113,12 @@ class Instance:
 
     def stop(self) -> None:
         """Kill the process; it may be called at any time, by any thread."""
-        with self._lock:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
 
     def remove(self) -> None:
         """End the process, and remove its folders."""
-        if hasattr(self, "_process"):
-            self.stop()
-            for stream in (self._process.stdin, self._process.stdout):
-                with contextlib.suppress(OSError):
-                    stream.close()  # type: ignore[union-attr]  # Both are pipes.
-        self._temporary.cleanup()
+        self._finalizer()
 
     @property
     def is_alive(self) -> bool:
@@ -159,4 +155,29 @@ class Instance:
 
 def _mark(status: Any) -> tuple[int, ...]:
     """Return what changes when a file does."""
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _end(process: subprocess.Popen[bytes], folder: Path, pid: int) -> None:
+    """Kill the process of an instance and remove its folder, unless this is a fork of the process that made them."""
+    if os.getpid() != pid:
+        return
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            stream.close()  # type: ignore[union-attr]  # Both are pipes.
+    _remove_folder(folder)
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder, however deep it is."""
+    with contextlib.suppress(OSError):
+        if os.rename not in os.supports_dir_fd:  # On Windows, where paths are short.
+            shutil.rmtree(folder)
+            return
+        parent = os.open(folder.parent, FOLDER_FLAGS)
+        try:
+            remove_at(parent, folder.name)
+        finally:
+            os.close(parent)

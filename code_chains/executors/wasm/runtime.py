@@ -33,6 +33,8 @@ MODULES = {name: path for name, path in COPIED_FILES.items() if name.startswith(
     "guest.py": FOLDER / "guest.py"
 }
 """What is copied for the guest, by its name there."""
+_trusted = set[Path]()
+"""Folders that this process has looked at."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,12 @@ def _is_trusted(folder: Path) -> bool:
     """
     if not folder.is_dir():
         return False
-    if hasattr(os, "geteuid"):
-        for path in (folder, folder / "python.cwasm"):
+    if hasattr(os, "geteuid") and folder not in _trusted:
+        for path in (folder, *folder.rglob("*")):
             status = path.stat()
             if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise PermissionError(f"others can write to {path}")
+        _trusted.add(folder)
     return True
 
 
@@ -140,9 +143,9 @@ def _compile(folder: Path) -> None:
             )
         if done.returncode:
             raise ExecutorError(f"Python for WebAssembly cannot be compiled: {done.stderr.strip()[-500:]}.")
-        temporary.chmod(
-            0o755
-        )  # It holds no secrets, and an image may be made by another user than its container's.
+        # It holds no secrets, and an image may be made by another user than its container's.
+        for path in (temporary, *temporary.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
         os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import stat
 import sys
 import threading
 import time
@@ -33,7 +34,11 @@ from wasmtime import (
 
 Json = dict[str, Any]
 LIB, WORKDIR, TEMPORARY, REPORT = "/code_chains", "/work", "/tmp", "/report"  # noqa: S108 - the guest's own
-CHECK_INTERVAL_S, DISK_INTERVAL_S = 0.01, 0.05
+CHECK_INTERVAL_S = 0.01
+OWN_FILES = 4
+"""The folders, and the file of the report."""
+OWN_DESCRIPTORS = 48
+"""What this process and wasmtime have open besides the guest's files."""
 MAX_RESULT_BYTES = 1 << 20
 PYTHON_MEMORY = 16 << 20
 """Memory that Python takes itself."""
@@ -120,6 +125,9 @@ class Worker:
     def __init__(self, options: Json) -> None:
         self.options, self.limits = options, options["limits"]
         self.requests, self.reports = private_streams()
+        # Invariant: the report is read from the file that is made here, whatever the guest puts in its place.
+        path = os.path.join(options["folders"][2], "outcome")
+        self.outcome = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0))
         read, self.program = os.pipe()
         os.dup2(read, 0)  # The guest reads standard input, of which only this process writes.
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
@@ -129,7 +137,7 @@ class Worker:
 
     def run(self) -> None:
         """Run Python until its program has ended."""
-        limit_files(self.limits["disk"])
+        limit_files(self.limits["disk"], self.limits["open_files"])
         engine = new_engine()
         module = load(engine, Path(self.options["module"]))
         store = Store(engine)
@@ -188,13 +196,13 @@ class Worker:
 
     def watch(self, deadline: float) -> None:
         """End the program when it exceeds a limit."""
-        next_disk_check = 0.0
         while (now := time.monotonic()) < deadline:
-            if now > next_disk_check:
-                next_disk_check = now + DISK_INTERVAL_S
-                if reason := self.exceeded_disk():
-                    self.finish(reason)
-            time.sleep(min(CHECK_INTERVAL_S, max(0.0, deadline - now)))
+            if reason := self.exceeded_disk():
+                self.finish(reason)
+            taken = (
+                time.monotonic() - now
+            )  # Many files take long to count: looking must not take all of the time.
+            time.sleep(max(0.0, min(max(CHECK_INTERVAL_S, taken), deadline - time.monotonic())))
         self.finish("timeout")
 
     def exceeded_disk(self) -> str | None:
@@ -203,10 +211,11 @@ class Worker:
 
         *places, report = self.options["folders"]
         size, count = disk_usage(places)
-        if count > self.limits["files"] + len(places):
+        report_size, report_count = disk_usage([report])
+        if count + report_count > self.limits["files"] + OWN_FILES:
             return "files"
-        report_size, _ = disk_usage([report])
-        return "disk" if size > self.disk_bytes or report_size > self.max_report_bytes() else None
+        is_full = size + unlinked_bytes() > self.disk_bytes or report_size > self.max_report_bytes()
+        return "disk" if is_full else None
 
     def max_report_bytes(self) -> int:
         """Return the size up to which the guest's report is read."""
@@ -230,9 +239,9 @@ class Worker:
 
     def result(self) -> str:
         """Return what the guest reported."""
-        with contextlib.suppress(OSError), open(Path(self.options["folders"][2], "outcome"), "rb") as file:
+        os.lseek(self.outcome, 0, os.SEEK_SET)
+        with os.fdopen(self.outcome, "rb") as file:
             return file.read(self.max_report_bytes()).decode(errors="replace")
-        return ""
 
     def send(self, message: Json) -> None:
         """Write a line to whoever started this process."""
@@ -248,13 +257,27 @@ def private_streams() -> tuple[BinaryIO, BinaryIO]:
     return requests, reports
 
 
-def limit_files(max_bytes: int) -> None:
-    """Limit the size of one file, where the system can, and leave no core dump."""
+def unlinked_bytes() -> int:
+    """Return the bytes of open files that have no name any more."""
+    size = 0
+    for descriptor in range(os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 0):
+        with contextlib.suppress(OSError):
+            status = os.fstat(descriptor)
+            size += 0 if status.st_nlink or not stat.S_ISREG(status.st_mode) else status.st_blocks * 512
+    return size
+
+
+def limit_files(max_bytes: int, open_files: int) -> None:
+    """Limit the size of one file and how many are open, where the system can, and leave no core dump."""
     try:
         import resource
     except ImportError:  # On Windows.
         return
-    for kind, value in ((resource.RLIMIT_FSIZE, max_bytes + MAX_RESULT_BYTES), (resource.RLIMIT_CORE, 0)):
+    for kind, value in (
+        (resource.RLIMIT_FSIZE, max_bytes + MAX_RESULT_BYTES),
+        (resource.RLIMIT_NOFILE, open_files + OWN_DESCRIPTORS),
+        (resource.RLIMIT_CORE, 0),
+    ):
         hard = resource.getrlimit(kind)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 
 MAX_MADE_FILES = 1000
 BLOCK_BYTES = 512
+MAX_DEPTH, MAX_PATH_CHARS = 100, 3000
+"""Deeper folders and longer paths are not looked at: the system has a limit as well, below which much can be hidden."""
+UNCOUNTABLE = 1 << 40
 READ_FLAGS = (
     os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 )
@@ -17,12 +20,20 @@ READ_FLAGS = (
 
 def files_below(folder: str) -> list[str]:
     """Return the regular files below a folder, without links, by names with slashes."""
-    found = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
-    return [
-        os.path.relpath(path, folder).replace(os.sep, "/")
-        for path in found
-        if os.path.isfile(path) and not os.path.islink(path)
-    ]
+    found = [entry.path for entry in entries_below(folder) if entry.is_file(follow_symlinks=False)]
+    return [os.path.relpath(path, folder).replace(os.sep, "/") for path in found]
+
+
+def entries_below(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield everything below a folder, without following links, and without what cannot be read or is too deep."""
+    pending = [(folder, 0)]
+    while pending:
+        path, depth = pending.pop()
+        with contextlib.suppress(OSError), os.scandir(path) as entries:
+            for entry in entries:
+                yield entry
+                if depth < MAX_DEPTH and entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, depth + 1))
 
 
 def made_files(
@@ -48,14 +59,22 @@ def made_files(
 
 
 def disk_usage(folders: list[str]) -> tuple[int, int]:
-    """Return bytes and number of files and folders below some folders."""
-    size = count = 0
-    for root in folders:
-        for folder, _, names in os.walk(root):
-            count += len(names) + 1
-            for name in names:
-                with contextlib.suppress(OSError):
-                    status = os.lstat(os.path.join(folder, name))
-                    blocks = getattr(status, "st_blocks", None)
-                    size += status.st_size if blocks is None else blocks * BLOCK_BYTES
+    """Return bytes and number of files and folders below some folders.
+
+    Invariant: what is too deep to be counted counts as more than any limit allows.
+    """
+    size, count = 0, len(folders)
+    for folder in folders:
+        for entry in entries_below(folder):
+            is_hidden = len(entry.path) > MAX_PATH_CHARS or entry.path.count(os.sep) > MAX_DEPTH
+            count += UNCOUNTABLE if is_hidden else 1
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                size += 0 if stat.S_ISDIR(status.st_mode) else space(status)
     return size, count
+
+
+def space(status: os.stat_result) -> int:
+    """Return the bytes that a file takes on its disk."""
+    blocks = getattr(status, "st_blocks", None)  # Not on Windows.
+    return status.st_size if blocks is None else int(blocks) * BLOCK_BYTES
