@@ -275,3 +275,9 @@ def test_the_size_of_a_folder_is_measured_while_it_changes(tmp_path: Path) -> No
         is_done.set()
         thread.join()
     assert min(sizes) == 100
+
+
+def test_a_folder_that_cannot_be_locked_is_named(models: Path) -> None:
+    (models / f"{TINY.file}.lock").mkdir(parents=True)
+    with pytest.raises(WeightsError, match="Set CODE_CHAINS_MODELS"):
+        TINY.install(quiet=True)

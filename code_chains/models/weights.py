@@ -97,14 +97,22 @@ class Weights:
         from filelock import FileLock
 
         make_private(models_directory())
-        with FileLock(f"{self.path}.lock"):
-            if is_verified(self.path, self.size, self.sha256):
-                return self.path
-            check_disk_space(self.title, self.download_bytes)
-            with show_progress(f"Downloading {self.title}", self.size, quiet=quiet) as progress:
-                path = self._download(progress)
-            self._verify_and_install(path)
+        try:
+            with FileLock(f"{self.path}.lock"):
+                if not is_verified(self.path, self.size, self.sha256):
+                    self._install(quiet=quiet)
+        except OSError as error:
+            raise WeightsError(
+                f"{self.title} cannot be installed in {models_directory()}: {error}. Set CODE_CHAINS_MODELS to a folder"
+                " that can be written to."
+            ) from error
         return self.path
+
+    def _install(self, *, quiet: bool) -> None:
+        check_disk_space(self.title, self.download_bytes)
+        with show_progress(f"Downloading {self.title}", self.size, quiet=quiet) as progress:
+            path = self._download(progress)
+        self._verify_and_install(path)
 
     def remove(self) -> bool:
         """Delete the file and partial downloads, and return whether there were any."""
