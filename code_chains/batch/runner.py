@@ -7,7 +7,6 @@ and questions and answers. API keys come from the environment of the workers.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
@@ -26,6 +25,7 @@ from code_chains.batch.results_file import ResultsFile
 from code_chains.callbacks.budget import Budget
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
+from code_chains.executors.limiter import available_processors
 
 __all__ = ["map_questions"]
 
@@ -70,7 +70,7 @@ def map_questions(
     """
     open_questions = _open_questions(questions, results_file)
     if cluster is None:
-        answers = _run_locally(chain, open_questions, concurrency or 2 * len(os.sched_getaffinity(0)), budget)
+        answers = _run_locally(chain, open_questions, concurrency or 2 * available_processors(), budget)
     elif isinstance(chain, CodeChain):
         raise ConfigurationError(
             "chain", chain, "JSON from which workers build it: arguments of create_code_chain"

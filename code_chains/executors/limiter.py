@@ -13,7 +13,7 @@ from typing import TypeVar
 from code_chains.errors import ExecutorError, OverloadedError
 from code_chains.executors.waiting import Operation, Ticket
 
-__all__ = ["ConcurrencyLimiter"]
+__all__ = ["ConcurrencyLimiter", "available_processors"]
 
 T = TypeVar("T")
 _limiters: weakref.WeakSet[ConcurrencyLimiter] = weakref.WeakSet()
@@ -131,6 +131,13 @@ class ConcurrencyLimiter:
             if ticket in self._queue:
                 self._queue.remove(ticket)
             return ticket.cancel()
+
+
+def available_processors() -> int:
+    """Return how many processors this process may use, as far as the system tells."""
+    if hasattr(os, "sched_getaffinity"):  # On Linux.
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _after_fork() -> None:

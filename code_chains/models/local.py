@@ -224,7 +224,8 @@ def _parameters(runtime: Any, server: _Server) -> Any:
     parameters.warmup = False
     parameters.n_ctx = _CONTEXT_TOKENS
     parameters.n_parallel = 1
-    threads = max(1, min(8, len(os.sched_getaffinity(0))))
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = min(8, count)
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     _restrict_access(parameters, server)
     return parameters

@@ -8,6 +8,7 @@ import io
 import os
 import shutil
 import stat
+import sys
 import uuid
 from pathlib import Path
 from typing import IO
@@ -58,7 +59,8 @@ def open_regular(path: Path, *, below: Path | None = None) -> IO[bytes]:
     Raises:
         OSError: There is no such file, it is not a regular one, or it is reached through a symbolic link.
     """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDONLY
+    flags |= getattr(os, "O_BINARY", 0) if sys.platform == "win32" else os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = (
         os.open(path, flags) if below is None else _open_below(below, path.relative_to(below).parts, flags)
     )
@@ -72,6 +74,11 @@ def open_regular(path: Path, *, below: Path | None = None) -> IO[bytes]:
 
 def _open_below(root: Path, parts: tuple[str, ...], flags: int) -> int:
     """Open a file part by part, each relative to its parent, so that replacing a folder meanwhile has no effect."""
+    if sys.platform == "win32":  # Files cannot be opened in that way there.
+        path = root.resolve().joinpath(*parts)
+        if path.resolve() != path:
+            raise OSError(errno.ELOOP, "it is reached through a symbolic link, which is not followed")
+        return os.open(path, flags)
     parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import os
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 from code_chains.errors import StoreError
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["MOVE_ADVICE", "create", "verify"]
 
@@ -79,6 +84,10 @@ def create(path: Path) -> None:
 @contextmanager
 def _exclusive(folder: Path) -> Iterator[None]:
     """Keep other processes from creating a store in a folder."""
+    if sys.platform == "win32":  # Folders cannot be locked there.
+        with FileLock(folder / ".code_chains.lock"):
+            yield
+        return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
@@ -13,7 +12,7 @@ from typing import Any, Literal
 from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.errors import ConfigurationError, OverloadedError, check_int
 from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.limiter import ConcurrencyLimiter, available_processors
 from code_chains.executors.sandbox.interpreter import (
     Interpreter,
     other,
@@ -372,7 +371,7 @@ def _max_open_files() -> int:
 
 
 def _limiter(concurrency: int | None, max_queued: int, queue_timeout: float) -> ConcurrencyLimiter:
-    max_running = 4 * len(os.sched_getaffinity(0)) if concurrency is None else concurrency
+    max_running = 4 * available_processors() if concurrency is None else concurrency
     check_int("concurrency", max_running, "a whole number, at least 1", minimum=1)
     check_int("max_queued", max_queued, "a whole number, at least 0", minimum=0)
     is_number = isinstance(queue_timeout, int | float) and not isinstance(queue_timeout, bool)

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 import time
 from collections.abc import Collection, Iterator
 from typing import NamedTuple, Self
@@ -20,8 +21,11 @@ MAX_DEPTH = 100
 """Maximum nesting of folders; each level costs a descriptor."""
 COPIES_FOLDER = "copies"
 """Name of the folder of the copies themselves."""
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+if sys.platform == "win32":  # It is imported there, and not used.
+    FOLDER_FLAGS = FILE_FLAGS = os.O_RDONLY
+else:
+    FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Files are never opened through a link, and opening a pipe never blocks."""
 
 
