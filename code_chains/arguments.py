@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.documents import Document
@@ -40,6 +40,9 @@ from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.toolbox import ApproveTools, Toolbox
+
+if TYPE_CHECKING:
+    from code_chains.models.weights import Weights
 
 __all__ = [
     "ExecutorName",
@@ -139,10 +142,15 @@ def _other_model(verify: object) -> Runnable[LanguageModelInput, Any]:
 
 def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:
     """Return the name of an embedded model whose agreement with itself means little; empty for others."""
+    weights = _embedded(model)
+    return weights.name if weights and not weights.can_verify else ""
+
+
+def _embedded(model: Runnable[LanguageModelInput, Any]) -> Weights | None:
+    """Return which embedded model this is; None for others."""
     from code_chains.models.weights import CATALOGUE
 
-    weights = CATALOGUE.get(str(getattr(inner_model(model), "model_name", "")))
-    return weights.name if weights and not weights.can_verify else ""
+    return CATALOGUE.get(str(getattr(inner_model(model), "model_name", "")))
 
 
 def model_name(
@@ -219,12 +227,15 @@ def check_arguments(*, budget: object, plan: object, approve: object, **counts: 
         raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
 
 
-def resolve_snippets(snippets: object) -> VectorStore | Runnable[str, list[Document]] | None:
-    """Return where examples for the model come from; None for none."""
+def resolve_snippets(
+    snippets: object, chat_model: Runnable[LanguageModelInput, Any]
+) -> VectorStore | Runnable[str, list[Document]] | None:
+    """Return where examples for the model come from; None for none, as the curated ones harm a model that copies them."""
     if snippets is False or snippets is None:
         return None
     if snippets is True:
-        return curated_snippets()
+        weights = _embedded(chat_model)
+        return curated_snippets() if weights is None or weights.learns_from_examples else None
     if isinstance(snippets, str) and snippets.startswith(PACKAGE_PREFIX):
         return SnippetStore.from_package(snippets.removeprefix(PACKAGE_PREFIX))
     if isinstance(snippets, str | Path):

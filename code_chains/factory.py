@@ -141,9 +141,9 @@ def create_code_chain(
             tools that have effects, nor with `local:0.5b`, whose programs agree on wrong answers.
         plan: Whether tasks are solved in steps, in one session: `"auto"` if the task describes a sequence of
             actions, True if the model decides so.
-        snippets: Examples for the model: True for the curated ones of this package, a folder of your own,
-            `"package:acme_tax"` for the functions of an installed package, a `SnippetStore`, or any LangChain vector store
-            or retriever.
+        snippets: Examples for the model: True for the curated ones of this package, which `local:0.5b` is not shown, as it
+            copies them; a folder of your own, `"package:acme_tax"` for the functions of an installed package, a
+            `SnippetStore`, or any LangChain vector store or retriever.
         learn: Whether programs that tests have verified are added to the snippets.
         budget: Limits on spending, shared by everything that this chain does.
         schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,
@@ -255,7 +255,7 @@ def create_code_chain(
         write_again=_write_again(verifier, run_executor, texts["generate"], toolbox) if verifier else (),
         is_independent=verifier is not None and (verifier is not chat_model or can_be_sampled(chat_model)),
     )
-    store = resolve_snippets(snippets)
+    store = resolve_snippets(snippets, chat_model)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):
         raise ConfigurationError(
             "learn", learn, "it with snippets= a SnippetStore or a folder, to which they can be added"

@@ -288,3 +288,15 @@ def test_values_of_references_are_no_values_of_other_tasks() -> None:
     copied = sanity_verdict(values, "print('Tax:', 0.2125 * 14.12)")
     assert copied is not None
     assert "0.2125" in copied.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "is_shown"), [("local:0.5b", False), ("local:1.5b", True), ("another", True)]
+)
+def test_a_model_that_copies_examples_is_shown_no_curated_ones(name: str, is_shown: bool) -> None:
+    class Embedded(ScriptedModel):
+        model_name: str = name
+
+    model = Embedded(script=lambda _: "```python\nprint(1)\n```")
+    with create_code_chain(model, executor="none", snippets=True, interpret=False) as chain:
+        assert ("sources" in chain.output_keys) == is_shown

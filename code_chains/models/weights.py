@@ -48,6 +48,8 @@ class Weights:
         parts: Number of parts.
         can_verify: Whether an outcome on which several of its programs agree is usually right. A model that is too
             small repeats its mistakes.
+        learns_from_examples: Whether it is shown the curated snippets. A model that is too small copies them, and answers
+            their question.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Weights:
     version: str
     parts: int
     can_verify: bool = True
+    learns_from_examples: bool = True
 
     @property
     def path(self) -> Path:
@@ -243,6 +246,7 @@ CATALOGUE: dict[str, Weights] = {
             version="0.9.0",
             parts=6,
             can_verify=False,
+            learns_from_examples=False,
         ),
         Weights(
             name="local:1.5b",
