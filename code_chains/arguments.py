@@ -201,11 +201,11 @@ def check_executor(
         raise ConfigurationError(
             "write_tests", write_tests, "it with an executor that isolates tests, such as SandboxExecutor"
         )
-    if plan and not has_sessions(executor):
+    if plan is True and not has_sessions(executor):
         raise ConfigurationError(
             "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
         )
-    if iterate and not has_sessions(executor):
+    if iterate is True and not has_sessions(executor):
         raise ConfigurationError(
             "iterate", iterate, "it with an executor that has sessions, such as SandboxExecutor"
         )

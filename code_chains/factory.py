@@ -216,6 +216,8 @@ def create_code_chain(
     run_executor = resolve_executor(executor, limits)
     toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
     check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
+    if not has_sessions(run_executor):  # Both are False or "auto".
+        plan = iterate = False
     if answer_type is not None and not run_executor.returns_values:
         remedy = "it with an executor that returns values, such as SandboxExecutor"
         raise ConfigurationError("answer_type", answer_type, remedy)

@@ -208,6 +208,18 @@ async def test_a_session_preserves_variables_except_after_a_failure(server: Serv
     assert (await run(server, "x", session_id="ann"))["output"] == "[1]"
 
 
+async def test_without_sessions_none_is_promised_and_none_accepted(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda _: "```python\nprint(1)\n```")
+    with create_code_chain(model, executor="monty", interpret=False) as chain:
+        server = create_server(chain, tmp_path)
+        async with Client(server) as client:
+            tools = {tool.name: str(tool.description) for tool in (await client.list_tools()).tools}
+        assert "Each program starts from nothing" in tools["run_python"]
+        assert "stay for the next call" not in tools["run_python"]
+        assert (await call(server, "run_python", code="x = 1", session_id="one")).is_error
+        assert not (await call(server, "run_python", code="1")).is_error
+
+
 async def test_a_question_continues_the_session_of_a_program(server: Server) -> None:
     await run(server, "kept = 41", session_id="ann")
     answer = await call(server, "answer_with_code", query="one more?", session_id="ann")

@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -405,3 +406,13 @@ def test_what_a_program_does_at_a_fork_in_advance_neither_blocks_nor_stays(launc
     assert outcome in ("ok", "timeout", "killed") or "has ended" in outcome
     assert time.monotonic() - started < 15
     assert soon(lambda: descendants() <= rested)
+
+
+def test_closing_during_a_run_is_an_error_of_ours(executor: SandboxExecutor) -> None:
+    for wait in (0.0, 0.05, 0.3):
+        session = executor.session()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(session.run, "import time; time.sleep(1.5)")
+            time.sleep(wait)
+            session.close()
+            assert isinstance(running.exception(), SessionError)

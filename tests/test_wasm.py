@@ -43,6 +43,14 @@ def shared() -> Iterator[WasmExecutor]:
         yield executor
 
 
+@pytest.fixture
+def own_folder(shared: WasmExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder that only this test uses: what runs are made in advance was made elsewhere."""
+    assert soon(lambda: len(shared._ready) == 2)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
 # -- ways out --------------------------------------------------------------------------------------------------
 
 NEEDS_A_KERNEL = re.compile(
@@ -263,16 +271,13 @@ hoard('/tmp')
 
 
 @pytest.mark.parametrize("program", HOARDS.values(), ids=HOARDS.keys())
-def test_what_is_hidden_from_the_eye_counts_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_what_is_hidden_from_the_eye_counts_as_well(own_folder: Path, program: str) -> None:
     with WasmExecutor(limits=LIMITS, min_idle=0) as executor:
         began = time.monotonic()
         done = executor.run("import os, time\n" + HOARD + program)
         assert done.status == "disk_limit"
         assert time.monotonic() - began < 4
-    assert list(tmp_path.iterdir()) == []
+    assert list(own_folder.iterdir()) == []
 
 
 def test_half_a_character_in_a_forged_report_is_replaced(shared: WasmExecutor) -> None:
@@ -303,19 +308,18 @@ async def test_a_cancelled_run_leaves_nothing() -> None:
         assert await asyncio.to_thread(lambda: soon(lambda: len(descendants()) == before))
 
 
-def test_closing_ends_runs_and_removes_their_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
     executor = WasmExecutor(limits=Limits(seconds=60))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(executor.run, "import time; time.sleep(60)")
-        soon(lambda: any(tmp_path.glob("code_chains-wasm-*")))
+        soon(lambda: any(own_folder.glob("code_chains-wasm-*")))
         time.sleep(1)
         began = time.monotonic()
         executor.close()
         with pytest.raises(ExecutorError, match="closed"):
             running.result()
     assert time.monotonic() - began < 5
-    assert soon(lambda: not list(tmp_path.iterdir()))
+    assert soon(lambda: not list(own_folder.iterdir()))
 
 
 def test_an_idle_python_that_was_killed_is_replaced() -> None:
@@ -358,10 +362,7 @@ def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
         assert executor.run("6 * 7").output == "42"
 
 
-def test_an_executor_that_nobody_closes_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_an_executor_that_nobody_closes_leaves_nothing(own_folder: Path) -> None:
     before = set(descendants())
 
     def use() -> None:
@@ -372,7 +373,7 @@ def test_an_executor_that_nobody_closes_leaves_nothing(
     use()
     gc.collect()
     assert soon(lambda: set(descendants()) <= before)
-    assert soon(lambda: not list(tmp_path.iterdir()))
+    assert soon(lambda: not list(own_folder.iterdir()))
 
 
 def test_what_others_could_have_written_is_not_loaded(

@@ -27,9 +27,10 @@ from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult,
 from code_chains.apps.mcp_tokens import token_options
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
+from code_chains.arguments import has_sessions
 from code_chains.callbacks.redaction import describe_error
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError, needs
+from code_chains.errors import CodeChainsError, InputError, needs
 
 with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
@@ -44,13 +45,18 @@ __all__ = ["CodeServer", "create_server", "serve"]
 
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
-    " what happened. Use session_id to go on with variables, imports and files of earlier calls."
+    " what happened."
 )
+_SESSIONS = "Use session_id to go on with variables, imports and files of earlier calls."
 _RUN_DESCRIPTION = (
-    "Runs a Python program in a sandbox. Print what you need to see; the value of a last expression is shown as well."
-    " Without session_id each program starts from nothing; with one, variables, imports and files stay for the next call,"
+    "Runs a Python program in a sandbox. Print what you need to see;"
+    " the value of a last expression is shown as well."
+)
+_STATE = (
+    "Without session_id each program starts from nothing; with one, variables, imports and files stay for the next call,"
     " and a program that fails changes none of them."
 )
+_NO_STATE = "Each program starts from nothing; session_id cannot be used here."
 _ANSWER_DESCRIPTION = (
     "Answers a question by code: another model writes a Python program, which is run in a sandbox, evaluated, and repaired"
     " if it fails. Use it for anything that should be computed rather than estimated."
@@ -144,7 +150,7 @@ def create_server(
                 chain.forget(session)
             input_files.forget(session)
 
-    clients = ClientRegistry(release)
+    clients, keeps_state = ClientRegistry(release), has_sessions(chain.executor)
 
     async def run_python(
         code: Annotated[
@@ -155,6 +161,8 @@ def create_server(
         files: Files = None,
     ) -> Annotated[CallToolResult, RunResult]:
         with _tool_errors():
+            if session_id is not None and not keeps_state:
+                raise InputError(_NO_STATE)
             session = clients.current.session_name(session_id)
             async with input_files.write(files, session) as paths:
                 work = chain.aexecute(code, session, files=paths)
@@ -179,7 +187,8 @@ def create_server(
 
     available = shared.describe()
     guidance = f"{chain.executor.guidance if chain.executor else ''} {available}".strip()
-    tools = [_tool(run_python, "Run Python", f"{_RUN_DESCRIPTION} {guidance}")]
+    description = f"{_RUN_DESCRIPTION} {_STATE if keeps_state else _NO_STATE} {guidance}"
+    tools = [_tool(run_python, "Run Python", description)]
     if answers:
         description = f"{_ANSWER_DESCRIPTION} {available}".strip()
         tools.append(_tool(answer_with_code, "Answer with code", description))
@@ -188,7 +197,7 @@ def create_server(
         clients,
         name="code_chains",
         version=__version__,
-        instructions=_INSTRUCTIONS,
+        instructions=f"{_INSTRUCTIONS} {_SESSIONS}" if keeps_state else _INSTRUCTIONS,
         log_level="WARNING",
         tools=tools,
         **token_options(tokens),

@@ -312,7 +312,9 @@ class Executor(Runner, Closing):
         Raises:
             ConfigurationError: This executor cannot isolate tests from programs.
         """
-        raise ConfigurationError("executor", self, "one that can run tests, such as SandboxExecutor")
+        raise ConfigurationError(
+            "executor", type(self).__name__, "one that can run tests, such as SandboxExecutor"
+        )
 
     async def arun_tests(
         self,
@@ -332,7 +334,9 @@ class Executor(Runner, Closing):
             ConfigurationError: This executor has no sessions.
             OverloadedError: Too many are open.
         """
-        raise ConfigurationError("executor", self, "one that keeps state, such as SandboxExecutor")
+        raise ConfigurationError(
+            "executor", type(self).__name__, "one that keeps state, such as SandboxExecutor"
+        )
 
     def has_module(self, name: str) -> bool | None:
         """Return whether programs can import a top-level module that is not in the standard library; None if unknown."""

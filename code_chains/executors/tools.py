@@ -48,5 +48,5 @@ def check_takes_tools(executor: Executor) -> None:
         ConfigurationError: They cannot.
     """
     if "tools" not in inspect.signature(executor.run).parameters:
-        remedy = "it with an executor whose programs can call them, such as SandboxExecutor"
-        raise ConfigurationError("tools", type(executor).__name__, remedy)
+        remedy = "one whose programs can call tools, such as SandboxExecutor"
+        raise ConfigurationError("executor", type(executor).__name__, remedy)

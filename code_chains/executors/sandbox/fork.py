@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from enum import Enum, auto
@@ -128,7 +129,7 @@ class Fork:
         self.listening: list[int] = []
         self.root: int | None = None
         self._supervisor = _Supervisor(worker)
-        self._stack = ExitStack()
+        self._stack, self._reading = ExitStack(), threading.RLock()
         try:
             self._open_all()
         except OSError as error:
@@ -268,18 +269,21 @@ class Fork:
 
     def _drain_result_pipe(self) -> None:
         # Invariant: nothing runs in a session between its runs, so nothing writes while the pipe is drained.
-        with contextlib.suppress(BlockingIOError):
-            for _ in range(MAX_PIPE_READS):
+        with self._reading, contextlib.suppress(BlockingIOError):
+            for _ in range(0 if self._is_closed else MAX_PIPE_READS):
                 os.read(self._result, READ_BYTES)
         self._reader.clear()
         self._open.add(self._result)
 
     def read(self, descriptor: int) -> None:
-        """Take in what has arrived on a descriptor, up to the limits."""
-        if descriptor == self.control.fileno():
-            self._read_control()
-        elif descriptor in self._open:
-            self._read_pipe(descriptor)
+        """Take in what has arrived on a descriptor, up to the limits; nothing once this is closed."""
+        with self._reading:
+            if self._is_closed:
+                return
+            if descriptor == self.control.fileno():
+                self._read_control()
+            elif descriptor in self._open:
+                self._read_pipe(descriptor)
 
     def poll(self) -> None:
         """Notice a sandbox that has ended meanwhile."""
@@ -378,7 +382,7 @@ class Fork:
                 and self.violation != "output"
             ):
                 size = len(self.output[descriptor])
-                self._read_pipe(descriptor)
+                self.read(descriptor)
 
     # -- commands --------------------------------------------------------------------------------------------
 
@@ -442,8 +446,11 @@ class Fork:
         if not self._is_closed:
             self.disconnect()  # A forked process may still hold this end.
             was_started = not self._theirs
-            self._stack.close()
-            self.state = ForkState.CLOSED
+            with (
+                self._reading
+            ):  # Another thread may be reading: a number that is free may be another file's at once.
+                self._stack.close()
+                self.state = ForkState.CLOSED
             if was_started:
                 self.worker.release()
 

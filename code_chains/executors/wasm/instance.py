@@ -176,8 +176,10 @@ def _remove_folder(folder: Path) -> None:
         if os.rename not in os.supports_dir_fd:  # On Windows, where paths are short.
             shutil.rmtree(folder)
             return
-        parent = os.open(folder.parent, FOLDER_FLAGS)
+        parent = os.open(folder, FOLDER_FLAGS)
         try:
-            remove_at(parent, folder.name)
+            for name in os.listdir(parent):
+                remove_at(parent, name)
         finally:
             os.close(parent)
+        folder.rmdir()
