@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 from code_chains.apps.mcp_clients import IDLE_TIMEOUT_S
-from code_chains.apps.mcp_files import MAX_INPUT_BYTES, SharedFiles
+from code_chains.apps.mcp_files import SharedFiles
 from code_chains.apps.mcp_server import create_server
 from code_chains.apps.mcp_tokens import TokenVerifier
 from code_chains.callbacks.redaction import printable
@@ -35,8 +35,6 @@ __all__ = ["check_access", "serve_http", "transport_security"]
 
 PATH = "/mcp"
 _MAX_SESSIONS = 100
-_MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
-"""Files may be escaped or encoded, which makes them larger."""
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -115,7 +113,6 @@ def serve_http(
         )
         app = server.streamable_http_app(
             streamable_http_path=PATH,
-            max_request_body_size=_MAX_BODY_BYTES,
             session_idle_timeout=IDLE_TIMEOUT_S,
             max_sessions=_MAX_SESSIONS,
             transport_security=transport_security(host, port, allowed_hosts),

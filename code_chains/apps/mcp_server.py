@@ -22,7 +22,7 @@ from pydantic import Field
 from code_chains._version import __version__
 from code_chains.analysis.extraction import as_program
 from code_chains.apps.mcp_clients import Client, ClientRegistry, ConnectionWatch, run_while_connected
-from code_chains.apps.mcp_files import InputFiles, SharedFiles
+from code_chains.apps.mcp_files import MAX_INPUT_BYTES, InputFiles, SharedFiles
 from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
 from code_chains.apps.mcp_tokens import token_options
 from code_chains.apps.progress import STAGE_LABELS
@@ -43,6 +43,8 @@ with needs("mcp", "command", "mcp"):
 
 __all__ = ["CodeServer", "create_server", "serve"]
 
+MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
+"""Files may be escaped or encoded, which makes them larger."""
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
     " what happened."
@@ -98,7 +100,7 @@ class CodeServer(MCPServer[Any]):
 
     def streamable_http_app(self, **options: Any) -> Starlette:
         """Return the application for HTTP, which notices when clients disconnect."""
-        app = super().streamable_http_app(**options)
+        app = super().streamable_http_app(**{"max_request_body_size": MAX_BODY_BYTES, **options})
         app.add_middleware(ConnectionWatch, clients=self.clients)
         return app
 
