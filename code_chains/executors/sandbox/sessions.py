@@ -254,13 +254,20 @@ class SandboxSession(Session):
             )
         if self._fork is not None:
             self._check_fork()
+        self._check_open()
+        if self._fork is None:
+            fork = self._fork = yield from self._provider.acquire(libraries=libraries)
+            if self._end_reason is not None:  # It was closed meanwhile.
+                self._end(self._end_reason)
+            self._check_open()
+            return fork
+        return self._fork
+
+    def _check_open(self) -> None:
         if self._end_reason is not None:
             raise SessionError(
                 f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
             )
-        if self._fork is None:
-            self._fork = yield from self._provider.acquire(libraries=libraries)
-        return self._fork
 
     def _check_fork(self) -> None:
         """Notice a sandbox that has ended meanwhile."""
@@ -275,9 +282,7 @@ class SandboxSession(Session):
         reply = fork.last_reply or {}
         if fork.failure is not None or "broken" in reply or fork.last_reply is None:
             self._end(str(reply.get("broken") or "its process was killed"))
-            raise SessionError(
-                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
-            )
+            self._check_open()
         return reply
 
     def _end(self, reason: str) -> None:
