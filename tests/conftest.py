@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +25,9 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
+
+if TYPE_CHECKING:
+    from . import test_escapes
 
 ROOT = Path(__file__).parent.parent
 # How long an example takes says nothing on a machine that others use as well.
@@ -298,3 +301,13 @@ def browser() -> Iterator[Any]:
 
     with running_browser() as browser:
         yield browser
+
+
+@pytest.fixture
+def host() -> Iterator[test_escapes.Host]:
+    """Canaries that no program may reach."""
+    from . import test_escapes
+
+    host = test_escapes.Host()
+    yield host
+    host.close()

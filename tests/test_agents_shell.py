@@ -200,24 +200,8 @@ def test_the_layers_of_the_executor_are_in_force(session: ShellSession) -> None:
     assert "Operation not permitted" in run(session, "unshare -U true")
 
 
-BESIDE_COMMANDS = {"setuid programs"}
-HELD = [
-    pytest.param(program, id=f"{group}: {name}")
-    for group, table in test_escapes.GROUPS.items()
-    for name, (program, judge) in table.items()
-    if judge is test_escapes.held and name not in BESIDE_COMMANDS
-]
-
-
-@pytest.fixture
-def host() -> Iterator[test_escapes.Host]:
-    host = test_escapes.Host()
-    yield host
-    host.close()
-
-
 @pytest.mark.soak
-@pytest.mark.parametrize("program", HELD)
+@pytest.mark.parametrize("program", test_escapes.held_beside_commands())
 def test_no_known_technique_escapes_through_a_shell(
     host: test_escapes.Host, workspace: Path, program: str
 ) -> None:

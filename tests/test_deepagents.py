@@ -64,24 +64,7 @@ def backend() -> Iterator[SandboxBackend]:
         yield backend
 
 
-BESIDE_COMMANDS = {"setuid programs"}
-"""Rows that mean something else where commands are to be seen: `su` may say its version."""
-HELD = [
-    pytest.param(program, id=f"{group}: {name}")
-    for group, table in test_escapes.GROUPS.items()
-    for name, (program, judge) in table.items()
-    if judge is test_escapes.held and name not in BESIDE_COMMANDS
-]
-
-
-@pytest.fixture
-def host() -> Iterator[test_escapes.Host]:
-    host = test_escapes.Host()
-    yield host
-    host.close()
-
-
-@pytest.mark.parametrize("program", HELD)
+@pytest.mark.parametrize("program", test_escapes.held_beside_commands())
 def test_no_known_technique_escapes_through_the_shell(
     backend: SandboxBackend, host: test_escapes.Host, program: str
 ) -> None:

@@ -1706,6 +1706,20 @@ ROWS = [
 ]
 
 
+BESIDE_COMMANDS = {"setuid programs"}
+"""Rows that mean something else where commands are to be seen: `su` may say its version."""
+
+
+def held_beside_commands() -> list[Any]:
+    """The rows that canaries judge, for shells whose commands are those of the machine."""
+    return [
+        pytest.param(program, id=f"{group}: {name}")
+        for group, table in GROUPS.items()
+        for name, (program, judge) in table.items()
+        if judge is held and name not in BESIDE_COMMANDS
+    ]
+
+
 # -- the frame -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,8 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Any, NotRequired, Self
+from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
 from langchain.agents.middleware.types import PrivateStateAttr
@@ -23,6 +22,7 @@ from code_chains.chains.tools import ProgramArguments, describe_program_tool
 from code_chains.chains.validate import Approve
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, SandboxExecutor
+from code_chains.executors.base import Closing
 from code_chains.factory import user_code_chains
 from code_chains.inputs import files_on_disk
 from code_chains.toolbox import ApproveTools, Toolbox
@@ -41,7 +41,7 @@ class _Arguments(ProgramArguments):
     state: Annotated[Any, InjectedState] = None
 
 
-class PythonMiddleware(AgentMiddleware[Any, Any, Any]):
+class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
     """Give an agent the tool `run_python`, whose programs run in a session for each thread.
 
     The thread is the `thread_id` in the `configurable` of the agent's config: its programs share variables, imports and
@@ -139,14 +139,6 @@ class PythonMiddleware(AgentMiddleware[Any, Any, Any]):
     def close(self) -> None:
         """End all sessions, and the executor if it was made for this middleware. Closing twice is fine."""
         self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _chain(

@@ -94,11 +94,17 @@ def _folder() -> Path:
     """Return the folder of what is compiled. Invariant: whatever changes what is in there changes its name."""
     from platformdirs import user_cache_path
 
+    return user_cache_path("code_chains") / "wasm" / _fingerprint(PYTHON_SHA256)
+
+
+@functools.cache
+def _fingerprint(checksum: str) -> str:
+    """Return what distinguishes compiled code from that of another Python, wasmtime, machine or version of ours."""
     load_extra("wasmtime", "wasm")
     versions = [metadata.version(name) for name in ("wasmtime", "tzdata")]
-    parts = [PYTHON_SHA256, *versions, platform.platform(), platform.machine()]
+    parts = [checksum, *versions, platform.platform(), platform.machine()]
     parts += [path.read_text(encoding="utf-8") for path in (WORKER, *MODULES.values())]
-    return user_cache_path("code_chains") / "wasm" / sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 @functools.cache

@@ -259,11 +259,13 @@ def private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 def unlinked_bytes() -> int:
     """Return the bytes of open files that have no name any more."""
+    from inside.collection import space  # The option `sandbox` says where it is.
+
     size = 0
     for descriptor in range(os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 0):
         with contextlib.suppress(OSError):
             status = os.fstat(descriptor)
-            size += 0 if status.st_nlink or not stat.S_ISREG(status.st_mode) else status.st_blocks * 512
+            size += 0 if status.st_nlink or not stat.S_ISREG(status.st_mode) else space(status)
     return size
 
 
