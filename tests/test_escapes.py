@@ -1810,12 +1810,6 @@ def executor(executors: Callable[[Environment], SandboxExecutor], launcher: str)
     return executors(Environment(launcher))
 
 
-@pytest.fixture
-def host() -> Iterator[Host]:
-    with contextlib.closing(Host()) as host:
-        yield host
-
-
 def attack(
     executor: Any, host: Host, program: str, files: dict[str, Path] | None = None, *, session: bool = False
 ) -> Run:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from .test_escapes import LANDLOCK_ENVIRONMENTS, Environment, Host, Judge, attack_from, executors, host, rows
+from .test_escapes import LANDLOCK_ENVIRONMENTS, Environment, Host, Judge, attack_from, executors, rows
 
-__all__ = ["executors", "host"]
+__all__ = ["executors"]
 
 
 @pytest.mark.parametrize(("environment", "program", "judge"), rows(LANDLOCK_ENVIRONMENTS))

@@ -37,6 +37,12 @@ class TestWasm(ExecutorContract):
             yield executor
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Python is compiled before anything is timed; a new machine takes some ten seconds for it."""
+    wasm_runtime.runtime()
+
+
 @pytest.fixture(scope="module")
 def shared() -> Iterator[WasmExecutor]:
     with WasmExecutor(limits=LIMITS, min_idle=2) as executor:
@@ -46,7 +52,8 @@ def shared() -> Iterator[WasmExecutor]:
 @pytest.fixture
 def own_folder(shared: WasmExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A temporary folder that only this test uses: what runs are made in advance was made elsewhere."""
-    assert soon(lambda: len(shared._ready) == 2)
+    shared.warm_up()
+    assert soon(lambda: len(shared._ready) == 2, 30)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
