@@ -62,7 +62,7 @@ HINTS = {
         "import pandas\ndf = pandas.DataFrame({'Amount': [1]})\ndf['amount']",
         "The columns are 'Amount'",
     ),
-    "a module": ("import sklern", "It is not installed. There are the standard library, numpy, pandas"),
+    "a module": ("import sklern", "It is not installed. Available are the standard library, numpy, pandas"),
     "a member of a module": ("from math import sqr", "'sqrt'"),
     "a member unlike all others": (
         "from enum import Enum\nclass Grade(Enum):\n    TABLE = 'T1'\n    PRESS = 'P7'\nGrade.X",

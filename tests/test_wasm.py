@@ -27,7 +27,7 @@ from . import test_escapes
 from .conftest import descendants, soon
 
 pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
-LIMITS = Limits(seconds=2, memory="256M", output="64K", disk="8M", files=500)
+LIMITS = Limits(seconds=4, memory="256M", output="64K", disk="8M", files=500)
 
 
 class TestWasm(ExecutorContract):
@@ -158,7 +158,7 @@ def test_values_keep_their_types(shared: WasmExecutor) -> None:
         ("import tempfile; f = tempfile.NamedTemporaryFile('w+'); f.write('x'); f.seek(0); f.read()", "'x'"),
         ("import hashlib, zlib, random, statistics; statistics.mean([1, 2, 6])", "3"),
         ("import sys; sys.stdout.buffer.write('naïve ✓'.encode()); None", "naïve ✓"),
-        ("import time; t = time.time(); time.sleep(0.2); round(time.time() - t, 1)", "0.2"),
+        ("import time; t = time.time(); time.sleep(0.2); 0.19 < time.time() - t", "True"),
         ("'x' * 10 + chr(0x1F600)", "'xxxxxxxxxx😀'"),
         ("print(len(text))", "3000000"),
     ],
@@ -190,6 +190,27 @@ def test_what_cannot_be_done_is_reported(shared: WasmExecutor, code: str, status
     done = shared.run(code)
     assert done.error is not None
     assert (done.status, done.error.type) == (status, error or done.error.type)
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("import threading; threading.Thread(target=print).start()", "no threads, processes, sockets"),
+        ("import subprocess; subprocess.run(['ls'])", "no threads, processes, sockets"),
+        (
+            "import urllib.request; urllib.request.urlopen('http://127.0.0.1')",
+            "no threads, processes, sockets",
+        ),
+        ("import asyncio; asyncio.run(asyncio.sleep(0))", "or event loop"),
+        ("import multiprocessing", "This Python lacks that part of the standard library."),
+        ("import lzma", "This Python lacks that part of the standard library."),
+        ("import requests", "It is not installed. Available are the standard library."),
+    ],
+)
+def test_models_are_told_what_webassembly_lacks(shared: WasmExecutor, code: str, hint: str) -> None:
+    done = shared.run(code)
+    assert done.error is not None
+    assert hint in done.error.hint
 
 
 def test_a_program_that_leaves_webassembly_is_killed(shared: WasmExecutor) -> None:
@@ -305,7 +326,7 @@ async def test_a_cancelled_run_leaves_nothing() -> None:
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert await asyncio.to_thread(lambda: soon(lambda: len(descendants()) == before))
+        assert await asyncio.to_thread(lambda: soon(lambda: len(descendants()) == before, seconds=60))
 
 
 def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
@@ -338,7 +359,7 @@ def test_a_run_that_is_killed_from_outside_says_so() -> None:
     with WasmExecutor(min_idle=0) as executor, ThreadPoolExecutor(1) as pool:
         before = set(descendants())
         running = pool.submit(executor.run, "import time; time.sleep(60)")
-        soon(lambda: set(descendants()) != before)
+        assert soon(lambda: bool(executor._running), seconds=60)
         time.sleep(1)
         for pid in set(descendants()) - before:
             os.kill(pid, 9)

@@ -6,6 +6,7 @@ import ast
 import builtins
 import contextlib
 import difflib
+import errno
 import importlib.util
 import inspect
 import os
@@ -24,6 +25,7 @@ MAX_CLOSE_NAMES, MIN_NAME_SIMILARITY = 3, 0.6
 WRONG_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (takes|missing|got) ")
 NOT_ITERABLE = re.compile(r"cannot unpack non-iterable (\w+) object")
 MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY = 2, 0.75
+NOT_IN_WEBASSEMBLY = "WebAssembly has no threads, processes, sockets or event loop: write it without them."
 POPULAR = (
     "numpy",
     "pandas",
@@ -48,6 +50,8 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
         expression: The source of the expression that failed.
     """
     with contextlib.suppress(Exception):
+        if sys.platform == "wasi" and is_unsupported(error):
+            return NOT_IN_WEBASSEMBLY
         if isinstance(error, NameError):
             return close_names(error.name or "", [*names, *dir(builtins)])
         if isinstance(error, AttributeError):
@@ -63,6 +67,13 @@ def hint(error: BaseException, names: Json, expression: str = "") -> str:
         if isinstance(error, FileNotFoundError):
             return files()
     return ""
+
+
+def is_unsupported(error: BaseException) -> bool:
+    """Whether the platform lacks what was called."""
+    if isinstance(error, AttributeError):
+        return getattr(error.obj, "__name__", "") == "_socket"
+    return getattr(error, "errno", 0) == errno.ENOTSUP or "can't start new thread" in str(error)
 
 
 def close_names(name: str, candidates: Iterable[str]) -> str:
@@ -188,11 +199,14 @@ def similarity(key: object, candidate: object) -> float:
 
 def modules(name: str) -> str:
     """Suggest installed modules: those of a similar name, and popular ones."""
-    installed = [*sys.stdlib_module_names, *(module.name for module in pkgutil.iter_modules())]
     popular = [module for module in POPULAR if importlib.util.find_spec(module) is not None]
-    matches = difflib.get_close_matches(name, installed, MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY)
+    available = f"Available are {', '.join(['the standard library', *popular])}."
+    if name in sys.stdlib_module_names:
+        return f"This Python lacks that part of the standard library. {available}"
+    installed = {*sys.stdlib_module_names, *(module.name for module in pkgutil.iter_modules())}
+    matches = difflib.get_close_matches(name, sorted(installed), MAX_CLOSE_MODULES, MIN_MODULE_SIMILARITY)
     similar = f"Of a similar name there is {listed(matches)}. " if matches else ""
-    return f"{similar}It is not installed. There are {', '.join(['the standard library', *popular])}."
+    return f"{similar}It is not installed. {available}"
 
 
 def names_of_module(error: ImportError) -> str:
