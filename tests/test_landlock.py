@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from code_chains.errors import IsolationError
 from code_chains.executors import SandboxExecutor
-from code_chains.executors.sandbox import launchers
 
+from .conftest import PatchInside
 from .other_user import NOBODY, READABLE, OtherUser, for_landlock
-
-PatchInside = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PatchInside:
-    """Patch what runs inside the sandbox: a module, a text in it, and its replacement."""
-    copy = tmp_path_factory.mktemp("changed") / "executors"
-    shutil.copytree(launchers.PACKAGE_FOLDER, copy)
-    for folder in (copy, *copy.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.setattr(launchers, "PACKAGE_FOLDER", copy)
-
-    def replace(module: str, old: str, new: str) -> None:
-        path = copy / "inside" / f"{module}.py"
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new, 1))
-
-    return replace
 
 
 def pretend_version(patch_inside: PatchInside, version: int) -> None:
