@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def ordinary(expected: dict[str, str]) -> dict[str, str]:
         inputs = _write_inputs(Path(folder))
         outcomes = {}
         for name, program in test_ordinary.PROGRAMS.items():
-            took, done = _timed(lambda program=program: executor.run(program, files=inputs))
+            took, done = _timed(partial(executor.run, program, files=inputs))
             reason = f"{done.error.type}: {done.error.message}" if done.error else "it printed something else"
             outcomes[name] = (
                 "" if done.ok and done.stdout == expected[name] else f"{reason} ({took:.1f} s)"[:300]
