@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -103,6 +104,7 @@ def escapes(*, is_kernel: bool) -> dict[str, str]:
     attempts = _kernel_attempts() if is_kernel else _wasm_attempts()
     with strongest_executor(limits=test_escapes.LIMITS) as executor:
         executor.run("1")
+        executor.run("import numpy")  # Libraries take longer to load than rows may take.
         return {name: _held(attempt, executor) for name, attempt in attempts}
 
 
@@ -138,7 +140,8 @@ def _held(attempt: Attempt, executor: Any) -> str:
         try:
             attempt(executor, host)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"[:300]
+            line = traceback.extract_tb(error.__traceback__)[-1].line
+            return f"{type(error).__name__}: {error} ({line})"[:300]
     return ""
 
 

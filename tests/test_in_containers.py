@@ -54,9 +54,9 @@ class Environment:
 
 
 ENVIRONMENTS = {
-    "default": Environment((), "wasm", 60),
-    "restricted": Environment(RESTRICTED, "wasm", 60),
-    "little shared memory": Environment(("--shm-size=64k",), "wasm", 60),
+    "default": Environment((), "wasm", 80),
+    "restricted": Environment(RESTRICTED, "wasm", 80),
+    "little shared memory": Environment(("--shm-size=64k",), "wasm", 80),
     "unconfined": Environment(UNCONFINED, "kernel", 145),
     "unconfined user": Environment((*UNCONFINED, *USER), "kernel", 145),
     "unconfined restricted": Environment((*RESTRICTED, *UNCONFINED), "kernel", 145),
