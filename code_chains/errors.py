@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 __all__ = [
+    "NO_FOLDER",
     "BudgetError",
     "BudgetLimit",
     "CodeChainsError",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 
+NO_FOLDER = "Make a temporary folder writable, such as /tmp, or name one in TMPDIR."
+"""What to do where no temporary folder can be made, as in containers that are read-only throughout."""
 _MAX_VALUE_CHARS = 80
 BudgetLimit = Literal["usd", "tokens", "model_calls", "tool_calls", "seconds", "attempts"]
 """What a `Budget` limits."""

@@ -270,7 +270,10 @@ def _latin(words: str, default: str) -> str:
         return language
     if len(candidates) == 1 and candidates[0].isascii():
         return default
-    language, sure = _identifier().classify(" ".join(candidates))
+    try:
+        language, sure = _identifier().classify(" ".join(candidates))
+    except OSError:  # Its model is unpacked in a temporary folder, which some containers lack.
+        return default
     return language if sure >= _SURE else default
 
 

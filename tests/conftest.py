@@ -22,6 +22,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.sandbox import launchers
 from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -82,6 +83,26 @@ def _no_libraries_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 def sandbox() -> Iterator[SandboxExecutor]:
     with SandboxExecutor(limits=Limits(seconds=10), preload=()) as executor:
         yield executor
+
+
+PatchInside = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PatchInside:
+    """Patch what runs inside the sandbox: a module, a text in it, and its replacement."""
+    copy = tmp_path_factory.mktemp("changed") / "executors"
+    shutil.copytree(launchers.PACKAGE_FOLDER, copy)
+    for folder in (copy, *copy.parents[:2]):
+        folder.chmod(0o755)
+    monkeypatch.setattr(launchers, "PACKAGE_FOLDER", copy)
+
+    def replace(module: str, old: str, new: str) -> None:
+        path = copy / "inside" / f"{module}.py"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+
+    return replace
 
 
 KERNEL_LAUNCHERS = ["bubblewrap", "namespaces"]

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
-import shutil
 import subprocess
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
 import pytest
 
 from code_chains.errors import IsolationError
 from code_chains.executors import SandboxExecutor
-from code_chains.executors.sandbox import launchers
 
+from .conftest import PatchInside
 from .other_user import NOBODY, READABLE, OtherUser, for_landlock
 
-PatchInside = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PatchInside:
-    """Patch what runs inside the sandbox: a module, a text in it, and its replacement."""
-    copy = tmp_path_factory.mktemp("changed") / "executors"
-    shutil.copytree(launchers.PACKAGE_FOLDER, copy)
-    for folder in (copy, *copy.parents[:2]):
-        folder.chmod(0o755)
-    monkeypatch.setattr(launchers, "PACKAGE_FOLDER", copy)
-
-    def replace(module: str, old: str, new: str) -> None:
-        path = copy / "inside" / f"{module}.py"
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new, 1))
-
-    return replace
+PR_CAPBSET_DROP, CAP_SYS_PTRACE = 24, 19
 
 
 def pretend_version(patch_inside: PatchInside, version: int) -> None:
@@ -111,3 +94,32 @@ def test_what_else_a_user_runs_leaves_room_for_programs() -> None:
         for other in others:
             other.kill()
             other.wait()
+
+
+WITHOUT_INSPECTION = """
+import sys
+from code_chains.errors import IsolationError
+from code_chains.executors import SandboxExecutor
+
+try:
+    with SandboxExecutor(preload=(), min_isolation="landlock", launcher="landlock", python=sys.argv[1]) as executor:
+        print(executor.run("import time; open('made.txt', 'w').write('made'); time.sleep(0.5)").status)
+except IsolationError as error:
+    print(error)
+"""
+
+
+def test_root_without_the_right_to_inspect_other_users_is_told_what_to_do() -> None:
+    """Docker's default: files that programs hold open could not be counted."""
+    python = for_landlock()
+    if python is None:
+        pytest.skip("only root runs programs as another user")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_INSPECTION, python],
+        preexec_fn=lambda: ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "--cap-add SYS_PTRACE" in done.stdout
+    assert "ordinary user" in done.stdout

@@ -873,6 +873,22 @@ sys.settrace(t); g(); sys.settrace(None); print(seen[:3])
 PROGRAMS = {**DATA, **LANGUAGE, **SYSTEM}
 
 
+def run_script(script: Path, folder: Path) -> str:
+    """Return what a script prints in a folder, without a sandbox."""
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "MPLBACKEND": "Agg", "HOME": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-B", str(script)],
+        cwd=folder,
+        env=environment | {"USER": "someone", "TMPDIR": str(script.parent), "PYTHONPATH": str(folder)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("inputs")
@@ -895,23 +911,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
                 (folder / name).write_text(text)
             script = tmp_path_factory.mktemp("program") if "__file__" not in program else folder
             (script / "program.py").write_text(program)
-            environment = {
-                "PATH": "/usr/bin:/bin",
-                "LANG": "C.UTF-8",
-                "MPLBACKEND": "Agg",
-                "HOME": str(folder),
-            }
-            done = subprocess.run(
-                [sys.executable, "-B", str(script / "program.py")],
-                cwd=folder,
-                env=environment | {"USER": "someone", "TMPDIR": str(script), "PYTHONPATH": str(folder)},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            known[program] = done.stdout
+            known[program] = run_script(script / "program.py", folder)
         return known[program]
 
     return run

@@ -31,7 +31,7 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import PRELOAD
 from code_chains.state import DisplayData
 
-from .conftest import ROOT, at_rest, descendants, soon
+from .conftest import ROOT, PatchInside, at_rest, descendants, soon
 
 
 @pytest.fixture(scope="module")
@@ -510,3 +510,15 @@ def test_one_broken_launcher_weakens_the_box_by_one_step(
     with SandboxExecutor(min_isolation="none", preload=()) as executor, ThreadPoolExecutor(8) as pool:
         found = {run.isolation.launcher for run in pool.map(executor.run, ["1"] * 8) if run.isolation}
     assert found == {"namespaces"}
+
+
+def test_a_reported_result_stands_however_long_the_process_takes_to_exit(patch_inside: PatchInside) -> None:
+    """On a machine that is busy a process may be killed before it has exited; its files are collected once it is gone."""
+    patch_inside("supervisor", "EXIT_TIMEOUT_S = 0.1", "EXIT_TIMEOUT_S = -1")
+    with SandboxExecutor(preload=()) as executor:
+        done = executor.run("open('made.txt', 'w').write('made'); 5")
+    assert (done.status, done.result, [artifact.name for artifact in done.artifacts]) == (
+        "ok",
+        "5",
+        ["made.txt"],
+    )

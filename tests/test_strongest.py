@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib.util
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from code_chains import create_code_chain
-from code_chains.errors import IsolationError
-from code_chains.executors import SandboxExecutor, WasmExecutor, strongest
+from code_chains import create_code_chain, language
+from code_chains.errors import ExecutorError, IsolationError
+from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
 from code_chains.executors.strongest import may_make_namespaces, strongest_executor
+from code_chains.executors.wasm import runtime
 from code_chains.testing import ScriptedModel
 
 
@@ -74,3 +75,25 @@ def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> No
     may_make_namespaces.cache_clear()
     assert not may_make_namespaces()
     may_make_namespaces.cache_clear()
+
+
+@pytest.mark.parametrize("make", [SandboxExecutor, WasmExecutor])
+def test_without_a_temporary_folder_the_first_question_ends_with_an_error_that_names_it(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[], Executor]
+) -> None:
+    if make is WasmExecutor:
+        pytest.importorskip("wasmtime")
+        runtime.runtime()
+
+    def no_folder() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr("tempfile.gettempdir", no_folder)
+    language._identifier.cache_clear()
+    model = ScriptedModel(lambda _: "```python\nprint(1)\n```")
+    with (
+        make() as executor,
+        create_code_chain(model, executor=executor, interpret=False) as chain,
+        pytest.raises(ExecutorError, match=r"temporary folder writable.*TMPDIR"),
+    ):
+        chain.invoke({"query": "six times seven"})

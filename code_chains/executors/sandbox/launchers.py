@@ -29,6 +29,7 @@ __all__ = [
     "candidates",
     "has_privileges",
     "links",
+    "may_inspect_others",
     "readable_paths",
 ]
 
@@ -36,7 +37,7 @@ PACKAGE_FOLDER = Path(__file__).parent
 WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 """Where a program may write: its working directory, temporary files, shared memory."""
 ZERO_BYTES = 1 << 20
-CAP_SYS_ADMIN = 21
+CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21
 MODULES_FOLDER, CACHE_FOLDER = "/run/code_chains", "/run/cache"
 SYSTEM_PATHS = (
     *(
@@ -238,8 +239,17 @@ LAUNCHERS: dict[str, Launcher] = {
 
 def has_privileges() -> bool:
     """Return whether this process may make namespaces without a user namespace; root of most containers may not."""
+    return _has_capability(CAP_SYS_ADMIN)
+
+
+def may_inspect_others() -> bool:
+    """Return whether this process may see which files those of other users have open; root of most containers may not."""
+    return _has_capability(CAP_SYS_PTRACE)
+
+
+def _has_capability(number: int) -> bool:
     fields = Path("/proc/self/status").read_text(encoding="utf-8").partition("\nCapEff:")[2].split(maxsplit=1)
-    return bool(int(fields[0], 16) >> CAP_SYS_ADMIN & 1)
+    return bool(int(fields[0], 16) >> number & 1)
 
 
 def candidates(min_isolation: str) -> list[str]:

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from code_chains.errors import ExecutorError
+from code_chains.errors import NO_FOLDER, ExecutorError
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.filesystem import remove
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
@@ -148,9 +148,8 @@ class Pool:
         if resources.worker is not None and resources.worker.is_worn:
             self._drop()
         if resources.worker is None:
+            resources.folder = resources.folder or _make_folder()
             try:
-                resources.folder = resources.folder or tempfile.mkdtemp(prefix="code_chains-")
-                os.chmod(resources.folder, 0o711)  # noqa: S103 - runs as another user must come through
                 resources.worker = Worker(self._make_spec(), resources.folder)
             except OSError as error:
                 raise ExecutorError(f"No sandbox can be started here: {error}.", is_retryable=True) from error
@@ -194,6 +193,15 @@ class Pool:
         self._finalizer.detach()
         self._resources = _Resources()
         self._finalizer = weakref.finalize(self, _release, self._resources)
+
+
+def _make_folder() -> str:
+    try:
+        folder = tempfile.mkdtemp(prefix="code_chains-")
+    except OSError as error:
+        raise ExecutorError(f"No sandbox can be started here: {error}. {NO_FOLDER}") from error
+    os.chmod(folder, 0o711)  # noqa: S103 - runs as another user must come through
+    return folder
 
 
 def _release(resources: _Resources) -> None:

@@ -14,7 +14,13 @@ from code_chains.executors.sandbox.canary import Canary
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.config import WorkerConfig
 from code_chains.executors.sandbox.interpreter import Interpreter
-from code_chains.executors.sandbox.launchers import CACHE_FOLDER, WRITABLE_FOLDERS, candidates, readable_paths
+from code_chains.executors.sandbox.launchers import (
+    CACHE_FOLDER,
+    WRITABLE_FOLDERS,
+    candidates,
+    may_inspect_others,
+    readable_paths,
+)
 from code_chains.executors.sandbox.network import Destination, EgressProxy, hosts_file
 from code_chains.executors.sandbox.pool import Pool
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
@@ -206,6 +212,11 @@ class SandboxProvider:
 
     def _why_insufficient(self, isolation: Isolation) -> str:
         missing = sorted(set(REQUIRED_LAYERS[self.settings.min_isolation]) - set(isolation.layers))
+        if not missing and not isolation.open and "user" in isolation.layers:
+            return (
+                "without namespaces, programs of root run as another user, and this process may not see which files they"
+                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`."
+            )
         if not missing and not isolation.open:
             return (
                 "without namespaces, programs of root must run as another user, who cannot read this Python"
@@ -299,8 +310,8 @@ def _level(isolation: Isolation) -> Level:
         return "none"
     if layers.issuperset(REQUIRED_LAYERS["kernel"]):
         return "kernel"
-    # RLIMIT_NPROC does not apply to root, so its programs must run as another user.
-    is_sufficient = os.geteuid() != 0 or "user" in layers
+    # RLIMIT_NPROC does not apply to root, so its programs must run as another user, whose open files count for its disk.
+    is_sufficient = os.geteuid() != 0 or ("user" in layers and may_inspect_others())
     if is_sufficient and layers.issuperset(REQUIRED_LAYERS["landlock"]):
         return "landlock"
     return "none"

@@ -59,9 +59,11 @@ def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     if fork.violation == "protocol":
         message = "The program wrote into the pipe on which its process reports its result."
         return "killed", ErrorReport("Garbled", message), None
-    if ending.get("reason"):
+    was_left = ending.get("reason") == "left"  # It had reported, and was killed before it had exited.
+    if ending.get("reason") and not was_left:
         return limit_reached(limits, str(ending["reason"]))
-    if not ending.get("exit") and fork.result is not None and (outcome := reported_outcome(fork.result)):
+    has_ended_well = was_left or not ending.get("exit")
+    if has_ended_well and fork.result is not None and (outcome := reported_outcome(fork.result)):
         return outcome
     if ending.get("signal") == signal.SIGXCPU:
         return limit_reached(limits, "timeout")

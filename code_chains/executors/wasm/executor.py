@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from code_chains.errors import ExecutorError, IsolationError, check_int
+from code_chains.errors import NO_FOLDER, ExecutorError, IsolationError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.limiter import ConcurrencyLimiter
@@ -25,7 +25,6 @@ from code_chains.state import ErrorReport, Execution, Isolation
 __all__ = ["WasmExecutor"]
 
 MAX_QUEUED, QUEUE_TIMEOUT_S = 1000, 60.0
-NO_FOLDER = "Make a temporary folder writable, such as /tmp, or name one in TMPDIR."
 
 
 class WasmExecutor(Executor):

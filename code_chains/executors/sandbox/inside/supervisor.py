@@ -278,8 +278,8 @@ class Supervisor:
         if run.pidfd in ready and run.report is None:
             run.exit = _exit_of(run.process)
         if run.report is None and run.exit is None:
-            is_late = remaining <= 0
-            run.reason = run.reason or ("timeout" if is_late else self._monitor.exceeded(run.extra_processes))
+            late = run.late_reason if remaining <= 0 else None
+            run.reason = run.reason or late or self._monitor.exceeded(run.extra_processes)
             if run.reason:
                 self._kill(run.process)
 
@@ -301,6 +301,7 @@ class Supervisor:
                 message["op"] == "leave"
             ):  # It has its result, and the program has nothing left to do but to exit.
                 run.deadline = min(run.deadline, time.monotonic() + EXIT_TIMEOUT_S)
+                run.late_reason = "left"
             else:
                 run.reason = "stopped"
 
@@ -312,6 +313,7 @@ class _Run:
     Attributes:
         process: Its process.
         deadline: When it times out.
+        late_reason: Why it is stopped then: `timeout`, or `left` if the host has its result already.
         pidfd: The process's pidfd.
         channel: Descriptor on which a session's process reports; -1 for none.
         extra_processes: Number of processes that do not count for the limit.
@@ -322,6 +324,7 @@ class _Run:
 
     process: StateProcess
     deadline: float
+    late_reason: str = "timeout"
     pidfd: int = -1
     channel: int = -1
     extra_processes: int = 0
