@@ -144,7 +144,7 @@ BROKEN: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
     "it is gone": ({"execute": dies}, "Sandbox.execute failed: ConnectionError: the sandbox is gone"),
     "no Python": (
         {"execute": lambda command: Response("sh: python3: not found", 127)},
-        "has no python3, or one older",
+        "has no python3 that it can run, or one older",
     ),
     "an old Python": ({"execute": lambda command: Response("", 41)}, "older than 3.11"),
     "an answer of another kind": ({"execute": lambda command: None}, "returned NoneType"),
