@@ -22,6 +22,7 @@ from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import (
     BackendExecutor,
+    CloudExecutor,
     ContainerExecutor,
     Executor,
     Limits,
@@ -65,7 +66,18 @@ __all__ = [
 ]
 
 ExecutorName = Literal[
-    "strongest", "sandbox", "container", "docker", "podman", "monty", "sql", "wasm", "none"
+    "strongest",
+    "sandbox",
+    "container",
+    "docker",
+    "podman",
+    "e2b",
+    "modal",
+    "daytona",
+    "monty",
+    "sql",
+    "wasm",
+    "none",
 ]
 _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     {
@@ -74,6 +86,9 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
         "container": ContainerExecutor,
         "docker": partial(ContainerExecutor, backend="docker"),
         "podman": partial(ContainerExecutor, backend="podman"),
+        "e2b": partial(CloudExecutor, "e2b"),
+        "modal": partial(CloudExecutor, "modal"),
+        "daytona": partial(CloudExecutor, "daytona"),
         "monty": MontyExecutor,
         "sql": SqlExecutor,
         "wasm": WasmExecutor,

@@ -122,9 +122,9 @@ def create_code_chain(
             `"gguf:PATH"`, or any chat model.
         executor: Where code runs. By default in the kernel sandbox (`"sandbox"`), or where the system does not let it make
             namespaces, as on macOS, Windows and in most containers, in WebAssembly (`"wasm"`). Others are `"docker"`,
-            `"podman"`, `"container"`, `"monty"`, `"sql"` (these need an extra each), `"none"` (a plain process without
-            protection), an `Executor`, or a sandbox of LangChain's protocol, such as those of `langchain-daytona`
-            (see `BackendExecutor`).
+            `"podman"`, `"container"`, `"monty"`, `"sql"`, at a service `"e2b"`, `"modal"`, `"daytona"` (these need an
+            extra each), `"none"` (a plain process without protection), an `Executor`, or a sandbox of LangChain's
+            protocol, such as those of `langchain-daytona` (see `BackendExecutor`).
         limits: Limits of one run; not with an `Executor`, which has its own.
         checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
             the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the

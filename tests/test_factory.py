@@ -338,7 +338,8 @@ def test_an_executor_may_be_named(name: Any, program: str) -> None:
 
 def test_an_unknown_executor_is_refused_with_all_names() -> None:
     with pytest.raises(
-        ConfigurationError, match='"container", "docker", "podman", "monty", "sql", "wasm", "none"'
+        ConfigurationError,
+        match='"docker", "podman", "e2b", "modal", "daytona", "monty", "sql", "wasm", "none"',
     ):
         create_code_chain(ScriptedModel(lambda messages: ""), executor="lxc")  # type: ignore[arg-type]
 

@@ -85,7 +85,8 @@ _CHAIN_OPTIONS = (
         "--executor",
         default="strongest",
         show_default=True,
-        help="strongest (sandbox or wasm), sandbox, docker, podman, container, wasm, monty, sql, or none (no isolation).",
+        help="strongest (sandbox or wasm), sandbox, docker, podman, container, e2b, modal, daytona, wasm, monty,"
+        " sql, or none (no isolation).",
     ),
     click.option(
         "--checks",

@@ -10,6 +10,7 @@ from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecu
 
 if TYPE_CHECKING:
     from code_chains.executors.backend import BackendExecutor
+    from code_chains.executors.cloud.executor import CloudExecutor
     from code_chains.executors.container import ContainerExecutor
     from code_chains.executors.monty import MontyExecutor
     from code_chains.executors.sql import SqlExecutor
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BackendExecutor",
+    "CloudExecutor",
     "ContainerExecutor",
     "Executor",
     "Limits",
@@ -30,6 +32,7 @@ __all__ = [
 
 _LAZY = {
     "BackendExecutor": "backend",
+    "CloudExecutor": "cloud.executor",
     "ContainerExecutor": "container",
     "MontyExecutor": "monty",
     "SqlExecutor": "sql",

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import io
 import json
 import math
 import re
 import secrets
 import shlex
 import threading
+import zipfile
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import PROBE, canary, check_required, isolation
+from code_chains.executors.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
 from code_chains.executors.supervised import (
     COPIED_FILES,
     execution_of,
@@ -40,10 +43,26 @@ ANSWER_TIMEOUT_S = 60.0
 """Seconds that a sandbox may take to answer beyond that, such as for a slow upload."""
 TOO_OLD = 41
 """Exit code of a command that found a Python older than 3.11."""
+BUNDLE = "bundle.zip"
+"""All files of a run as one, since each upload takes a request or two."""
 NO_FILES = 43
-"""Exit code of a command that does not find what was uploaded."""
-NOT_FOUND, TIMED_OUT = 127, (124, 137)
+"""Exit code of a command that does not find what was uploaded, as it was uploaded."""
+NOT_RUNNABLE, NOT_FOUND, TIMED_OUT = 126, 127, (124, 137)
 _CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
+_START = f"""
+import hashlib, io, os, sys, zipfile
+try:
+    with open({BUNDLE!r}, "rb") as file:
+        content = file.read()
+    os.remove({BUNDLE!r})
+except OSError:
+    sys.exit({NO_FILES})
+if hashlib.sha256(content).hexdigest() != sys.argv[1]:
+    sys.exit({NO_FILES})
+zipfile.ZipFile(io.BytesIO(content)).extractall()
+os.execv(sys.executable, [sys.executable, "-I", "container_program.py"])
+"""
+"""Unpacks what was uploaded if it is complete, and starts the supervisor."""
 T = TypeVar("T")
 
 
@@ -132,7 +151,7 @@ class BackendExecutor(Executor):
         return_value: bool = False,
     ) -> Execution:
         """Run a program to its end; see `Executor.run`."""
-        return self._run(_RunFolder(), Program(code, files, variables, return_value=return_value))
+        return self._run(RunFolder(), Program(code, files, variables, return_value=return_value))
 
     async def arun(
         self,
@@ -143,7 +162,7 @@ class BackendExecutor(Executor):
         return_value: bool = False,
     ) -> Execution:
         """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        folder = _RunFolder()
+        folder = RunFolder()
         program = Program(code, files, variables, return_value=return_value)
         try:
             return await asyncio.to_thread(self._run, folder, program)
@@ -157,31 +176,36 @@ class BackendExecutor(Executor):
         """Refuse further runs; the sandbox stays as it is."""
         self._is_closed = True
 
-    def _run(self, folder: _RunFolder, program: Program) -> Execution:
+    def _run(self, folder: RunFolder, program: Program) -> Execution:
         if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
         token = secrets.token_hex(16)
         with files_on_disk(program.files) as files:
-            uploads = self._uploads(folder, program, files, token)
+            bundle = self._bundle(folder, program, files, token)
+            self._start()
             try:
-                found = self._prepare(folder, uploads)
-                folder.check()
-                self._upload(uploads)
-                folder.check()
-                # Isolated, so that nothing that an earlier program left is imported.
-                command = f"cd {folder.path} && test -f container_program.py || exit {NO_FILES}; "
-                response = self._execute(
-                    f"{command}exec python3 -I container_program.py", self.limits.seconds + GRACE_S
-                )
-                return self._execution(response, token, found)
+                return self._run_in(folder, bundle, token)
             finally:
                 with contextlib.suppress(ExecutorError):
                     self._remove(folder)
 
-    def _uploads(
-        self, folder: _RunFolder, program: Program, files: Mapping[str, Path], token: str
-    ) -> list[tuple[str, bytes]]:
-        """Return what a run needs, by its path in the sandbox."""
+    def _start(self) -> None:
+        """Make sure that there is a sandbox."""
+
+    def _run_in(self, folder: RunFolder, bundle: bytes, token: str) -> Execution:
+        """Run what a bundle contains, in a folder of its own."""
+        folder.check()
+        found = self._prepare(folder)
+        folder.check()
+        self._upload([(f"{folder.path}/{BUNDLE}", bundle)])
+        folder.check()
+        # Isolated, so that nothing that an earlier program left is imported.
+        start = shlex.join(["python3", "-I", "-c", _START, sha256(bundle).hexdigest()])
+        command = f"cd {folder.path} || exit {NO_FILES}; exec {start}"
+        return self._execution(self._execute(command, self.limits.seconds + GRACE_S), token, found)
+
+    def _bundle(self, folder: RunFolder, program: Program, files: Mapping[str, Path], token: str) -> bytes:
+        """Return what a run needs, by its path in the folder of the run."""
         size = sum(path.stat().st_size for path in files.values())
         request = {
             "code": check_code(program.code),
@@ -191,35 +215,48 @@ class BackendExecutor(Executor):
             "return_value": program.return_value,
             "is_shared": True,
         }
-        texts = {"request.json": json.dumps(request), "token": token}
-        uploads = [(f"{folder.path}/{name}", path.read_bytes()) for name, path in COPIED_FILES.items()]
-        uploads += [(f"{folder.path}/{name}", text.encode()) for name, text in texts.items()]
-        return uploads + [(f"{folder.path}/box/{name}", path.read_bytes()) for name, path in files.items()]
+        bundle = io.BytesIO()
+        with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.writestr("request.json", json.dumps(request))
+            archive.writestr("token", token)
+            for name, path in {
+                **COPIED_FILES,
+                **{f"box/{name}": path for name, path in files.items()},
+            }.items():
+                archive.writestr(name, path.read_bytes())
+        return bundle.getvalue()
 
-    def _prepare(self, folder: _RunFolder, uploads: list[tuple[str, bytes]]) -> Isolation:
-        """Make the folders of a run, and probe the sandbox.
+    def _prepare(self, folder: RunFolder) -> Isolation:
+        """Make the folder of a run, and probe the sandbox.
 
         Raises:
             IsolationError: Something required is open.
             ExecutorError: The sandbox has no usable Python.
         """
-        folders = shlex.join(
-            sorted({path.rpartition("/")[0] for path, _ in uploads} | {f"{folder.path}/box"})
-        )
         with canary() as targets:
             probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
             check = f"python3 -I -c {shlex.quote(_CHECK)} || exit $?"
-            response = self._execute(f"{check}; mkdir -p {folders} && python3 -I -c {probe}", GRACE_S)
-        if response.exit_code in (NOT_FOUND, TOO_OLD):
-            text = response.output.strip()[:300]
-            raise ExecutorError(f"{self._name} has no python3, or one older than 3.11. {text}")
+            response = self._execute(f"{check}; mkdir -p {folder.path}/box && python3 -I -c {probe}", GRACE_S)
+            reached = targets.reached()
+        if response.exit_code:
+            self._refuse(response)
         line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
-        found = isolation("container", self._name, line, targets["salt"])
+        found = isolation("container", self._name, line, targets["salt"], reached)
         if leaks := [name for name in found.open if name in self.required_isolation]:
             remedy = "BackendExecutor(…, required_isolation=…) accepts that"
             message = f"Nothing was run: a program in {self._name} can reach of this machine: {', '.join(leaks)}; {remedy}."
             raise IsolationError(message)
         return found
+
+    def _refuse(self, response: Any) -> NoReturn:
+        """Raise for a probe that was not run."""
+        text = response.output.strip()[:MAX_SHOWN_CHARS]
+        if response.exit_code in (NOT_RUNNABLE, NOT_FOUND, TOO_OLD):
+            raise ExecutorError(
+                f"{self._name} has no python3 that it can run, or one older than 3.11. {text}"
+            )
+        message = f"{self._name} did not run the probe (exit code {response.exit_code}). {text}"
+        raise ExecutorError(message, is_retryable=True)
 
     def _execution(self, response: Any, token: str, found: Isolation) -> Execution:
         """Build the record of a run from what its command has printed.
@@ -228,10 +265,15 @@ class BackendExecutor(Executor):
             ExecutorError: The sandbox lost a file, or the report is malformed.
         """
         if response.exit_code == NO_FILES:
-            raise ExecutorError(f"In {self._name}, uploaded files are not where commands look for them.")
+            raise ExecutorError(
+                f"In {self._name}, uploaded files are not where commands look for them, or not complete."
+            )
         report = find_report(response.output, token)
         if report is None and response.exit_code in TIMED_OUT:
             return timed_out(self.limits, found)
+        if report is None and not self._is_alive():
+            text = response.output.strip()[-MAX_SHOWN_CHARS:]
+            raise ExecutorError(f"{self._name} ended during a run. {text}".strip(), is_retryable=True)
         if report is not None and "path" in report:
             report = self._long_report(str(report["path"]), token)
         try:
@@ -254,10 +296,21 @@ class BackendExecutor(Executor):
             raise ExecutorError(f"{self._name} did not return the report of a run.", is_retryable=True)
         return report
 
+    def _is_alive(self) -> bool:
+        """Return whether the sandbox still runs commands."""
+        try:
+            return "alive" in self._execute("echo alive", GRACE_S).output.split()
+        except ExecutorError:
+            return False
+
     # -- the sandbox -----------------------------------------------------------------------------------------
 
     def _execute(self, command: str, seconds: float) -> Any:
-        """Return what a command answers; None if it was ended for its time."""
+        """Return what a command answers.
+
+        It has a shell of its own, as some sandboxes run it in one that must outlive it.
+        """
+        command = shlex.join(["sh", "-c", command])
         options = {"timeout": math.ceil(seconds)} if self._takes_timeout else {}
         response = self._ask("execute", lambda: self._backend.execute(command, **options), seconds)
         if not isinstance(getattr(response, "output", None), str) or not hasattr(response, "exit_code"):
@@ -277,7 +330,7 @@ class BackendExecutor(Executor):
                 f"{self._name} did not take all files. {'; '.join(errors[:3])}", is_retryable=True
             )
 
-    def _remove(self, folder: _RunFolder) -> None:
+    def _remove(self, folder: RunFolder) -> None:
         self._execute(f"chmod -R u+rwX {folder.path}; rm -rf {folder.path}", GRACE_S)
 
     def _ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
@@ -302,7 +355,7 @@ class BackendExecutor(Executor):
             raise ExecutorError(message[:500], is_retryable=True) from error
 
 
-class _RunFolder:
+class RunFolder:
     """The folder of a run in the sandbox.
 
     Attributes:

@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import secrets
+import select
 import socket
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
@@ -135,8 +136,26 @@ def check_required(required_isolation: Collection[str]) -> tuple[str, ...]:
     return tuple(required_isolation)
 
 
+class Canary(dict[str, Any]):
+    """What the probe must not reach, by its name in the probe.
+
+    Args:
+        server: The listening socket.
+    """
+
+    def __init__(self, server: socket.socket, **targets: Any) -> None:
+        super().__init__(targets)
+        self._server = server
+
+    def reached(self) -> set[str]:
+        """Return what was reached, whatever the probe says."""
+        is_made = os.path.exists(f"{self['file']}.made")
+        is_connected = bool(select.select([self._server], [], [], 0)[0])
+        return {name for name, found in (("filesystem", is_made), ("network", is_connected)) if found}
+
+
 @contextlib.contextmanager
-def canary() -> Iterator[dict[str, Any]]:
+def canary() -> Iterator[Canary]:
     """Yield what the probe must not reach: a file, a listening socket, shared memory, this process and its variables."""
     with (
         tempfile.TemporaryDirectory(prefix="code_chains-canary-") as folder,
@@ -148,14 +167,15 @@ def canary() -> Iterator[dict[str, Any]]:
             file.write("canary")
         segment, detach = shared_memory()
         try:
-            yield {
-                "file": path,
-                "port": server.getsockname()[1],
-                "segment": segment,
-                "pid": os.getpid(),
-                "command": _command(),
-                "salt": secrets.token_hex(8),
-            }
+            yield Canary(
+                server,
+                file=path,
+                port=server.getsockname()[1],
+                segment=segment,
+                pid=os.getpid(),
+                command=_command(),
+                salt=secrets.token_hex(8),
+            )
         finally:
             detach()
 
@@ -178,7 +198,9 @@ def _variables(salt: str) -> set[str]:
     return pairs | {sha256(pair.encode(errors="replace")).hexdigest() for pair in pairs}
 
 
-def isolation(level: Level, launcher: str, output: str, salt: str) -> Isolation:
+def isolation(
+    level: Level, launcher: str, output: str, salt: str, reached: Collection[str] = ()
+) -> Isolation:
     """Parse the probe's output; the level is `none` if it found anything open.
 
     Args:
@@ -186,6 +208,7 @@ def isolation(level: Level, launcher: str, output: str, salt: str) -> Isolation:
         launcher: What runs programs.
         output: What the probe has printed.
         salt: The salt of its canary.
+        reached: What of its canary was reached, whatever the output says.
 
     Raises:
         ExecutorError: The output is malformed.
@@ -194,6 +217,7 @@ def isolation(level: Level, launcher: str, output: str, salt: str) -> Isolation:
         report: Mapping[str, Any] = json.loads(output)
         closed: dict[str, Any] = {name: report[name] is True for name in PROBED if name != "environment"}
         closed["environment"] = _variables(salt).isdisjoint(report["environment"])
+        closed |= dict.fromkeys(reached, False)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         shown = output[:MAX_SHOWN_CHARS]
         raise ExecutorError(f"The output of the probe inside {launcher} is malformed: {shown!r}.") from error

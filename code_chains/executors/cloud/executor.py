@@ -1,0 +1,139 @@
+"""E2B, Modal and Daytona by name: a sandbox of its own for each executor."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.executors.backend import GRACE_S, BackendExecutor, RunFolder
+from code_chains.executors.base import Limits
+from code_chains.executors.cloud.daytona import DaytonaService
+from code_chains.executors.cloud.e2b import E2BService
+from code_chains.executors.cloud.modal import ModalService
+from code_chains.executors.cloud.sandbox import CloudSandbox
+from code_chains.executors.cloud.service import Service
+from code_chains.state import PROBED, Execution
+
+__all__ = ["CloudExecutor"]
+
+SERVICES: Mapping[str, type[Service]] = MappingProxyType(
+    {service.name: service for service in (E2BService, ModalService, DaytonaService)}
+)
+CREATE_S = 60.0
+"""Seconds that a service may take to create a sandbox, besides those to answer."""
+T = TypeVar("T")
+
+
+class CloudExecutor(BackendExecutor):
+    """Run each program in a sandbox of E2B, Modal or Daytona that belongs to this executor.
+
+    The sandbox is created by the first run, or by `warm_up`, so that a refused key or an unreachable service is an error
+    before a model is paid. `close` deletes it, as does the end of the interpreter; if this process is killed, the service
+    ends it after a quarter of an hour without use. One that has ended is replaced by the next run. See `BackendExecutor`
+    for what a run does.
+
+    Args:
+        service: `e2b`, `modal` or `daytona`; each needs the extra of that name. The key is in the environment:
+            `E2B_API_KEY`; `MODAL_TOKEN_ID` and `MODAL_TOKEN_SECRET`; `DAYTONA_API_KEY`.
+        limits: Limits of one run.
+        required_isolation: What the probe must find closed.
+        network: Whether programs may use the network. Otherwise the service is asked to block it; the probe looks for
+            this machine alone.
+        options: More arguments for the creation of the sandbox, such as `template` of E2B, `image` of Modal or `snapshot`
+            of Daytona. It needs Linux with `python3` 3.11 or newer.
+
+    Raises:
+        ConfigurationError: An argument is invalid, the package of the service is not installed, or the key is missing.
+        ExecutorError: The service did not create a sandbox; raised by a run.
+
+    Example:
+        with CloudExecutor("e2b") as executor:
+            executor.run("sum(range(1, 6))").output
+    """
+
+    def __init__(
+        self,
+        service: str,
+        *,
+        limits: Limits | None = None,
+        required_isolation: Collection[str] = PROBED,
+        network: bool = False,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if service not in SERVICES:
+            raise ConfigurationError("service", service, f"one of {', '.join(map(repr, SERVICES))}")
+        run_limits = limits if isinstance(limits, Limits) else Limits()
+        self._service = SERVICES[service](options or {})
+        run_seconds = math.ceil(run_limits.seconds + GRACE_S)
+        self._sandbox = CloudSandbox(self._service, network=network, run_seconds=run_seconds)
+        super().__init__(self._sandbox, limits=limits, required_isolation=required_isolation)
+        self.service, self.network = service, network
+        if not network:
+            self.guidance = f"{self.guidance} There is no network."
+        self._failure = ""
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What distinguishes its runs from those of other executors, including the options of the sandbox."""
+        return {**super().fingerprint, "id": "", "options": self._service.options}
+
+    @property
+    def _name(self) -> str:
+        return self._service.title
+
+    def warm_up(self) -> None:
+        """Create the sandbox, and wait for it: a refused key is an error before a model is paid.
+
+        Raises:
+            ConfigurationError: The service has refused the key.
+            ExecutorError: The service did not create a sandbox; `check_capacity` raises it again.
+        """
+        self._failure = ""
+        try:
+            self._start()
+        except ExecutorError as error:
+            self._failure = str(error)
+            raise
+
+    def check_capacity(self) -> None:
+        """Raise if the service did not create a sandbox when it was asked last.
+
+        Raises:
+            ExecutorError: It did not.
+        """
+        if self._failure:
+            raise ExecutorError(self._failure, is_retryable=True)
+
+    def close(self) -> None:
+        """Delete the sandbox, and refuse further runs."""
+        super().close()
+        self._sandbox.close()
+
+    def _start(self) -> None:
+        self._ask("create", self._sandbox.open, CREATE_S)
+        self._failure = ""
+
+    def _run_in(self, folder: RunFolder, bundle: bytes, token: str) -> Execution:
+        try:
+            return super()._run_in(folder, bundle, token)
+        except IsolationError:
+            raise
+        except ExecutorError:
+            if not self._is_alive():
+                self._sandbox.delete()  # The next run creates another one.
+            raise
+
+    def _ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
+        """Call the sandbox; keep the key out of messages."""
+        try:
+            return super()._ask(what, call, seconds)
+        except ExecutorError as error:
+            text, secrets = str(error), self._service.secrets()
+            if not any(secret in f"{text} {error.__cause__!r}" for secret in secrets):
+                raise
+            shown = functools.reduce(lambda text, secret: text.replace(secret, "…"), secrets, text)
+            raise ExecutorError(shown, is_retryable=error.is_retryable) from None
