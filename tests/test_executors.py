@@ -168,6 +168,12 @@ def test_numpy_and_pandas_work(executor: SandboxExecutor) -> None:
 def test_processes_and_threads_of_a_program_work(executor: SandboxExecutor) -> None:
     code = "from multiprocessing import Pool\nwith Pool(2) as pool: print(pool.map(abs, [-1, -2]))"
     assert executor.run(code).stdout == "[1, 2]\n"
+    code = (
+        "import multiprocessing as mp\nfrom concurrent.futures import ProcessPoolExecutor\n"
+        "mp.set_start_method('fork')\ndef double(n): return 2 * n\n"
+        "with ProcessPoolExecutor(2) as pool: print(list(pool.map(double, [1, 2])))"
+    )
+    assert executor.run(code).stdout == "[2, 4]\n"
     code = "import threading\nthreading.Thread(target=lambda: print('late')).start()"
     assert executor.run(code).stdout == "late\n"
 

@@ -67,6 +67,18 @@ def hide(names: Iterable[str]) -> None:
         del sys.modules[name]
 
 
+def prefer_fork(code: str) -> None:
+    """Let processes of a program be forks, as before Python 3.14: what it defines cannot be imported."""
+    if sys.hexversion < 0x030E0000 or not re.search("multiprocessing|ProcessPoolExecutor", code):
+        return
+    with contextlib.suppress(ImportError, AttributeError):
+        import multiprocessing.context
+
+        context: Any = multiprocessing.context
+        # Invariant: a program may still call `set_start_method`, which is allowed once.
+        context._default_context._default_context = context._concrete_contexts["fork"]
+
+
 def run(
     code: str,
     names: Json,
@@ -92,6 +104,7 @@ def run(
     linecache.cache[source] = (len(code), None, lines, source)
     previous = names.get("result")
     outcome: Json = {"status": "ok", "result": None, "error": None}
+    prefer_fork(code)
     try:
         value = execute(code, names, source)
         join_threads()
