@@ -105,8 +105,22 @@ def test_a_failing_program_shows_its_line_and_its_values(page: Page) -> None:
 def test_an_error_of_the_model_is_displayed(page: Page) -> None:
     turn = ask(page, "Something without weights")
     expect(turn.get_by_role("alert")).to_contain_text("The model is not available at the moment.")
-    expect(page.get_by_label("Your question")).to_have_value("Something without weights")
     expect(ask_and_wait(page, "six times seven").locator(".outcome")).to_contain_text("42")
+
+
+def test_a_question_that_was_not_answered_is_in_the_field_again(page: Page) -> None:
+    for _ in range(5):  # It fails sooner than the browser reports that the field is empty.
+        ask(page, "Something without weights")
+        expect(page.get_by_label("Your question")).to_have_value("Something without weights")
+
+
+def test_what_is_typed_meanwhile_is_kept(page: Page) -> None:
+    ask(page, "Something endless")
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.get_by_label("Your question").fill("and one more")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
+    expect(page.get_by_label("Your question")).to_have_value("and one more")
 
 
 def test_a_program_can_be_approved_with_the_keyboard(browser: Browser) -> None:

@@ -341,19 +341,19 @@ async def test_a_cancelled_request_lets_the_others_advance() -> None:
 
 
 async def test_an_idle_session_is_closed(chain: CodeChain) -> None:
-    async with SessionRegistry(chain, session_timeout=0.05) as sessions:
+    async with SessionRegistry(chain, session_timeout=0.5) as sessions:
         session = sessions.open("ann")
         await session.add_file("a.csv", b"x")
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5)
         assert (len(sessions), session.files) == (0, {})
 
 
 async def test_a_client_of_an_expired_session_is_notified_of_the_new_one(chain: CodeChain) -> None:
-    async with SessionRegistry(chain, session_timeout=0.05) as sessions:
+    async with SessionRegistry(chain, session_timeout=0.5) as sessions:
         before = sessions.open("ann")
         await before.add_file("a.csv", b"x")
         sessions.open("bob")
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.5)
         later = sessions.open("ann")
         assert [bool(session.notice) for session in (before, later, sessions.open("bob"))] == [
             True,

@@ -319,14 +319,14 @@ def test_runs_at_once_are_apart(shared: WasmExecutor) -> None:
 
 async def test_a_cancelled_run_leaves_nothing() -> None:
     with WasmExecutor(limits=Limits(seconds=60), min_idle=0) as executor:
-        before = len(descendants())
         running = asyncio.create_task(executor.arun("import time; time.sleep(60)"))
-        await asyncio.to_thread(lambda: soon(lambda: len(descendants()) > before))
-        await asyncio.sleep(1)
+        assert await asyncio.to_thread(lambda: soon(lambda: bool(executor._running), seconds=60))
+        (instance,) = executor._running
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert await asyncio.to_thread(lambda: soon(lambda: len(descendants()) == before, seconds=60))
+        assert await asyncio.to_thread(lambda: soon(lambda: not executor._running, seconds=60))
+        assert not instance.is_alive
 
 
 def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
@@ -357,12 +357,11 @@ def test_an_idle_python_that_was_killed_is_replaced() -> None:
 
 def test_a_run_that_is_killed_from_outside_says_so() -> None:
     with WasmExecutor(min_idle=0) as executor, ThreadPoolExecutor(1) as pool:
-        before = set(descendants())
         running = pool.submit(executor.run, "import time; time.sleep(60)")
         assert soon(lambda: bool(executor._running), seconds=60)
         time.sleep(1)
-        for pid in set(descendants()) - before:
-            os.kill(pid, 9)
+        for instance in executor._running:
+            os.kill(instance._process.pid, 9)
         assert running.result().status == "killed"
 
 

@@ -126,7 +126,7 @@ class Page:
     async def _ask(self, question: str) -> None:
         async def ask(session: PageSession) -> None:
             session.ask(question)
-            self._composer.question.set_value("")
+            self._composer.clear(question)
 
         if question.strip():
             await self._perform(ask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,12 @@ _UPLOADS = f"""async (event) => {{
         emit(await upload(file).catch(() => failure(file)));
     event.target.value = "";
 }}"""
+
+
+_REPLACE = """(([id, before, after]) => {
+    const field = getElement(id);
+    if (field?.inputValue === before) field.inputValue = after;
+})"""
 
 
 @dataclass(frozen=True)
@@ -114,9 +121,19 @@ class Composer:
             self._model.props["value"] = session.model
             self._model.props.set_bool("disabled", session.is_busy)
             self._model.update()
-        if session.draft and not self.question.value:
-            self.question.set_value(session.draft)
+        if session.draft:
+            self._replace("", session.draft)
         session.draft = ""
+
+    def clear(self, question: str) -> None:
+        """Empty the field unless it contains another question by now."""
+        self._replace(question, "")
+
+    def _replace(self, before: str, after: str) -> None:
+        """Replace the text of the field if it is still the expected one."""
+        # Invariant: the browser decides. A value set here is lost if an older one is on its way from the browser, which the
+        # field reports after each change.
+        self.question.client.run_javascript(f"{_REPLACE}({json.dumps([self.question.id, before, after])})")
 
     def _show_files(self, session: PageSession) -> None:
         files = [(name, name in session.uploads.pending) for name in session.files]
