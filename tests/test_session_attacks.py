@@ -225,10 +225,12 @@ def test_nothing_of_a_session_computes_between_its_runs(session: Session, way: s
     attempt(session, "x = 1")
     attempt(session, TAKE_OVER + way)
     attempt(session, "y = 2")
-    time.sleep(0.2)  # The supervisor forks the next program in advance, and looks that nothing else runs.
+    time.sleep(0.5)  # The supervisor forks the next program in advance, and looks that nothing else runs.
     before = time_used()
-    time.sleep(0.7)
-    assert time_used() - before <= 3
+    time.sleep(1)
+    assert (
+        time_used() - before <= 8
+    )  # Of 100; what is forked in advance on a busy machine may still be starting.
 
 
 GROW = {
