@@ -83,26 +83,23 @@ def service(
 both = pytest.mark.parametrize(("service", "name"), [(name, name) for name in SERVICES], indirect=["service"])
 
 
-class TestE2B(ExecutorContract):
-    """The contract of executors, through the client of E2B."""
+class CloudContract(ExecutorContract):
+    """The contract of executors, through the client of a service."""
 
+    service: str
+
+    @pytest.fixture
+    def executor(self, request: pytest.FixtureRequest, service: Double) -> Iterator[CloudExecutor]:
+        with CloudExecutor(request.cls.service, limits=LIMITS) as executor:
+            yield executor
+
+
+class TestE2B(CloudContract):
     service = "e2b"
 
-    @pytest.fixture
-    def executor(self, service: Double) -> Iterator[CloudExecutor]:
-        with CloudExecutor("e2b", limits=LIMITS) as executor:
-            yield executor
 
-
-class TestDaytona(ExecutorContract):
-    """The contract of executors, through the client of Daytona."""
-
+class TestDaytona(CloudContract):
     service = "daytona"
-
-    @pytest.fixture
-    def executor(self, service: Double) -> Iterator[CloudExecutor]:
-        with CloudExecutor("daytona", limits=LIMITS) as executor:
-            yield executor
 
 
 def counting_model(calls: list[str]) -> ScriptedModel:

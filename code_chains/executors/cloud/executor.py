@@ -135,5 +135,5 @@ class CloudExecutor(BackendExecutor):
             text, secrets = str(error), self._service.secrets()
             if not any(secret in f"{text} {error.__cause__!r}" for secret in secrets):
                 raise
-            shown = functools.reduce(lambda text, secret: text.replace(secret, "…"), secrets, text)
-            raise ExecutorError(shown, is_retryable=error.is_retryable) from None
+            redacted = functools.reduce(lambda text, secret: text.replace(secret, "…"), secrets, text)
+            raise ExecutorError(redacted, is_retryable=error.is_retryable) from None
