@@ -56,6 +56,7 @@ def test_files_come_in_and_go_out(executor: BackendExecutor, backend: SandboxBac
     done = executor.run(program, files={"my sales.csv": sales})
     assert done.ok, done.error
     assert [(file.name, file.data) for file in done.artifacts] == [("out/ü b/copy.csv", sales.read_bytes())]
+    assert done.truncated  # For the file that is larger than the limit.
 
 
 def test_values_figures_and_long_output_come_back(executor: BackendExecutor) -> None:

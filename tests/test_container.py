@@ -77,6 +77,17 @@ def test_what_is_not_required_may_be_open_and_is_reported() -> None:
     assert (isolation.level, isolation.open) == ("none", ("network",))
 
 
+def test_files_that_a_program_makes_are_artifacts(executor: ContainerExecutor, sales: Path) -> None:
+    program = (
+        "import os, shutil\nos.mkdir('out')\nshutil.copyfile('sales.csv', 'out/ü b.csv')\n"
+        "os.symlink('/etc/passwd', 'link')\nopen('large', 'wb').write(os.urandom(3 << 20))"
+    )
+    done = executor.run(program, files={"sales.csv": sales})
+    assert done.ok, done.error
+    assert [artifact.name for artifact in done.artifacts] == ["large", "out/ü b.csv"]
+    assert done.artifacts[1].data == sales.read_bytes()
+
+
 def test_files_are_read_only_copies(executor: ContainerExecutor, sales: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(sales)
     files = {"data/s.csv": sales, "l.csv": tmp_path / "link"}

@@ -199,8 +199,9 @@ def _session_options(backend: str, image: str, limits: Limits) -> dict[str, Any]
     if backend in ("bubblewrap", "nsjail"):
         from llm_sandbox.local.config import LocalSandboxConfig
 
-        # The report escapes the program's output as JSON.
-        options["sandbox_config"] = LocalSandboxConfig(max_output_bytes=6 * limits.output_bytes + (8 << 20))
+        # The report escapes the program's output as JSON, and artifacts as Base64: files and figures.
+        report_bytes = 6 * limits.output_bytes + 3 * limits.artifacts_bytes + (8 << 20)
+        options["sandbox_config"] = LocalSandboxConfig(max_output_bytes=report_bytes)
         options["default_timeout"] = limits.seconds + 2 * GRACE_S
     return options
 

@@ -56,6 +56,10 @@ def main() -> None:
     for name in inputs:
         os.chmod(name, 0o444)
     is_shared = request.get("is_shared", False)
+
+    def is_input(name: str, status: os.stat_result) -> bool:
+        return name in inputs and not status.st_mode & 0o222
+
     others = None if is_shared else processes() | {os.getpid()}
     set_option(PR_SET_CHILD_SUBREAPER, 1)
     set_option(PR_SET_DUMPABLE, 0)  # The program runs as the same user and must not inspect this process.
@@ -74,12 +78,7 @@ def main() -> None:
         os.close(descriptor)
     supervisor = Supervisor(request["limits"], child, others, [read for read, _ in pipes], here)
     report = supervisor.run() | {"seconds": time.monotonic() - started, "token": token}
-    if is_shared:
-
-        def is_input(name: str, status: os.stat_result) -> bool:
-            return name in inputs and not status.st_mode & 0o222
-
-        report["files"] = list(made_files(".", is_input, request["limits"]["views"]))
+    report["files"] = list(made_files(".", is_input, request["limits"]["views"]))
     text = json.dumps(report)
     if is_shared and len(text) > MAX_REPORT_BYTES:
         # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.

@@ -86,7 +86,9 @@ def execution_of(
     status, error, result = _outcome(report, message, limits)
     collector = ArtifactCollector(limits.artifacts_bytes)
     for name, data in report.get("files") or ():
-        if is_plain_name(name):
+        if data is None:
+            collector.truncated = True
+        elif is_plain_name(name):
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
             collector.add(Artifact(name, media_type, base64.b64decode(data)))
     collector.collect_views({**message, "views": _views(message)})

@@ -38,8 +38,8 @@ def entries_below(folder: str) -> Iterator[os.DirEntry[str]]:
 
 def made_files(
     folder: str, is_input: Callable[[str, os.stat_result], bool], room: int
-) -> Iterator[tuple[str, str]]:
-    """Yield the files that a program made or changed, in Base64, as far as there is room.
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the files that a program made or changed, in Base64; None for those that there is no room for.
 
     Args:
         folder: The working directory.
@@ -52,7 +52,9 @@ def made_files(
             with file:
                 status = os.fstat(file.fileno())
                 is_made = stat.S_ISREG(status.st_mode) and not is_input(name, status)
-                if is_made and status.st_size <= room:
+                if is_made and status.st_size > room:
+                    yield name, None
+                elif is_made:
                     data = file.read(room)
                     room -= len(data)
                     yield name, base64.b64encode(data).decode()
