@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.container import ContainerExecutor
-from code_chains.testing import ExecutorContract
+from code_chains.testing import ExecutorContract, ScriptedModel
 
 from .conftest import descendants, soon
 
@@ -273,3 +274,22 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llm_sandbox", None)
     with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[container\]"'):
         ContainerExecutor()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # The client leaves a socket.
+def test_an_engine_that_does_not_run_is_an_error_before_a_model_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    asked: list[str] = []
+
+    def reply(messages: list[Any]) -> str:
+        asked.append("")
+        return "print(42)"
+
+    with (
+        create_code_chain(ScriptedModel(reply), executor="docker") as chain,
+        pytest.raises(ExecutorError, match=r"docker cannot be reached\. Is it running.*`docker info`"),
+    ):
+        chain.invoke("What is 6 * 7?")
+    assert not asked

@@ -21,8 +21,15 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
+from code_chains.executors.base import Limits, Program
+from code_chains.executors.external import (
+    MAX_SHOWN_CHARS,
+    PROBE,
+    ExternalExecutor,
+    canary,
+    check_required,
+    isolation,
+)
 from code_chains.executors.supervised import (
     COPIED_FILES,
     execution_of,
@@ -85,7 +92,7 @@ def is_backend(value: object) -> bool:
     return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in names)
 
 
-class BackendExecutor(Executor):
+class BackendExecutor(ExternalExecutor):
     """Run each program in a third-party sandbox that implements LangChain's sandbox protocol.
 
     A supervisor inside enforces the time, output, processes, memory and disk of the run, and reports how it ended. Before
@@ -188,9 +195,6 @@ class BackendExecutor(Executor):
             finally:
                 with contextlib.suppress(ExecutorError):
                     self._remove(folder)
-
-    def _start(self) -> None:
-        """Make sure that there is a sandbox."""
 
     def _run_in(self, folder: RunFolder, bundle: bytes, token: str) -> Execution:
         """Run what a bundle contains, in a folder of its own."""

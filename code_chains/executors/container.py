@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import PROBE, canary, check_required, isolation, load_extra
+from code_chains.executors.base import Limits, Program
+from code_chains.executors.external import (
+    PROBE,
+    ExternalExecutor,
+    canary,
+    check_required,
+    isolation,
+    load_extra,
+)
 from code_chains.executors.supervised import (
     COPIED_FILES,
     execution_of,
@@ -40,7 +47,7 @@ EXEC_BACKENDS = ("bubblewrap", "nsjail", "kubernetes")
 """Backends that run commands in a shell, which is to be replaced by the command."""
 
 
-class ContainerExecutor(Executor):
+class ContainerExecutor(ExternalExecutor):
     """Run each program in a fresh container of Docker, Podman or Kubernetes, or in another backend of llm-sandbox.
 
     The container has no network, no capabilities and the memory of the limits. A supervisor inside enforces
@@ -59,6 +66,7 @@ class ContainerExecutor(Executor):
 
     Raises:
         ConfigurationError: An argument is invalid, or llm-sandbox is not installed.
+        ExecutorError: The engine cannot be reached; raised before a model is paid, by `warm_up` or by a run.
         IsolationError: Something required is open; raised at the first run at the latest.
 
     Example:
@@ -127,6 +135,7 @@ class ContainerExecutor(Executor):
         size = sum(path.stat().st_size for path in files.values())
         limits = supervisor_limits(self.limits, size, ["/sandbox", "/tmp"])  # noqa: S108
         variables = check_json_variables(program.variables)
+        self._start()
         request = {"code": code, "variables": variables, "workdir": WORKDIR, "limits": limits}
         with self._opened(container):
             isolation = self._probe(container)
@@ -140,11 +149,32 @@ class ContainerExecutor(Executor):
             return timed_out(self.limits, isolation)
         return execution_of(find_report(output, token), self.limits, isolation)
 
+    def _start(self) -> None:
+        """Ask the engine whether it is there, where it can be asked."""
+        if self.backend not in DOCKER_BACKENDS:
+            return
+        try:
+            with self._engine_errors():
+                _ping(self.backend, self._options)
+        except ExecutorError as error:
+            name = "podman" if self.backend == "podman" else "docker"
+            remedy = f"Is it running, and may this user use it? `{name} info` tells."
+            raise ExecutorError(f"{name} cannot be reached. {remedy} {error}", is_retryable=True) from error
+
     @contextlib.contextmanager
     def _opened(self, container: _Container) -> Iterator[None]:
-        """Open the container; unexpected exceptions are errors of the executor."""
+        """Open the container, and remove it afterwards."""
         try:
-            container.open(self.backend, self._options)
+            with self._engine_errors():
+                container.open(self.backend, self._options)
+                yield
+        finally:
+            container.remove()
+
+    @contextlib.contextmanager
+    def _engine_errors(self) -> Iterator[None]:
+        """Raise unexpected exceptions as errors of the executor."""
+        try:
             yield
         except (ExecutorError, InputError, ConfigurationError):
             raise
@@ -155,8 +185,6 @@ class ContainerExecutor(Executor):
                     "backend", self.backend, f"a backend that is installed ({error})"
                 ) from error
             raise ExecutorError(f"{self.backend} failed: {kind}: {error}.", is_retryable=True) from error
-        finally:
-            container.remove()
 
     def _probe(self, container: _Container) -> Isolation:
         with canary() as targets:
@@ -176,6 +204,18 @@ def _backend(name: str) -> str:
         return str(get_backend(name).name)
     except UnsupportedBackendError as error:
         raise ConfigurationError("backend", name, 'a backend of llm-sandbox, e.g. "docker"') from error
+
+
+def _ping(backend: str, options: Mapping[str, Any]) -> None:
+    """Ask an engine whether it is there; raise what its client raises."""
+    from llm_sandbox import SandboxSession
+
+    client = SandboxSession(backend=backend, **options).client
+    try:
+        client.ping()
+    finally:
+        if "client" not in options:
+            client.close()
 
 
 def _session_options(backend: str, image: str, limits: Limits) -> dict[str, Any]:

@@ -19,11 +19,12 @@ from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, needs
+from code_chains.executors.base import Executor, Limits
 from code_chains.executors.sandbox.canary import shared_memory
 from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level
 
-__all__ = ["PROBE", "canary", "check_required", "isolation", "load_extra"]
+__all__ = ["PROBE", "ExternalExecutor", "canary", "check_required", "isolation", "load_extra"]
 
 PROBE = """
 import json
@@ -113,6 +114,40 @@ COMMON_VARIABLES = ALLOWED_VARIABLES | {
 }
 """Variables that an image or a launcher sets itself; the same value inside and outside proves nothing."""
 MAX_SHOWN_CHARS = 200
+
+
+class ExternalExecutor(Executor):
+    """An executor on an engine that may be unreachable, which is found out before a model is paid."""
+
+    def __init__(self, *, limits: Limits | None = None) -> None:
+        super().__init__(limits=limits)
+        self._failure = ""
+
+    def warm_up(self) -> None:
+        """Reach the engine, and wait for it.
+
+        Raises:
+            ConfigurationError: The engine is not installed, or refuses the key.
+            ExecutorError: It cannot be reached; `check_capacity` raises it again.
+        """
+        self._failure = ""
+        try:
+            self._start()
+        except ExecutorError as error:
+            self._failure = str(error)
+            raise
+
+    def check_capacity(self) -> None:
+        """Raise if the engine could not be reached when that was tried last.
+
+        Raises:
+            ExecutorError: It could not.
+        """
+        if self._failure:
+            raise ExecutorError(self._failure, is_retryable=True)
+
+    def _start(self) -> None:
+        """Make sure that the engine can be reached."""
 
 
 def load_extra(module: str, extra: str) -> Any:

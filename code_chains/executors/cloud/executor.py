@@ -74,7 +74,6 @@ class CloudExecutor(BackendExecutor):
         self.service, self.network = service, network
         if not network:
             self.guidance = f"{self.guidance} There is no network."
-        self._failure = ""
 
     @property
     def fingerprint(self) -> dict[str, Any]:
@@ -85,35 +84,13 @@ class CloudExecutor(BackendExecutor):
     def _name(self) -> str:
         return self._service.title
 
-    def warm_up(self) -> None:
-        """Create the sandbox, and wait for it: a refused key is an error before a model is paid.
-
-        Raises:
-            ConfigurationError: The service has refused the key.
-            ExecutorError: The service did not create a sandbox; `check_capacity` raises it again.
-        """
-        self._failure = ""
-        try:
-            self._start()
-        except ExecutorError as error:
-            self._failure = str(error)
-            raise
-
-    def check_capacity(self) -> None:
-        """Raise if the service did not create a sandbox when it was asked last.
-
-        Raises:
-            ExecutorError: It did not.
-        """
-        if self._failure:
-            raise ExecutorError(self._failure, is_retryable=True)
-
     def close(self) -> None:
         """Delete the sandbox, and refuse further runs."""
         super().close()
         self._sandbox.close()
 
     def _start(self) -> None:
+        """Create the sandbox unless there is one."""
         self._ask("create", self._sandbox.open, CREATE_S)
         self._failure = ""
 
