@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
@@ -22,6 +23,7 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.queue import RequestQueue
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
+from code_chains.apps.page.uploads import Uploads
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError, OverloadedError
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
@@ -346,6 +348,22 @@ async def test_an_idle_session_is_closed(chain: CodeChain) -> None:
         await session.add_file("a.csv", b"x")
         await asyncio.sleep(1.5)
         assert (len(sessions), session.files) == (0, {})
+
+
+async def test_a_session_is_not_closed_while_a_file_is_stored(
+    chain: CodeChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Uploads.add
+
+    def add_slowly(*args: Any, **options: Any) -> None:
+        time.sleep(1)
+        add(*args, **options)
+
+    monkeypatch.setattr(Uploads, "add", add_slowly)
+    async with SessionRegistry(chain, session_timeout=0.3) as sessions:
+        session = sessions.open("ann")
+        await session.add_file("a.csv", b"x")
+        assert (len(sessions), session.files["a.csv"].read_bytes()) == (1, b"x")
 
 
 async def test_a_client_of_an_expired_session_is_notified_of_the_new_one(chain: CodeChain) -> None:

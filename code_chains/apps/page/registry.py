@@ -138,7 +138,8 @@ class SessionRegistry:
         """Close the sessions whose timeout has passed."""
         before = time.monotonic() - self._session_timeout
         for client_id, session in list(self._sessions.items()):
-            if session.last_active < before and not session.is_busy:
+            # Invariant: the folder of a session is not removed while a file is written there.
+            if session.last_active < before and not (session.is_busy or session.is_uploading):
                 self._close(client_id)
 
     def _close(self, client_id: str) -> None:

@@ -69,6 +69,7 @@ class PageSession:
         self.notice = ""
         self.is_dark: bool | None = None
         self.version = 0
+        self._uploading = 0
         self.last_active = time.monotonic()
         self._task: asyncio.Task[None] | None = None
 
@@ -106,7 +107,12 @@ class PageSession:
     @property
     def is_blank(self) -> bool:
         """Whether closing it would lose nothing."""
-        return not (self.entries or self.files or self.is_busy)
+        return not (self.entries or self.files or self.is_busy or self.is_uploading)
+
+    @property
+    def is_uploading(self) -> bool:
+        """Whether a file is being stored."""
+        return self._uploading > 0
 
     def ask(self, query: str) -> None:
         """Start to answer a question.
@@ -273,6 +279,7 @@ class PageSession:
             limit = f"at most {MAX_UPLOAD_BYTES >> 20} MB together"
             raise InputError(f"{name!r} is too large: the files of a conversation may have {limit}.")
         self.uploaded_bytes += len(data)  # Before anything else runs, so that concurrent uploads are counted.
+        self._uploading += 1
         is_open = [session.session_id for session in self._all_sessions()]
         try:
             if not await asyncio.to_thread(self.history.make_space, len(data), is_open):
@@ -280,6 +287,8 @@ class PageSession:
             is_busy = self._task is not None and not self._task.done()
             await asyncio.to_thread(partial(self.uploads.add, name, data, keeps_older=is_busy))
         finally:
+            self._uploading -= 1
+            self.last_active = time.monotonic()
             self.uploaded_bytes = self.uploads.size
         self._notify()
         return name
