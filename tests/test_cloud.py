@@ -162,7 +162,7 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
     name: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_client(name)
-    monkeypatch.setattr("code_chains.executors.backend.ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 1.0)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 4.0)
     point(monkeypatch, name, "http://127.0.0.1:9")
     calls: list[str] = []
@@ -178,9 +178,9 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
 MODAL = """
 import time
 from code_chains.errors import CodeChainsError
-from code_chains.executors import CloudExecutor, backend
+from code_chains.executors import CloudExecutor, protocol_sandbox
 from code_chains.executors.cloud import executor
-backend.ANSWER_TIMEOUT_S, executor.CREATE_S = 1, 9
+protocol_sandbox.ANSWER_TIMEOUT_S, executor.CREATE_S = 1, 9
 try:
     CloudExecutor("modal").run("1")
 except CodeChainsError as error:
@@ -363,7 +363,7 @@ def test_a_sandbox_that_is_created_while_the_executor_is_closed_is_deleted(
 def test_a_service_that_never_answers_is_not_waited_for(
     unreliable: type[Unreliable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.executors.backend.ANSWER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 0.1)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 0.1)
     unreliable.creates = staticmethod(lambda: time.sleep(3))
     started = time.monotonic()
