@@ -58,12 +58,8 @@ class PersistentSandbox:
     def __init__(self) -> None:
         if shutil.which("bwrap") is None:
             pytest.skip("bubblewrap is not installed")
-        paths = [
-            path
-            for path in ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
-            if os.path.exists(path)
-        ]
-        paths += [sys.base_prefix, os.path.dirname(sys.executable)]
+        system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
+        paths = [*filter(os.path.exists, system), sys.base_prefix]
         mounts = [argument for path in paths for argument in ("--ro-bind", path, path)]
         folders = [
             "--proc",
@@ -77,11 +73,13 @@ class PersistentSandbox:
             "--chdir",
             "/box",
         ]
-        search = f"{os.path.dirname(sys.executable)}:{sys.base_prefix}/bin:/usr/bin:/bin"
+        search = f"{sys.base_prefix}/bin:/usr/bin:/bin"
         variables = ["--clearenv", "--setenv", "PATH", search, "--setenv", "HOME", "/box"]
         command = ["bwrap", "--unshare-all", "--die-with-parent", *mounts, *folders, *variables]
         self._process = subprocess.Popen(
-            [*command, sys.executable, "-I", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*command, f"{sys.base_prefix}/bin/python3", "-I", "-c", SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         self._answers: dict[int, Future[dict[str, Any]]] = {}
         self._lock, self._number = threading.Lock(), 0
@@ -120,10 +118,7 @@ class PersistentSandbox:
     def download_files(self, paths: list[str]) -> list[Any]:
         """Read files."""
         answers = [self._ask("download", path) for path in paths]
-        return [
-            Response(content=base64.b64decode(answer.get("content", "")), error=answer.get("error"))
-            for answer in answers
-        ]
+        return [_file(answer) for answer in answers]
 
     def left(self) -> str:
         """Return which files and how many processes of programs are there."""
@@ -142,3 +137,9 @@ class PersistentSandbox:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+
+def _file(answer: dict[str, Any]) -> Response:
+    if "error" in answer:
+        return Response(error=answer["error"])
+    return Response(content=base64.b64decode(answer["content"]))
