@@ -53,9 +53,13 @@ class Response:
 
 
 class PersistentSandbox:
-    """A sandbox without network, with files of its own in `/tmp`, and processes that end with it alone."""
+    """A sandbox without network, with files of its own in `/tmp`, and processes that end with it alone.
 
-    def __init__(self) -> None:
+    Args:
+        user: The user who runs programs, as services differ in that.
+    """
+
+    def __init__(self, user: int = 0) -> None:
         if shutil.which("bwrap") is None:
             pytest.skip("bubblewrap is not installed")
         system = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -75,7 +79,18 @@ class PersistentSandbox:
         ]
         search = f"{sys.base_prefix}/bin:/usr/bin:/bin"
         variables = ["--clearenv", "--setenv", "PATH", search, "--setenv", "HOME", "/box"]
-        command = ["bwrap", "--unshare-all", "--die-with-parent", *mounts, *folders, *variables]
+        command = [
+            "bwrap",
+            "--unshare-all",
+            "--uid",
+            str(user),
+            "--gid",
+            str(user),
+            "--die-with-parent",
+            *mounts,
+            *folders,
+            *variables,
+        ]
         self._process = subprocess.Popen(
             [*command, f"{sys.base_prefix}/bin/python3", "-I", "-c", SERVER],
             stdin=subprocess.PIPE,
