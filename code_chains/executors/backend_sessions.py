@@ -164,7 +164,7 @@ class BackendSession(Session):
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Run one operation at a time, and end the session if one broke half way."""
-        _ = self.alive  # Notices that it was idle for too long.
+        self._check_open()
         if not self._lock.acquire(blocking=False):
             raise SessionError("The session is busy with another run. Use a session for each conversation.")
         try:
@@ -297,7 +297,7 @@ class BackendSession(Session):
             raise SessionError(
                 "This session belongs to the process that this one was forked from. Open a new one."
             )
-        if self._end_reason is not None:
+        if not self.alive:
             raise SessionError(
                 f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
             )

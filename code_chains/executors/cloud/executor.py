@@ -121,7 +121,7 @@ class CloudExecutor(BackendExecutor):
 
     def close(self) -> None:
         """Delete the sandbox with its sessions, and refuse further runs."""
-        for session in self._sessions:
+        for session in [*self._sessions]:
             session.abandon("its executor was closed")
         super().close()
         self._sandbox.close()
