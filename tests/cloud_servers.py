@@ -13,13 +13,13 @@ from typing import Any
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from code_chains.deepagents import SandboxBackend
+from code_chains.executors.protocol_sandbox import SandboxProtocol
 
 KEY = "key-of-a-test-5f0c"
 
 
 class Service:
-    """A service whose sandboxes are one of ours, which all of them share.
+    """A service whose sandboxes are one of this machine, which all of them share.
 
     Attributes:
         live: What is there, by id.
@@ -27,7 +27,7 @@ class Service:
         url: Where it listens.
     """
 
-    def __init__(self, backend: SandboxBackend) -> None:
+    def __init__(self, backend: SandboxProtocol) -> None:
         self.backend = backend
         self.live: set[str] = set()
         self.created: list[dict[str, Any]] = []

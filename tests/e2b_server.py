@@ -8,7 +8,7 @@ from typing import Any
 
 from werkzeug import Request, Response
 
-from code_chains.deepagents import SandboxBackend
+from code_chains.executors.protocol_sandbox import SandboxProtocol
 
 from .cloud_servers import KEY, Service, as_json
 
@@ -16,7 +16,7 @@ from .cloud_servers import KEY, Service, as_json
 class E2B(Service):
     """E2B, with the code for its protocol that its own client brings."""
 
-    def __init__(self, backend: SandboxBackend) -> None:
+    def __init__(self, backend: SandboxProtocol) -> None:
         super().__init__(backend)
         from e2b.envd.filesystem.filesystem_connect import FilesystemWSGIApplication
         from e2b.envd.process.process_connect import ProcessWSGIApplication
@@ -71,7 +71,7 @@ class E2B(Service):
 class _Process:
     """The calls of the daemon about processes."""
 
-    def __init__(self, backend: SandboxBackend) -> None:
+    def __init__(self, backend: SandboxProtocol) -> None:
         self._backend = backend
 
     def __getattr__(self, name: str) -> Any:
@@ -93,7 +93,7 @@ class _Process:
 class _Files:
     """The calls of the daemon about files."""
 
-    def __init__(self, backend: SandboxBackend) -> None:
+    def __init__(self, backend: SandboxProtocol) -> None:
         self._backend = backend
 
     def __getattr__(self, name: str) -> Any:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import format_exception
 from typing import Any, ClassVar
@@ -17,16 +18,18 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.deepagents import SandboxBackend
 from code_chains.errors import ConfigurationError, ExecutorError
-from code_chains.executors import CloudExecutor, Limits
+from code_chains.executors import CloudExecutor, Limits, Session
 from code_chains.executors.cloud import executor as cloud_executor
 from code_chains.executors.cloud.service import HostedSandbox, Service
-from code_chains.testing import ExecutorContract, ScriptedModel, asks_for_code
+from code_chains.executors.protocol_sandbox import SandboxProtocol
+from code_chains.testing import ExecutorContract, ScriptedModel, SessionContract, asks_for_code
 
 from .cloud_servers import KEY, serving
 from .cloud_servers import Service as Double
 from .conftest import ROOT
 from .daytona_server import Daytona
 from .e2b_server import E2B
+from .persistent_sandbox import PersistentSandbox
 
 LIMITS = Limits(seconds=3, memory="256M", output="64K", processes=16, disk="8M", artifacts="1M")
 SERVICES = ["e2b", "daytona"]
@@ -72,11 +75,34 @@ def service(
     request: pytest.FixtureRequest, backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Double]:
     """The double of a service, named by the test, which its real client uses."""
-    name = getattr(request, "param", None) or request.cls.service
+    with serving_double(
+        getattr(request, "param", None) or request.cls.service, backend, monkeypatch
+    ) as double:
+        yield double
+
+
+@contextmanager
+def serving_double(name: str, backend: SandboxProtocol, monkeypatch: pytest.MonkeyPatch) -> Iterator[Double]:
     needs_client(name)
     double = E2B(backend) if name == "e2b" else Daytona(backend)
     with serving(double):
         point(monkeypatch, name, double.url)
+        yield double
+
+
+@pytest.fixture(scope="module")
+def persistent() -> Iterator[PersistentSandbox]:
+    with PersistentSandbox() as backend:
+        yield backend
+
+
+@pytest.fixture
+def lasting(
+    request: pytest.FixtureRequest, persistent: PersistentSandbox, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Double]:
+    """The double of a service whose processes outlive their command, as those of the services do."""
+    name = getattr(request, "param", None) or request.cls.service
+    with serving_double(name, persistent, monkeypatch) as double:
         yield double
 
 
@@ -100,6 +126,73 @@ class TestE2B(CloudContract):
 
 class TestDaytona(CloudContract):
     service = "daytona"
+
+
+class CloudSessionContract(SessionContract):
+    """The contract of sessions, through the client of a service."""
+
+    service: str
+
+    @pytest.fixture
+    def session(self, request: pytest.FixtureRequest, lasting: Double) -> Iterator[Session]:
+        with CloudExecutor(request.cls.service, limits=LIMITS) as executor, executor.session() as session:
+            yield session
+
+
+class TestE2BSessions(CloudSessionContract):
+    service = "e2b"
+
+
+class TestDaytonaSessions(CloudSessionContract):
+    service = "daytona"
+
+
+stateful = pytest.mark.parametrize(
+    ("lasting", "name"), [(name, name) for name in SERVICES], indirect=["lasting"]
+)
+
+
+@stateful
+def test_a_cell_that_fails_or_does_not_end_has_no_effect_on_the_session(lasting: Double, name: str) -> None:
+    with CloudExecutor(name, limits=LIMITS) as executor, executor.session() as session:
+        session.run("x = 1")
+        failures = [
+            session.run(f"x = 2\n{code}").status
+            for code in ("1 / 0", "while True: pass", "import os; os._exit(0)")
+        ]
+        assert (failures, session.run("x").result) == (["error", "timeout", "killed"], "1")
+
+
+@stateful
+def test_a_session_ends_with_its_sandbox_and_the_next_one_gets_another(lasting: Double, name: str) -> None:
+    with CloudExecutor(name, limits=LIMITS) as executor:
+        session = executor.session()
+        session.run("x = 1")
+        lasting.live.clear()
+        with pytest.raises(ExecutorError):
+            session.run("x")
+        assert not session.alive
+        with executor.session() as another:
+            assert another.run("6 * 7").result == "42"
+    assert (len(lasting.created), lasting.live) == (2, set())
+    lasting.backend.execute("rm -rf /tmp/code_chains-*")
+
+
+@stateful
+def test_a_conversation_at_a_service_keeps_its_variables(
+    lasting: Double, name: Any, persistent: PersistentSandbox
+) -> None:
+    def reply(messages: list[Any]) -> str:
+        if not asks_for_code(messages):
+            return "Here it is."
+        if "one more" in str(messages[-1].text):
+            return "```python\nprint(total + 1)\n```"
+        return "```python\ntotal = 6 * 7\nprint(total)\n```"
+
+    with create_code_chain(ScriptedModel(reply), executor=name, limits=LIMITS) as chain:
+        chain.invoke({"query": "What is 6 times 7?", "session_id": "ann"})
+        assert chain.invoke({"query": "And one more?", "session_id": "ann"})["output"] == "43"
+    assert lasting.live == set()
 
 
 def counting_model(calls: list[str]) -> ScriptedModel:
@@ -162,7 +255,7 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
     name: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_client(name)
-    monkeypatch.setattr("code_chains.executors.backend.ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 1.0)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 4.0)
     point(monkeypatch, name, "http://127.0.0.1:9")
     calls: list[str] = []
@@ -178,9 +271,9 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
 MODAL = """
 import time
 from code_chains.errors import CodeChainsError
-from code_chains.executors import CloudExecutor, backend
+from code_chains.executors import CloudExecutor, protocol_sandbox
 from code_chains.executors.cloud import executor
-backend.ANSWER_TIMEOUT_S, executor.CREATE_S = 1, 9
+protocol_sandbox.ANSWER_TIMEOUT_S, executor.CREATE_S = 1, 9
 try:
     CloudExecutor("modal").run("1")
 except CodeChainsError as error:
@@ -363,7 +456,7 @@ def test_a_sandbox_that_is_created_while_the_executor_is_closed_is_deleted(
 def test_a_service_that_never_answers_is_not_waited_for(
     unreliable: type[Unreliable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.executors.backend.ANSWER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 0.1)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 0.1)
     unreliable.creates = staticmethod(lambda: time.sleep(3))
     started = time.monotonic()

@@ -293,3 +293,4 @@ def test_an_engine_that_does_not_run_is_an_error_before_a_model_is_paid(
     ):
         chain.invoke("What is 6 * 7?")
     assert not asked
+    gc.collect()

@@ -147,9 +147,7 @@ class Conversations(Closing):
     ) -> None:
         self._open = open_session
         self._max_open, self._max_queued, self._queue_timeout = max_open, max_queued, queue_timeout
-        busy = (
-            f"{max_open} other sessions are busy (more may be at once with SandboxExecutor(max_sessions=…))"
-        )
+        busy = f"{max_open} other sessions are busy (more may be at once with max_sessions=… of the executor)"
         self._session_limiter = ConcurrencyLimiter(max_open, max_waiting, queue_timeout, busy)
         self._all: WeakValueDictionary[str, Conversation] = (
             WeakValueDictionary()

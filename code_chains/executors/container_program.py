@@ -22,7 +22,6 @@ import selectors
 import signal
 import site
 import sys
-import tempfile
 import time
 from typing import Any, NoReturn
 
@@ -32,8 +31,6 @@ CHECKS_PER_DISK_CHECK = 10
 KILL_TIMEOUT_S, KILL_RETRY_INTERVAL_S = 2.0, 0.001
 MAX_RESULT_BYTES = 1 << 20
 READ_BYTES = 1 << 16
-MAX_REPORT_BYTES = 16_384
-"""Longer reports are in a file, as a sandbox may cut what a command prints."""
 STORM_RATIO = 4
 """With so many times the allowed processes, there is no time to check which of them are zombies."""
 FIRST_PRIVATE_DESCRIPTOR = 200
@@ -49,6 +46,7 @@ def main() -> None:
     with open(os.path.join(here, "request.json"), encoding="utf-8") as file:
         request: Json = json.load(file)
     from inside.collection import files_below, made_files  # It is copied next to this file.
+    from inside.reports import as_line
 
     os.makedirs(request["workdir"], exist_ok=True)
     os.chdir(request["workdir"])
@@ -79,14 +77,8 @@ def main() -> None:
     supervisor = Supervisor(request["limits"], child, others, [read for read, _ in pipes], here)
     report = supervisor.run() | {"seconds": time.monotonic() - started, "token": token}
     report["files"] = list(made_files(".", is_input, request["limits"]["views"]))
-    text = json.dumps(report)
-    if is_shared and len(text) > MAX_REPORT_BYTES:
-        # Invariant: a new file under a name that no program could know, as one may have replaced any folder by a link.
-        descriptor, path = tempfile.mkstemp(prefix="code_chains-report-", dir=os.path.dirname(here))
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-        text = json.dumps({"token": token, "path": path})
-    sys.stdout.write("\n" + text + "\n")
+    line = as_line(report, os.path.dirname(here)) if is_shared else json.dumps(report)
+    sys.stdout.write(f"\n{line}\n")
 
 
 def take(path: str) -> str:

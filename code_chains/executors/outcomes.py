@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from code_chains.executors.base import Limits
-from code_chains.state import ErrorReport, Status
+from code_chains.state import ErrorReport, Execution, Status
 
-__all__ = ["RunOutcome", "limit_reached", "reported_outcome"]
+__all__ = ["RunOutcome", "limit_reached", "rejected", "reported_outcome"]
 
 RunOutcome = tuple[Status, ErrorReport | None, str | None]
 """Status, error and result."""
@@ -46,3 +47,9 @@ def reported_outcome(report: Mapping[str, Any]) -> RunOutcome | None:
         return status, None if error is None else ErrorReport.from_dict(error), result
     except (ValueError, TypeError):
         return None
+
+
+def rejected(execution: Execution) -> Execution:
+    """Return an execution in a session whose outcome was not accepted."""
+    report = ErrorReport("CheckFailed", "The outcome was not accepted; the state is as it was before.")
+    return replace(execution, status="error", error=report)

@@ -16,7 +16,15 @@ from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
-__all__ = ["COPIED_FILES", "execution_of", "find_report", "parse_line", "supervisor_limits", "timed_out"]
+__all__ = [
+    "COPIED_FILES",
+    "SESSION_FILES",
+    "execution_of",
+    "find_report",
+    "parse_line",
+    "supervisor_limits",
+    "timed_out",
+]
 
 PACKAGE_FOLDER = Path(__file__).parent
 INSIDE_MODULES = (
@@ -24,6 +32,7 @@ INSIDE_MODULES = (
     "cell",
     "collection",
     "display",
+    "reports",
     "serialization",
     "suggestions",
     "tables",
@@ -36,6 +45,8 @@ COPIED_FILES = {
     **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
 }
 """What is copied: the supervisor, and the modules that run a program."""
+SESSION_FILES = {f"inside/{path.name}": path for path in (PACKAGE_FOLDER / "sandbox" / "inside").glob("*.py")}
+"""What is copied for a session: the kernel sandbox's own supervisor with all that it uses, and the server of a session."""
 
 
 def supervisor_limits(limits: Limits, input_bytes: int, folders: Sequence[str]) -> dict[str, Any]:

@@ -8,15 +8,16 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
-from code_chains.executors.backend import GRACE_S, BackendExecutor, RunFolder
+from code_chains.errors import ConfigurationError, ExecutorError
+from code_chains.executors.backend import BackendExecutor
 from code_chains.executors.base import Limits
 from code_chains.executors.cloud.daytona import DaytonaService
 from code_chains.executors.cloud.e2b import E2BService
 from code_chains.executors.cloud.modal import ModalService
 from code_chains.executors.cloud.sandbox import CloudSandbox
 from code_chains.executors.cloud.service import Service
-from code_chains.state import PROBED, Execution
+from code_chains.executors.protocol_sandbox import GRACE_S, ProtocolSandbox, SandboxProtocol
+from code_chains.state import PROBED
 
 __all__ = ["CloudExecutor"]
 
@@ -45,6 +46,8 @@ class CloudExecutor(BackendExecutor):
             this machine alone.
         options: More arguments for the creation of the sandbox, such as `template` of E2B, `image` of Modal or `snapshot`
             of Daytona. It needs Linux with `python3` 3.11 or newer.
+        max_sessions: Sessions that are open at a time.
+        session_timeout: Seconds without a run after which a session ends, as does the sandbox if there is none at all.
 
     Raises:
         ConfigurationError: An argument is invalid, the package of the service is not installed, or the key is missing.
@@ -63,6 +66,8 @@ class CloudExecutor(BackendExecutor):
         required_isolation: Collection[str] = PROBED,
         network: bool = False,
         options: Mapping[str, Any] | None = None,
+        max_sessions: int = 8,
+        session_timeout: float = 900.0,
     ) -> None:
         if service not in SERVICES:
             raise ConfigurationError("service", service, f"one of {', '.join(map(repr, SERVICES))}")
@@ -70,7 +75,13 @@ class CloudExecutor(BackendExecutor):
         self._service = SERVICES[service](options or {})
         run_seconds = math.ceil(run_limits.seconds + GRACE_S)
         self._sandbox = CloudSandbox(self._service, network=network, run_seconds=run_seconds)
-        super().__init__(self._sandbox, limits=limits, required_isolation=required_isolation)
+        super().__init__(
+            self._sandbox,
+            limits=limits,
+            required_isolation=required_isolation,
+            max_sessions=max_sessions,
+            session_timeout=session_timeout,
+        )
         self.service, self.network = service, network
         if not network:
             self.guidance = f"{self.guidance} There is no network."
@@ -80,34 +91,50 @@ class CloudExecutor(BackendExecutor):
         """What distinguishes its runs from those of other executors, including the options of the sandbox."""
         return {**super().fingerprint, "id": "", "options": self._service.options}
 
-    @property
-    def _name(self) -> str:
-        return self._service.title
+    def _connect(
+        self, backend: SandboxProtocol, required_isolation: Collection[str]
+    ) -> HostedProtocolSandbox:
+        return HostedProtocolSandbox(self._sandbox, self._service, required_isolation)
 
     def close(self) -> None:
-        """Delete the sandbox, and refuse further runs."""
+        """Delete the sandbox with its sessions, and refuse further runs."""
+        for session in [*self._sessions]:
+            session.abandon("its executor was closed")
         super().close()
         self._sandbox.close()
 
-    def _start(self) -> None:
+
+class HostedProtocolSandbox(ProtocolSandbox):
+    """A sandbox at a service, created when it is needed.
+
+    Args:
+        sandbox: The sandbox.
+        service: Where it is created.
+        required_isolation: What the probe must find closed.
+    """
+
+    def __init__(self, sandbox: CloudSandbox, service: Service, required_isolation: Collection[str]) -> None:
+        super().__init__(sandbox, required_isolation)
+        self._sandbox, self._service = sandbox, service
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self._service.title
+
+    def start(self) -> None:
         """Create the sandbox unless there is one."""
-        self._ask("create", self._sandbox.open, CREATE_S)
-        self._failure = ""
+        self.ask("create", self._sandbox.open, CREATE_S)
 
-    def _run_in(self, folder: RunFolder, bundle: bytes, token: str) -> Execution:
-        try:
-            return super()._run_in(folder, bundle, token)
-        except IsolationError:
-            raise
-        except ExecutorError:
-            if not self._is_alive():
-                self._sandbox.delete()  # The next run creates another one.
-            raise
+    def give_up(self) -> None:
+        """Delete a sandbox that has ended; the next run creates another one."""
+        if not self.is_alive():
+            self._sandbox.delete()
 
-    def _ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
+    def ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
         """Call the sandbox; keep the key out of messages."""
         try:
-            return super()._ask(what, call, seconds)
+            return super().ask(what, call, seconds)
         except ExecutorError as error:
             text, secrets = str(error), self._service.secrets()
             if not any(secret in f"{text} {error.__cause__!r}" for secret in secrets):

@@ -12,7 +12,7 @@ from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors.base import Limits
 from code_chains.executors.sandbox.canary import Canary
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.config import WorkerConfig
+from code_chains.executors.sandbox.inside.config import RunLimits, WorkerConfig
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import (
     CACHE_FOLDER,
@@ -27,7 +27,7 @@ from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.executors.waiting import Wait
 from code_chains.state import Isolation, Level
 
-__all__ = ["PRELOAD", "REQUIRED_LAYERS", "SandboxProvider", "SandboxSettings"]
+__all__ = ["PRELOAD", "REQUIRED_LAYERS", "SandboxProvider", "SandboxSettings", "run_limits"]
 
 START_TIMEOUT_S = 120.0
 """Seconds that a worker may take to start with its libraries."""
@@ -281,15 +281,7 @@ class SandboxProvider:
             "session_timeout": settings.session_timeout,
             "seed": settings.seed,
             "frozen_at": settings.frozen_at,
-            "limits": {
-                "seconds": limits.seconds,
-                "memory": limits.memory_bytes,
-                "processes": limits.processes,
-                "disk": limits.disk_bytes,
-                "files": limits.files,
-                "open_files": limits.open_files,
-                "artifacts": limits.artifacts_bytes,
-            },
+            "limits": run_limits(limits),
         }
         hosts = hosts_file(settings.network)
         return WorkerSpec(
@@ -315,3 +307,16 @@ def _level(isolation: Isolation) -> Level:
     if is_sufficient and layers.issuperset(REQUIRED_LAYERS["landlock"]):
         return "landlock"
     return "none"
+
+
+def run_limits(limits: Limits) -> RunLimits:
+    """Return the limits that the supervisor of a run enforces."""
+    return {
+        "seconds": limits.seconds,
+        "memory": limits.memory_bytes,
+        "processes": limits.processes,
+        "disk": limits.disk_bytes,
+        "files": limits.files,
+        "open_files": limits.open_files,
+        "artifacts": limits.artifacts_bytes,
+    }

@@ -7,12 +7,13 @@ import os
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors.base import Program, Session
+from code_chains.executors.checkpoints import CheckpointNames
 from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.outcomes import rejected
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider
@@ -21,12 +22,11 @@ from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.sandbox.runs import GRACE_S, await_program
 from code_chains.executors.sandbox.tool_server import open_sandbox_calls
 from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
-from code_chains.state import ErrorReport, Execution
+from code_chains.state import Execution
 from code_chains.toolbox import Toolbox
 
 __all__ = ["SandboxSession"]
 
-MAX_CHECKPOINTS = 8
 T = TypeVar("T")
 Tools = Toolbox | Sequence[Any] | None
 """What programs may call: LangChain tools, or typed functions."""
@@ -66,7 +66,7 @@ class SandboxSession(Session):
         self._number = 0
         self.collects_files = True
         self._known_files: Mapping[str, tuple[int, int, int]] = {}
-        self._checkpoints: list[str] = []
+        self._checkpoints = CheckpointNames()
         self._lock = threading.Lock()
         self._end_reason: str | None = None
         self._pid = os.getpid()
@@ -148,13 +148,9 @@ class SandboxSession(Session):
         Raises:
             SessionError: There are too many, or the session has ended.
         """
-        if name not in self._checkpoints and len(self._checkpoints) >= MAX_CHECKPOINTS:
-            raise SessionError(
-                f"A session holds at most {MAX_CHECKPOINTS} checkpoints. Use one of these names again: {self._checkpoints}."
-            )
+        self._checkpoints.check_room(name)
         drive(self._exclusive(self._command({"op": "checkpoint", "name": name})))
-        self._checkpoints = [*(other for other in self._checkpoints if other != name), name]
-        return name
+        return self._checkpoints.add(name)
 
     def restore(self, name: str = "checkpoint") -> None:
         """Return to a checkpoint, which is kept.
@@ -162,8 +158,7 @@ class SandboxSession(Session):
         Raises:
             SessionError: There is none of this name, or the session has ended.
         """
-        if name not in self._checkpoints:
-            raise SessionError(f"There is no checkpoint {name!r}; there are {self._checkpoints}.")
+        self._checkpoints.check(name)
         drive(self._exclusive(self._command({"op": "restore", "name": name})))
 
     def close(self) -> None:
@@ -220,7 +215,7 @@ class SandboxSession(Session):
             yield from self._command({"op": "rollback"})
         if execution.ok and check is not None and not check(execution):
             yield from self._command({"op": "rollback"})
-            return _rejected(execution)
+            return rejected(execution)
         return execution
 
     def _execution(self, fork: Fork, seconds: float, inputs: set[str], *, is_committed: bool) -> Execution:
@@ -291,9 +286,3 @@ class SandboxSession(Session):
             self._fork.close()
         self._fork = None
         self._on_end(self)
-
-
-def _rejected(execution: Execution) -> Execution:
-    """Return an execution whose outcome was not accepted."""
-    report = ErrorReport("CheckFailed", "The outcome was not accepted; the state is as it was before.")
-    return replace(execution, status="error", error=report)

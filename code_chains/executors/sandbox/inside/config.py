@@ -42,7 +42,7 @@ class WorkerConfig(TypedDict):
         preload: Modules that the worker imports.
         environment: Environment variables of programs.
         cache: Folder for caches of libraries.
-        probe: What the probe tries to reach.
+        probe: What the probe tries to reach; empty for none, where another one has looked.
         visible: Read-only paths inside the writable folders.
         readable: Paths that programs may read.
         writable: Paths that programs may write to.

@@ -80,10 +80,8 @@ def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> No
             0 if has_own_user else confine.count_others()
         )  # Before it is isolated: then it sees nobody else.
         layers = isolate(config)
-        write_frame(
-            result,
-            {"probe": confine.probe(config["probe"], is_namespaced=config["namespaces"]), "layers": layers},
-        )
+        found = confine.probe(config["probe"], is_namespaced=config["namespaces"]) if config["probe"] else {}
+        write_frame(result, {"probe": found, "layers": layers})
         prepare(config)
         serve(channel, result, config, others)
     except BaseException as error:

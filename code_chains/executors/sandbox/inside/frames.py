@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, MAX_FRAME_BYTES
-
-__all__ = ["FrameReader"]
+from .wire import FRAME_HEADER, MAX_FRAME_BYTES
 
 MAX_BRACKETS = 8000
 """Brackets in a frame's JSON, including those in its texts."""

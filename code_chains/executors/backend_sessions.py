@@ -1,0 +1,315 @@
+"""Sessions in third-party sandboxes: a server inside holds the state, and each run is one command that asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import os
+import secrets
+import shlex
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
+from code_chains.executors.base import Limits, Program, Session
+from code_chains.executors.checkpoints import CheckpointNames
+from code_chains.executors.outcomes import rejected
+from code_chains.executors.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder, pack
+from code_chains.executors.sandbox.provider import run_limits
+from code_chains.executors.supervised import SESSION_FILES
+from code_chains.inputs import check_code, check_json_variables, files_on_disk
+from code_chains.state import Execution, Isolation
+
+__all__ = ["BackendSession"]
+
+RUN_GRACE_S = 20.0
+"""Seconds that a run may take in the sandbox besides its program, as files are copied and processes ended."""
+MAX_INLINE_BYTES = 16_384
+"""Larger requests are uploaded, as commands have a limit."""
+_SERVE = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+from inside.session_server import main
+main()
+"""
+_ASK = f"""
+import base64, socket, sys
+channel = socket.socket(socket.AF_UNIX)
+try:
+    channel.connect("socket")
+    channel.sendall("\\n".join(sys.argv[1:3]).encode() + b"\\n" + base64.b64decode(sys.argv[3]))
+    channel.shutdown(socket.SHUT_WR)
+except OSError:
+    sys.exit({NO_FILES})
+print()
+while data := channel.recv(65536):
+    sys.stdout.write(data.decode())
+print()
+"""
+"""Hands a request over to the server, and prints the reply. Invariant: no file of the folder, which programs can change."""
+
+
+class BackendSession(Session):
+    """A session of a `BackendExecutor`; made by its `session()`.
+
+    The state is a process in the sandbox, as in a `SandboxSession`: each run is a fork of it, which replaces it if the
+    program succeeded. Files are rolled back in the working directory and the folder for temporary files.
+
+    Args:
+        sandbox: The sandbox.
+        limits: Limits of one run.
+        timeout: Seconds without a run after which it ends.
+    """
+
+    returns_values = True
+
+    def __init__(self, sandbox: ProtocolSandbox, limits: Limits, timeout: float) -> None:
+        self._sandbox, self._limits, self._timeout = sandbox, limits, timeout
+        self._folder, self._key = RunFolder(), secrets.token_hex(32)
+        self._isolation: Isolation | None = None
+        self._number = 0
+        self._checkpoints = CheckpointNames()
+        self._lock = threading.Lock()
+        self._end_reason: str | None = None
+        self._is_started, self._is_told = False, False
+        self._used_at = time.monotonic()
+        self._pid = os.getpid()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be used, as far as that is known without asking the sandbox."""
+        is_at_rest = self._is_started and not self._lock.locked()
+        if is_at_rest and time.monotonic() - self._used_at > self._timeout:
+            self._end_reason = self._end_reason or f"it was idle for {self._timeout:g} seconds"
+        return self._end_reason is None
+
+    def run(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Callable[[Execution], object] | None = None,
+        return_value: bool = False,
+    ) -> Execution:
+        """Run a program in the state; see `Session.run`."""
+        with self._exclusive():
+            return self._run(Program(code, files, variables, return_value=return_value), check)
+
+    async def arun(
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        check: Callable[[Execution], object] | None = None,
+        return_value: bool = False,
+    ) -> Execution:
+        """Run a program in the state without blocking the event loop; see `Session.arun`."""
+        options = {"files": files, "variables": variables, "check": check, "return_value": return_value}
+        try:
+            return await asyncio.to_thread(self.run, code, **options)  # type: ignore[arg-type]  # As above.
+        except asyncio.CancelledError:
+            end = asyncio.to_thread(self._end, "a run was interrupted (CancelledError)")
+            await asyncio.shield(end)
+            raise
+
+    def rollback(self) -> None:
+        """Return to the state before the last successful run.
+
+        Raises:
+            SessionError: There is none, or the session has ended.
+        """
+        with self._exclusive():
+            self._command({"op": "rollback"})
+
+    def checkpoint(self, name: str = "checkpoint") -> str:
+        """Save the state with its files under a name; at most eight are held.
+
+        Raises:
+            SessionError: There are too many, or the session has ended.
+        """
+        self._checkpoints.check_room(name)
+        with self._exclusive():
+            self._command({"op": "checkpoint", "name": name})
+        return self._checkpoints.add(name)
+
+    def restore(self, name: str = "checkpoint") -> None:
+        """Return to a checkpoint, which is kept.
+
+        Raises:
+            SessionError: There is none of this name, or the session has ended.
+        """
+        self._checkpoints.check(name)
+        with self._exclusive():
+            self._command({"op": "restore", "name": name})
+
+    def close(self) -> None:
+        """End the session and everything that it started in the sandbox."""
+        self._end("it was closed")
+
+    def abandon(self, reason: str) -> None:
+        """End the session together with its sandbox, which need not be told."""
+        self._is_told = True
+        self._end(reason)
+
+    # -- runs ------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Run one operation at a time, and end the session if one broke half way."""
+        self._check_open()
+        if not self._lock.acquire(blocking=False):
+            raise SessionError("The session is busy with another run. Use a session for each conversation.")
+        try:
+            self._check_open()
+            yield
+        except (ExecutorError, KeyboardInterrupt) as error:
+            if not isinstance(error, SessionError):
+                self._end(f"a run was interrupted ({type(error).__name__})")
+            if isinstance(error, ExecutorError) and not isinstance(error, SessionError | IsolationError):
+                self._sandbox.give_up()
+            raise
+        finally:
+            self._used_at = time.monotonic()
+            self._lock.release()
+
+    def _run(self, program: Program, check: Callable[[Execution], object] | None) -> Execution:
+        body = {
+            "code": check_code(program.code),
+            "variables": check_json_variables(program.variables),
+            "tables": {},
+            "tools": None,
+            "is_harness": False,
+            "return_value": program.return_value,
+        }
+        with files_on_disk(program.files) as files:
+            inputs = {f"box/{name}": path for name, path in files.items()}
+            bundle = pack({"request.json": json.dumps(body), **inputs})
+        report = self._ask({"op": "cell"}, bundle)
+        if message := report.get("input_error"):
+            raise InputError(str(message))
+        execution = self._sandbox.execution_of(report, self._limits, self._found)
+        if report.get("is_committed") is True and not execution.ok:
+            self._command(
+                {"op": "rollback"}
+            )  # It succeeded, but had printed too much before that was noticed.
+        if execution.ok and check is not None and not check(execution):
+            self._command({"op": "rollback"})
+            return rejected(execution)
+        return execution
+
+    def _command(self, command: Mapping[str, str]) -> None:
+        report = self._ask({"op": "command", "command": command}, b"")
+        if message := report.get("session_error"):
+            raise SessionError(str(message))
+
+    # -- the server in the sandbox ---------------------------------------------------------------------------
+
+    @property
+    def _found(self) -> Isolation:
+        """What the probe found; the server is started if it was not."""
+        if self._isolation is None:
+            self._isolation = self._start()
+        return self._isolation
+
+    def _start(self) -> Isolation:
+        settings = {
+            "limits": run_limits(self._limits),
+            "max_output_bytes": self._limits.output_bytes,
+            "session_timeout": self._timeout,
+        }
+        bundle = pack({**SESSION_FILES, "settings.json": json.dumps(settings), "key": self._key})
+        self._sandbox.start()
+        self._is_started = True
+        found, response = self._sandbox.launch(self._folder, bundle, ["-c", _SERVE], RUN_GRACE_S)
+        report = self._sandbox.read_report(response, self._token(0))
+        if report is None:
+            self._sandbox.check_alive(response)
+        if report is None or "broken" in report:
+            reason = (report or {}).get("broken") or response.output.strip()[-200:]
+            raise ExecutorError(f"{self._sandbox.name} did not start the session: {reason}")
+        self._check_open()  # It may have been closed meanwhile.
+        return found
+
+    def _ask(self, request: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:
+        """Return the server's reply to a request.
+
+        Raises:
+            SessionError: It has ended.
+            ExecutorError: The sandbox broke.
+        """
+        _ = self._found
+        self._number += 1
+        number, is_inline = self._number, len(bundle) <= MAX_INLINE_BYTES
+        self._sandbox.start()  # One that has ended is replaced, which ends this session.
+        if not is_inline:
+            self._sandbox.upload([(f"{self._folder.path}/{number}.zip", bundle)])
+        command = self._ask_command(request, bundle if is_inline else None, bundle)
+        response = self._sandbox.execute(command, self._limits.seconds + RUN_GRACE_S)
+        if response.exit_code == NO_FILES:
+            self._lose(number)
+        report = self._sandbox.read_report(response, self._token(number))
+        if report is None:
+            self._sandbox.check_alive(response)
+        if report is None or "broken" in report:
+            self._end(str((report or {}).get("broken") or "its process was killed"))
+            self._check_open()
+        if report is None or "incomplete" in report:
+            raise ExecutorError(f"In {self._sandbox.name}, an upload was not complete.", is_retryable=True)
+        return report
+
+    def _ask_command(self, request: Mapping[str, Any], body: bytes | None, bundle: bytes) -> str:
+        """Return the command that hands a request over."""
+        details = {
+            "number": self._number,
+            "is_inline": body is not None,
+            "bundle": sha256(bundle).hexdigest(),
+        }
+        text = json.dumps({**request, **details})
+        arguments = [text, self._sign(text), b64encode(body or b"").decode()]
+        ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
+        return f"cd {self._folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
+
+    def _sign(self, text: str) -> str:
+        return hmac.new(self._key.encode(), text.encode(), "sha256").hexdigest()
+
+    def _token(self, number: int) -> str:
+        return self._sign(f"reply {number}")
+
+    def _lose(self, number: int) -> None:
+        """Raise for a server that is not there."""
+        if number == 1:
+            self._end("its sandbox ends what a command leaves running")
+            remedy = "a sandbox in which processes outlive their command; others have no sessions"
+            raise ConfigurationError("executor", self._sandbox.name, remedy)
+        self._end("its process was killed, or its sandbox has ended")
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._pid != os.getpid():
+            raise SessionError(
+                "This session belongs to the process that this one was forked from. Open a new one."
+            )
+        if not self.alive:
+            raise SessionError(
+                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
+            )
+
+    def _end(self, reason: str) -> None:
+        self._end_reason = self._end_reason or reason
+        self._folder.is_given_up = True
+        if self._is_started and not self._is_told and self._pid == os.getpid():
+            self._is_told = True
+            self._number += 1
+            close = self._ask_command({"op": "close"}, b"", b"")
+            # The server has removed its folder; if it is gone itself, somebody else must.
+            command = f"({close}) >/dev/null; chmod -R u+rwX {self._folder.path} 2>/dev/null; rm -rf {self._folder.path}"
+            with contextlib.suppress(ExecutorError):
+                self._sandbox.execute(command, GRACE_S + RUN_GRACE_S)

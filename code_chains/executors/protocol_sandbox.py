@@ -1,0 +1,321 @@
+"""A sandbox of LangChain's protocol as executors use it: its folders, commands and files, and the probe inside it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import math
+import re
+import secrets
+import shlex
+import threading
+import zipfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.executors.base import Limits
+from code_chains.executors.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
+from code_chains.executors.supervised import execution_of, find_report, parse_line
+from code_chains.state import Execution, Isolation
+
+__all__ = ["GRACE_S", "ProtocolSandbox", "RunFolder", "SandboxProtocol", "is_backend", "pack"]
+
+PARENT = "/tmp"  # noqa: S108 - the sandbox's own
+GRACE_S = 5.0
+"""Seconds that a command may take besides its program, in the sandbox."""
+ANSWER_TIMEOUT_S = 60.0
+"""Seconds that a sandbox may take to answer beyond that, such as for a slow upload."""
+TOO_OLD = 41
+"""Exit code of a command that found a Python older than 3.11."""
+NO_FILES = 43
+"""Exit code of a command that does not find what was uploaded, as it was uploaded."""
+NOT_RUNNABLE, NOT_FOUND, TIMED_OUT = 126, 127, (124, 137)
+BUNDLE = "bundle.zip"
+"""All files of a run as one, since each upload takes a request or two."""
+_CHECK = f"import sys; sys.exit({TOO_OLD} * (sys.version_info < (3, 11)))"
+_START = f"""
+import hashlib, io, os, sys, zipfile
+try:
+    with open({BUNDLE!r}, "rb") as file:
+        content = file.read()
+    os.remove({BUNDLE!r})
+except OSError:
+    sys.exit({NO_FILES})
+if hashlib.sha256(content).hexdigest() != sys.argv[1]:
+    sys.exit({NO_FILES})
+zipfile.ZipFile(io.BytesIO(content)).extractall()
+os.execv(sys.executable, [sys.executable, "-I", *sys.argv[2:]])
+"""
+"""Unpacks what was uploaded if it is complete, and starts a program of it."""
+T = TypeVar("T")
+
+
+class SandboxProtocol(Protocol):
+    """What a sandbox has to offer, as `deepagents.backends.protocol.SandboxBackendProtocol` says."""
+
+    def execute(self, command: str) -> Any:
+        """Run a command in a shell; return an object with `output` and `exit_code`."""
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Any]:
+        """Write files at absolute paths; return an object with `error` for each."""
+
+    def download_files(self, paths: list[str]) -> list[Any]:
+        """Read files at absolute paths; return an object with `content` and `error` for each."""
+
+
+def is_backend(value: object) -> bool:
+    """Return whether an object looks like a sandbox of LangChain's protocol."""
+    names = ("execute", "upload_files", "download_files")
+    return not isinstance(value, type) and all(callable(getattr(value, name, None)) for name in names)
+
+
+class ProtocolSandbox:
+    """A sandbox of LangChain's protocol.
+
+    Args:
+        backend: The sandbox.
+        required_isolation: What the probe must find closed.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+    """
+
+    def __init__(self, backend: SandboxProtocol, required_isolation: Collection[str]) -> None:
+        if not is_backend(backend) or inspect.iscoroutinefunction(backend.execute):
+            remedy = (
+                "an object with execute, upload_files and download_files, none of them a coroutine function"
+            )
+            raise ConfigurationError("backend", backend, remedy)
+        self.required_isolation = check_required(required_isolation)
+        self._backend = backend
+        self._takes_timeout = _takes(backend.execute, "timeout")
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return type(self._backend).__name__
+
+    def start(self) -> None:
+        """Make sure that there is a sandbox."""
+
+    def give_up(self) -> None:
+        """Do what is to be done after an error, such as delete a sandbox that has ended."""
+
+    def launch(
+        self, folder: RunFolder, bundle: bytes, arguments: Sequence[str], seconds: float
+    ) -> tuple[Isolation, Any]:
+        """Probe the sandbox, unpack a bundle in a new folder, and run a program of it.
+
+        Args:
+            folder: The folder.
+            bundle: What is unpacked there.
+            arguments: The arguments of `python3` that start the program.
+            seconds: Time that it may take.
+
+        Returns:
+            What the probe found, and what the program answered.
+
+        Raises:
+            IsolationError: Something required is open.
+            ExecutorError: The sandbox broke, or nobody waits any more.
+        """
+        folder.check()
+        found = self._prepare(folder)
+        folder.check()
+        self.upload([(f"{folder.path}/{BUNDLE}", bundle)])
+        folder.check()
+        # Isolated, so that nothing that an earlier program left is imported.
+        start = shlex.join(["python3", "-I", "-c", _START, sha256(bundle).hexdigest(), *arguments])
+        return found, self.execute(f"cd {folder.path} || exit {NO_FILES}; exec {start}", seconds)
+
+    def _prepare(self, folder: RunFolder) -> Isolation:
+        """Make the folder of a run, and probe the sandbox.
+
+        Raises:
+            IsolationError: Something required is open.
+            ExecutorError: The sandbox has no usable Python.
+        """
+        with canary() as targets:
+            probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
+            check = f"python3 -I -c {shlex.quote(_CHECK)} || exit $?"
+            response = self.execute(f"{check}; mkdir -p {folder.path}/box && python3 -I -c {probe}", GRACE_S)
+            reached = targets.reached()
+        if response.exit_code:
+            self._refuse(response)
+        line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
+        found = isolation("container", self.name, line, targets["salt"], reached)
+        if leaks := [name for name in found.open if name in self.required_isolation]:
+            remedy = "BackendExecutor(…, required_isolation=…) accepts that"
+            message = f"Nothing was run: a program in {self.name} can reach of this machine: {', '.join(leaks)}; {remedy}."
+            raise IsolationError(message)
+        return found
+
+    def _refuse(self, response: Any) -> NoReturn:
+        """Raise for a probe that was not run."""
+        text = response.output.strip()[:MAX_SHOWN_CHARS]
+        if response.exit_code in (NOT_RUNNABLE, NOT_FOUND, TOO_OLD):
+            raise ExecutorError(f"{self.name} has no python3 that it can run, or one older than 3.11. {text}")
+        message = f"{self.name} did not run the probe (exit code {response.exit_code}). {text}"
+        raise ExecutorError(message, is_retryable=True)
+
+    def read_report(self, response: Any, token: str) -> dict[str, Any] | None:
+        """Return the report that a command has printed; None if there is none.
+
+        Raises:
+            ExecutorError: The sandbox lost a file.
+        """
+        if response.exit_code == NO_FILES:
+            raise ExecutorError(
+                f"In {self.name}, uploaded files are not where commands look for them, or not complete."
+            )
+        report = find_report(response.output, token)
+        return self._long_report(str(report["path"]), token) if report and "path" in report else report
+
+    def check_alive(self, response: Any) -> None:
+        """Raise `ExecutorError` if the sandbox has ended, which a command may have been told."""
+        if not self.is_alive():
+            text = response.output.strip()[-MAX_SHOWN_CHARS:]
+            raise ExecutorError(f"{self.name} ended during a run. {text}".strip(), is_retryable=True)
+
+    def execution_of(self, report: Mapping[str, Any] | None, limits: Limits, found: Isolation) -> Execution:
+        """Build the record of a run.
+
+        Raises:
+            ExecutorError: The report is malformed.
+        """
+        try:
+            return execution_of(report, limits, found)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ExecutorError(
+                f"{self.name} returned a malformed report: {type(error).__name__}."
+            ) from error
+
+    def _long_report(self, path: str, token: str) -> dict[str, Any]:
+        """Return the report in a file of the sandbox, and remove that."""
+        if not re.fullmatch(rf"{PARENT}/code_chains-report-\w+", path):
+            raise ExecutorError(f"{self.name} returned a malformed report.")
+        responses = list(self.ask("download_files", lambda: self._backend.download_files([path])) or ())
+        content = getattr(responses[0], "content", None) if responses else None
+        report = find_report(content.decode(errors="replace"), token) if isinstance(content, bytes) else None
+        with contextlib.suppress(ExecutorError):
+            self.execute(f"rm -f {path}", GRACE_S)
+        if report is None:
+            raise ExecutorError(f"{self.name} did not return the report of a run.", is_retryable=True)
+        return report
+
+    def is_alive(self) -> bool:
+        """Return whether the sandbox still runs commands."""
+        try:
+            return "alive" in self.execute("echo alive", GRACE_S).output.split()
+        except ExecutorError:
+            return False
+
+    def execute(self, command: str, seconds: float) -> Any:
+        """Return what a command answers.
+
+        It has a shell of its own, as some sandboxes run it in one that must outlive it.
+        """
+        command = shlex.join(["sh", "-c", command])
+        options = {"timeout": math.ceil(seconds)} if self._takes_timeout else {}
+        response = self.ask("execute", lambda: self._backend.execute(command, **options), seconds)
+        if not isinstance(getattr(response, "output", None), str) or not hasattr(response, "exit_code"):
+            kind = type(response).__name__
+            raise ExecutorError(f"{self.name}.execute returned {kind}, without output and exit code.")
+        return response
+
+    def upload(self, files: list[tuple[str, bytes]]) -> None:
+        """Write files at absolute paths.
+
+        Raises:
+            ExecutorError: The sandbox did not take all of them.
+        """
+        responses = list(self.ask("upload_files", lambda: self._backend.upload_files(files)) or ())
+        errors = [
+            f"{path}: {error}"
+            for (path, _), error in zip(files, map(_error, responses), strict=False)
+            if error
+        ]
+        if errors or len(responses) != len(files):
+            raise ExecutorError(
+                f"{self.name} did not take all files. {'; '.join(errors[:3])}", is_retryable=True
+            )
+
+    def remove(self, folder: RunFolder) -> None:
+        """Remove a folder; what a supervisor runs there is stopped."""
+        self.execute(f"chmod -R u+rwX {folder.path}; rm -rf {folder.path}", GRACE_S)
+
+    def ask(self, what: str, call: Callable[[], T], seconds: float = 0.0) -> T:
+        """Call the sandbox, and wait for its answer for a limited time.
+
+        Raises:
+            ExecutorError: It raised, or did not answer in time.
+        """
+        future: Future[T] = Future()
+        thread = threading.Thread(
+            target=_fulfil, args=(future, call), name=f"{self.name}.{what}", daemon=True
+        )
+        thread.start()
+        try:
+            return future.result(seconds + ANSWER_TIMEOUT_S)
+        except FutureTimeoutError:
+            raise ExecutorError(f"{self.name} did not answer in time ({what}).", is_retryable=True) from None
+        except (ExecutorError, InputError, ConfigurationError):
+            raise
+        except Exception as error:
+            message = f"{self.name}.{what} failed: {type(error).__name__}: {error}"
+            raise ExecutorError(message[:500], is_retryable=True) from error
+
+
+class RunFolder:
+    """The folder of a run in the sandbox.
+
+    Attributes:
+        path: Its path.
+        is_given_up: Whether nobody waits for the run any more.
+    """
+
+    def __init__(self) -> None:
+        self.path = f"{PARENT}/code_chains-{secrets.token_hex(8)}"
+        self.is_given_up = False
+
+    def check(self) -> None:
+        """Raise `ExecutorError` if nobody waits for the run any more."""
+        if self.is_given_up:
+            raise ExecutorError("The run was cancelled.")
+
+
+def pack(files: Mapping[str, str | bytes | Path]) -> bytes:
+    """Return files as one; each is text, bytes or a path."""
+    bundle = io.BytesIO()
+    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content.read_bytes() if isinstance(content, Path) else content)
+    return bundle.getvalue()
+
+
+def _fulfil(future: Future[T], call: Callable[[], T]) -> None:
+    try:
+        future.set_result(call())
+    except Exception as error:
+        future.set_exception(error)
+    except BaseException as error:  # It must not end the application.
+        future.set_exception(RuntimeError(repr(error)))
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    """Return whether a function takes an argument of this name."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _error(response: Any) -> str:
+    return str(getattr(response, "error", None) or "")
