@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import tempfile
+from base64 import b64encode
+from typing import Any
 
 from .wire import Json
 
@@ -22,3 +25,23 @@ def as_line(report: Json, folder: str) -> str:
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
     return json.dumps({"token": report["token"], "path": path})
+
+
+def views_of(frame: Json) -> list[tuple[Any, Any, str]]:
+    """Return the figures and displays of a frame in Base64."""
+    views = frame.get("views")
+    return [
+        (view.get("name"), view.get("media_type"), b64encode(view["data"]).decode())
+        for view in (views if isinstance(views, list) else ())
+        if isinstance(view, dict) and isinstance(view.get("data"), bytes)
+    ]
+
+
+def sign(key: bytes, text: str) -> str:
+    """Return the proof that a text is the host's, or ours."""
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+def token_of(key: bytes, number: int) -> str:
+    """Return the token of the reply to a request, which no program can know."""
+    return sign(key, f"reply {number}")

@@ -21,15 +21,14 @@ import stat
 import sys
 import time
 import zipfile
-from base64 import b64encode
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from . import cell, filesystem, processes, wire
 from .collection import made_files
 from .config import WorkerConfig
 from .frames import FrameReader
 from .polling import readable
-from .reports import as_line
+from .reports import as_line, sign, token_of, views_of
 from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
 from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
@@ -100,16 +99,6 @@ def run(folder: str, settings: Json, key: bytes, status: int) -> NoReturn:
         processes.kill_all()
         os._exit(70)
     server.serve()
-
-
-def sign(key: bytes, text: str) -> str:
-    """Return the proof that a text is the host's, or ours."""
-    return hmac.new(key, text.encode(), "sha256").hexdigest()
-
-
-def token_of(key: bytes, number: int) -> str:
-    """Return the token of the reply to a request, which no program can know."""
-    return sign(key, f"reply {number}")
 
 
 class SessionServer:
@@ -450,13 +439,3 @@ def memory_file(content: bytes) -> int:
     os.lseek(descriptor, 0, os.SEEK_SET)
     fcntl.fcntl(descriptor, 1033, SEALS)  # F_ADD_SEALS
     return descriptor
-
-
-def views_of(frame: Json) -> list[tuple[Any, Any, str]]:
-    """Return the figures and displays of a frame in Base64."""
-    views = frame.get("views")
-    return [
-        (view.get("name"), view.get("media_type"), b64encode(view["data"]).decode())
-        for view in (views if isinstance(views, list) else ())
-        if isinstance(view, dict) and isinstance(view.get("data"), bytes)
-    ]
