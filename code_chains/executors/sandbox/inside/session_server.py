@@ -381,7 +381,7 @@ class SessionServer:
             "is_committed": ended["ok"],
         }
 
-    def _collect_files(self, inputs: set[str], room: int) -> list[tuple[str, str]]:
+    def _collect_files(self, inputs: set[str], room: int) -> list[tuple[str, str | None]]:
         """Return the files that were made since the last time, as far as there is room, and remember all."""
         known, self._marks = self._marks, {}
 
