@@ -188,8 +188,10 @@ def model_name(
 
 
 def has_sessions(executor: Executor | None) -> bool:
-    """Return whether runs of an executor can share a state."""
-    return executor is not None and type(executor).session is not Executor.session
+    """Return whether runs of an executor can share a state; not if its `max_sessions` is 0."""
+    if executor is None or getattr(executor, "max_sessions", None) == 0:
+        return False
+    return type(executor).session is not Executor.session
 
 
 def check_iterate(iterate: object, *, samples: int, schema_only: bool) -> None:

@@ -325,6 +325,18 @@ def test_a_sandbox_that_ends_what_commands_leave_is_named(backend: PersistentSan
     backend.execute("rm -rf /tmp/code_chains-*")
 
 
+def test_without_sessions_the_turns_of_a_conversation_are_answered_one_by_one(
+    backend: PersistentSandbox,
+) -> None:
+    model = ScriptedModel(
+        lambda messages: "```python\nprint(6 * 7)\n```" if asks_for_code(messages) else "42"
+    )
+    executor = BackendExecutor(backend, limits=LIMITS, max_sessions=0)
+    with create_code_chain(model, executor=executor) as chain:
+        turns = [chain.invoke({"query": "6 * 7?", "session_id": "ann"}) for _ in range(2)]
+    assert [turn["answer"] for turn in turns] == ["42", "42"]
+
+
 def test_half_an_upload_runs_nothing_and_ends_the_session(backend: PersistentSandbox) -> None:
     share = 1.0
 

@@ -46,7 +46,8 @@ class BackendExecutor(ExternalExecutor):
             newer; programs can import what that has installed.
         limits: Limits of one run.
         required_isolation: What the probe must find closed.
-        max_sessions: Sessions that are open at a time.
+        max_sessions: Sessions that are open at a time. Choose 0 for a sandbox that ends processes with their command: the
+            turns of a conversation share no variables then.
         session_timeout: Seconds without a run after which a session ends.
 
     Raises:

@@ -287,7 +287,7 @@ class BackendSession(Session):
         """Raise for a server that is not there."""
         if number == 1:
             self._end("its sandbox ends what a command leaves running")
-            remedy = "a sandbox in which processes outlive their command; others have no sessions"
+            remedy = "a sandbox in which processes outlive their command; this one needs BackendExecutor(…, max_sessions=0)"
             raise ConfigurationError("executor", self._sandbox.name, remedy)
         self._end("its process was killed, or its sandbox has ended")
         self._check_open()

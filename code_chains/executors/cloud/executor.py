@@ -46,7 +46,7 @@ class CloudExecutor(BackendExecutor):
             this machine alone.
         options: More arguments for the creation of the sandbox, such as `template` of E2B, `image` of Modal or `snapshot`
             of Daytona. It needs Linux with `python3` 3.11 or newer.
-        max_sessions: Sessions that are open at a time.
+        max_sessions: Sessions that are open at a time; with 0 the turns of a conversation share no variables.
         session_timeout: Seconds without a run after which a session ends, as does the sandbox if there is none at all.
 
     Raises:
