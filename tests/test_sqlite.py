@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import sqlite3
 import struct
 import subprocess
@@ -510,6 +509,8 @@ def test_a_file_that_is_exchanged_later_is_refused(path: Path, tmp_path: Path) -
 def test_a_schema_that_is_changed_meanwhile_costs_bounded_time_and_memory(
     path: Path, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import resource  # Not on Windows.
+
     monkeypatch.setattr("code_chains.storage.sqlite_connections.MAX_CALL_S", 0.5)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with SqliteStore(path, timeout=0.1) as store:
