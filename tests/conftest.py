@@ -51,6 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if other_systems.imitated and item.get_closest_marker("kernel_sandbox"):
+        pytest.skip("needs the kernel sandbox of Linux")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

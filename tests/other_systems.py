@@ -102,7 +102,7 @@ class AbsentError(AttributeError):
     """The imitated system lacks this name."""
 
 
-class Imitation(ModuleType):
+class Imitation:
     """A module as it is on another system; whatever is set on it is set on the real one.
 
     Args:
@@ -111,23 +111,27 @@ class Imitation(ModuleType):
         values: What other names stand for there.
     """
 
+    __slots__ = ("_absent", "_module", "_values")
+
     def __init__(self, module: ModuleType, absent: Sequence[str], values: Mapping[str, Any]) -> None:
-        super().__init__(module.__name__, module.__doc__)
-        self.__dict__.update(_module=module, _absent=frozenset(absent), **values)
-        self.__dict__.update(
-            {name: vars(module)[name] for name in ("__file__", "__spec__") if name in vars(module)}
-        )
+        for slot, value in (("_module", module), ("_absent", frozenset(absent)), ("_values", dict(values))):
+            object.__setattr__(self, slot, value)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """What `monkeypatch` looks into to restore what it has replaced."""
+        names = {name: value for name, value in vars(self._module).items() if name not in self._absent}
+        return {**names, **self._values}
 
     def __getattr__(self, name: str) -> Any:
         if name in self._absent:
-            raise AbsentError(
-                f"module {self.__name__!r} has no attribute {name!r} on {imitated}", name=name, obj=self
-            )
-        return getattr(self._module, name)
+            message = f"module {self._module.__name__!r} has no attribute {name!r} on {imitated}"
+            raise AbsentError(message, name=name, obj=self)
+        return self._values[name] if name in self._values else getattr(self._module, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in vars(self):
-            vars(self)[name] = value
+        if name in self._values:
+            self._values[name] = value
         else:
             setattr(self._module, name, value)
 
@@ -161,7 +165,7 @@ def imitate(system: str) -> None:
     global imitated
     assert "code_chains" not in sys.modules, "code_chains has seen the real system"
     imitated = system
-    imitations = {module.__name__: module for module in _imitations(system)}
+    imitations = _imitations(system)
     missing = MISSING_MODULES[system]
     real_import = builtins.__import__
 
@@ -171,7 +175,7 @@ def imitate(system: str) -> None:
         locals: Mapping[str, object] | None = None,  # noqa: A002
         fromlist: Sequence[str] | None = (),
         level: int = 0,
-    ) -> ModuleType:
+    ) -> Any:
         is_ours = not level and str((globals or {}).get("__file__") or "").startswith(OURS)
         if is_ours and name.partition(".")[0] in missing:
             raise ModuleNotFoundError(f"No module named {name!r} on {system}", name=name)
@@ -195,11 +199,19 @@ def unavailable(error: BaseException, text: str) -> str | None:
     for message, reason in REFUSALS.items():
         if message in text:
             return reason
-    if isinstance(error, AbsentError | ModuleNotFoundError) and error.name in _absent_names():
+    name = _missing_name(error)
+    if name in _absent_names():
         frames = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-        ours = [name for name in frames if name.startswith(OURS) and name != __file__]
+        ours = [path for path in frames if path.startswith(OURS) and path != __file__]
         if ours and (not ours[-1].startswith(PRODUCT) or ours[-1].startswith(PROGRAMS)):
-            return f"the test itself needs {error.name}"
+            return f"the test itself needs {name}"
+    return None
+
+
+def _missing_name(error: BaseException) -> str | None:
+    """Return the name of a module or of something in it that was not found."""
+    if isinstance(error, AttributeError | ModuleNotFoundError):
+        return error.name or str(error).rpartition("has no attribute ")[2].strip("'")
     return None
 
 
@@ -210,14 +222,14 @@ def _absent_names() -> set[str]:
     return {*names.split(), *MISSING_MODULES[imitated]}
 
 
-def _imitations(system: str) -> list[ModuleType]:
+def _imitations(system: str) -> dict[str, Imitation]:
     names = {*LINUX_ALONE, "sys", "platform", "subprocess"} - set(MISSING_MODULES[system])
-    modules: list[ModuleType] = []
+    modules: dict[str, Imitation] = {}
     for name in names:
         absent = LINUX_ALONE.get(name, "").split()
         absent += NOT_ON_WINDOWS.get(name, "").split() if system == "win32" else []
         values = {"Popen": Popen} if name == "subprocess" else OTHER_VALUES[system].get(name, {})
-        modules.append(Imitation(importlib.import_module(name), absent, values))
+        modules[name] = Imitation(importlib.import_module(name), absent, values)
     return modules
 
 
