@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
 
+from . import other_systems
+
 if TYPE_CHECKING:
     from . import test_escapes
 
@@ -41,11 +43,54 @@ SUM_ANSWER = "The sum is 15."
 QUESTION = "What is the sum of the numbers from 1 to 5?"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--platform",
+        choices=other_systems.PLATFORMS,
+        help="imitate another system; see tests/other_systems.py",
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if other_systems.imitated and item.get_closest_marker("kernel_sandbox"):
+        pytest.skip("needs the kernel sandbox of Linux")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """On an imitated system, skip what needs the kernel of Linux; nothing else may fail."""
+    report = yield
+    if other_systems.imitated and call.excinfo and report.failed:
+        text = "\n".join([report.longreprtext, report.capstdout, report.capstderr, report.caplog])
+        if reason := other_systems.unavailable(call.excinfo.value, text):
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), item.location[1] or 0, f"Skipped: {reason}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """On an imitated system, skip modules of tests that need the kernel of Linux."""
+    report = yield
+    call: Any = getattr(report, "call", None)
+    if other_systems.imitated and report.failed and call is not None:
+        reason = other_systems.unavailable(call.excinfo.value, report.longreprtext)
+        if reason:
+            report.outcome = "skipped"
+            report.longrepr = (str(collector.path), 0, f"Skipped: {reason}")
+    return report
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two workers for each core, since half of the time a test waits; none for a test that is named."""
     if any("::" in argument for argument in config.args):
         return 0
-    return min(2 * len(os.sched_getaffinity(0)), 8)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(2 * cores, 8)
 
 
 @pytest.fixture(autouse=True)

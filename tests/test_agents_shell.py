@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -348,6 +347,8 @@ def test_a_shell_that_takes_too_long_to_start_is_ended(workspace: Path) -> None:
 
 
 def test_wrong_arguments_are_refused_at_once() -> None:
+    import resource  # Not on Windows.
+
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"limits": 3}, "limits"),

@@ -21,11 +21,16 @@ import code_chains
 
 from .conftest import ROOT
 
+PROGRAMS = ("code_chains.executors.sandbox.inside.", "code_chains.executors.container_program")
+"""What runs within a sandbox or a container, and thus on Linux alone."""
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(code_chains.__path__, "code_chains.")
     if not module.name.endswith("__main__")
+    and not (sys.platform == "win32" and module.name.startswith(PROGRAMS))
 )
+KEEPS_STATE = "code_chains.python_tool"
+"""The module whose example needs a session."""
 
 
 def python(code: str) -> str:
@@ -97,7 +102,10 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name",
+    [*sorted(set(MODULES) - {KEEPS_STATE}), pytest.param(KEEPS_STATE, marks=pytest.mark.kernel_sandbox)],
+)
 def test_examples_in_docstrings_are_true(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 

@@ -152,12 +152,14 @@ def test_standard_input_that_is_closed_or_empty_is_no_data(
 # -- the log ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.kernel_sandbox
 def test_a_question_continues_the_last_one_with_its_state(run: Run) -> None:
     run("ask", "x = 6; print(x)")
     assert run("ask", "--continue", "print(x * 7)").stdout == "42\n"
     assert run("ask", "-c", "print(x * 8)").stdout == "48\n"
 
 
+@pytest.mark.kernel_sandbox
 def test_data_is_still_there_when_a_question_is_continued(run: Run) -> None:
     run("ask", "rows = open('stdin.csv').read().split(); print(len(rows))", stdin=DATA["stdin.csv"])
     assert run("ask", "-c", "print(rows[-1])").stdout == "south,32\n"
@@ -168,6 +170,7 @@ def test_a_question_on_its_own_starts_anew(run: Run) -> None:
     assert run("ask", "print('x' in globals())").stdout == "False\n"
 
 
+@pytest.mark.kernel_sandbox
 def test_a_failed_question_leaves_the_state_of_the_conversation(run: Run) -> None:
     run("ask", "x = 6; print(x)")
     assert run("ask", "-c", "--max-attempts", "1", "x = 9; 1 / 0").exit_code == 1
@@ -193,6 +196,7 @@ def test_the_log_lists_and_shows_questions(run: Run) -> None:
     assert run("log", "show", "4").exit_code == 2
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists instead of modes")
 def test_only_its_user_can_read_the_log(run: Run, tmp_path: Path) -> None:
     run("ask", "print(1)", stdin=b"data")
     folder = tmp_path / "data" / "code_chains"

@@ -108,7 +108,7 @@ def test_another_process_finds_it_in_the_file(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"
         "model = ScriptedModel(lambda messages: 'print(15)')\n"
-        "chain = create_code_chain(model, executor='none', cache=sys.argv[1], interpret=False)\n"
+        "chain = create_code_chain(model, cache=sys.argv[1], interpret=False)\n"
         "print(chain.invoke('What is 15?')['cached'])"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "answers.sqlite")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -328,6 +327,8 @@ class Terminal:
     """A chat at a pseudo-terminal, where Ctrl-C is a key."""
 
     def __init__(self, chat: ChatProcess) -> None:
+        import pty  # Not on Windows.
+
         self.screen = ""
         self._master, slave = pty.openpty()
         self.running = subprocess.Popen(

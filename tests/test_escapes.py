@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import glob
 import os
 import platform
@@ -1952,6 +1951,8 @@ def attack_beside_others(
     executor: Any, host: Host, environment: Environment, program: str, *, alone: bool
 ) -> Run:
     """Run a program while others do, or alone: memory and disk are the machine's, and so is what others take of them."""
+    import fcntl  # Not on Windows.
+
     with open(__file__) as gate, open(conftest.__file__) as lock:
         fcntl.flock(gate, fcntl.LOCK_EX)  # Who waits to be alone holds it, so that nobody passes.
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)

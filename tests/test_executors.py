@@ -18,7 +18,7 @@ import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
-from code_chains.executors.sandbox.launchers import LAUNCHERS, candidates
+from code_chains.executors.sandbox.launchers import LAUNCHERS
 from code_chains.testing import ExecutorContract
 
 from .conftest import KERNEL_LAUNCHERS, ROOT, at_rest, available, descendants, soon
@@ -119,10 +119,13 @@ def test_a_box_that_cannot_be_built_says_what_to_do(monkeypatch: pytest.MonkeyPa
         executor.run("1")
 
 
-def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.platform", "darwin")
+@pytest.mark.parametrize("launcher", [None, *LAUNCHERS])
+def test_elsewhere_than_on_linux_every_launcher_is_refused(
+    monkeypatch: pytest.MonkeyPatch, launcher: Any
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(IsolationError, match="needs Linux"):
-        candidates("kernel")
+        SandboxExecutor(launcher=launcher, min_isolation="none")
 
 
 def test_files_are_read_only_copies(executor: SandboxExecutor, sales: Path) -> None:

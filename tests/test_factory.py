@@ -161,7 +161,17 @@ HOPELESS = {
 }
 
 
-@pytest.mark.parametrize(("reply", "reason"), HOPELESS.values(), ids=HOPELESS.keys())
+NEED_PROCESSES = ("forks", "eats memory", "kills itself")
+"""What WebAssembly ends in other ways, without processes and with an address space of 4 GB."""
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.kernel_sandbox] if name in NEED_PROCESSES else [])
+        for name, case in HOPELESS.items()
+    ],
+)
 def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> None:
     told = ScriptedModel(lambda messages: reply if asks_for_code(messages) else "It is 15.")
     before = len(descendants())
@@ -314,6 +324,7 @@ def test_a_policy_for_python_is_refused_for_another_language() -> None:
         create_code_chain(ScriptedModel(lambda messages: ""), executor=place, checks="strict")
 
 
+@pytest.mark.kernel_sandbox
 def test_the_place_gets_ready_while_the_model_thinks(model: ScriptedModel) -> None:
     with create_code_chain(model) as chain:
         assert isinstance(chain.executor, SandboxExecutor)

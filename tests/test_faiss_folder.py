@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import resource
 import struct
 import time
 from collections.abc import Callable
@@ -320,6 +319,8 @@ def bombs() -> dict[str, bytes]:
 
 @pytest.mark.parametrize("bomb", bombs())
 def test_a_bomb_is_refused_in_little_time_and_memory(tmp_path: Path, bomb: str) -> None:
+    import resource  # Not on Windows.
+
     written(tmp_path, bombs()[bomb])
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
     with pytest.raises(StoreError, match="cannot be read"):

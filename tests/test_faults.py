@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import signal
 import sqlite3
 import string
@@ -216,6 +215,8 @@ def descriptors(more: int) -> Fault:
 
     @contextmanager
     def inject(world: World) -> Iterator[None]:
+        import resource  # Not on Windows.
+
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         run = world.executor._run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import struct
 import time
 import tracemalloc
@@ -110,6 +109,8 @@ while True:
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
 async def test_hostile_runs_cost_the_host_little_memory_and_time(flood: str) -> None:
+    import resource  # Not on Windows.
+
     limits = Limits(seconds=2, memory="256M")
     with SandboxExecutor(limits=limits, preload=()) as executor:
         await executor.arun("1")

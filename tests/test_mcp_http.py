@@ -287,6 +287,7 @@ SHOW = "print(globals().get('kept'))"
 
 
 @ERAS
+@pytest.mark.kernel_sandbox
 async def test_clients_share_no_session_and_no_artifact(served: Served, mode: str) -> None:
     async with connected(served, ANN, mode) as ann, connected(served, BEN, mode) as ben:
         made = await run(ann, KEEP.format("Ann's"), session_id="shared")
@@ -300,6 +301,7 @@ async def test_clients_share_no_session_and_no_artifact(served: Served, mode: st
     assert (seen, artifact["uri"] in listed) == (["Ann's", "Ben's"], False)
 
 
+@pytest.mark.kernel_sandbox
 async def test_clients_with_a_handshake_share_nothing_under_the_same_token(served: Served) -> None:
     async with connected(served, mode="legacy") as one, connected(served, mode="legacy") as other:
         await run(one, KEEP.format("mine"), session_id="same")
@@ -307,6 +309,7 @@ async def test_clients_with_a_handshake_share_nothing_under_the_same_token(serve
         assert (await other.list_resources()).resources == []
 
 
+@pytest.mark.kernel_sandbox
 async def test_a_token_finds_its_session_again(served: Served) -> None:
     async with connected(served) as client:
         await run(client, KEEP.format("still there"), session_id="again")
@@ -332,6 +335,7 @@ async def test_clients_run_programs_at_once(served: Served) -> None:
 
 
 @ERAS
+@pytest.mark.kernel_sandbox
 async def test_a_program_ends_when_its_client_disconnects(served: Served, mode: str) -> None:
     """Its session is free again: it would be busy for a minute."""
     async with connected(served, mode=mode) as client:
@@ -379,6 +383,7 @@ async def run_once(server: Served) -> None:
 
 
 @ERAS
+@pytest.mark.kernel_sandbox
 def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path, mode: str) -> None:
     with serving(tmp_path, "--seconds", "60") as server:
         asyncio.run(run_once(server))
@@ -424,6 +429,7 @@ def kept_files(folder: Path) -> int:
     return len(list(folder.glob("code_chains-mcp-*/*/a.txt")))
 
 
+@pytest.mark.kernel_sandbox
 async def test_what_a_client_leaves_behind_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

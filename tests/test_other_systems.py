@@ -2,58 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-IMITATE = """
-import builtins, os, select, signal, socket, sys
-import asyncio, multiprocessing, selectors, shutil, subprocess, tempfile
-import click, code_chains.factory, langchain_openai, wasmtime, filelock, platformdirs, rich.console  # Load what others need.
+from . import other_systems
 
-for name in [name for name in sys.modules if name.partition(".")[0] == "code_chains"]:
-    del sys.modules[name]
-sys.platform = sys.argv[1]
-for name in ("sched_getaffinity", "memfd_create", "pidfd_open", "setresuid", "setns", "unshare"):
-    if hasattr(os, name):
-        delattr(os, name)
-if sys.platform == "win32":
-    class Absent:
-        def find_spec(self, name, path=None, target=None):
-            if name in ("fcntl", "resource", "pwd", "grp", "termios"):
-                raise ModuleNotFoundError(name)
-    for name in ("fcntl", "resource", "pwd", "grp", "termios"):
-        sys.modules.pop(name, None)
-    sys.meta_path.insert(0, Absent())
-    gone = {
-        os: "fork O_DIRECTORY geteuid getuid getegid getgid setsid killpg register_at_fork"
-        " sysconf chown mkfifo getpgid setuid openpty uname",
-        signal: "SIGSTOP SIGCONT SIGHUP SIGALRM SIGCHLD setitimer pthread_sigmask",
-        socket: "AF_UNIX SOCK_SEQPACKET recv_fds send_fds SCM_RIGHTS CMSG_SPACE CMSG_LEN",
-        select: "poll epoll",
-    }
-    for module, names in gone.items():
-        for name in names.split():
-            if hasattr(module, name):
-                delattr(module, name)
-"""
 ANSWER = """
+import sys
 import code_chains, code_chains.apps.cli, code_chains.batch.runner, code_chains.evaluation
 from code_chains import create_code_chain
 from code_chains.testing import ScriptedModel
 
 model = ScriptedModel(lambda _: "```python\\nprint(6 * 7)\\n```")
-with create_code_chain(model, interpret=False, cache=sys.argv[2]) as chain:
+with create_code_chain(model, interpret=False, cache=sys.argv[1]) as chain:
     result = chain.invoke({"query": "six times seven", "session_id": "one"})
     print(result["output"], result["execution"].isolation.level)
-    print(chain.invoke({"query": "six times seven, again", "files": [sys.argv[3]]})["output"])
+    print(chain.invoke({"query": "six times seven, again", "files": [sys.argv[2]]})["output"])
 """
 EXECUTORS = """
 from code_chains.errors import CodeChainsError
-from code_chains.executors import SandboxExecutor
+from code_chains.executors import ProcessExecutor, SandboxExecutor
 
-for make in (SandboxExecutor, lambda: SandboxExecutor(min_isolation="landlock")):
+for make in (SandboxExecutor, lambda: SandboxExecutor(min_isolation="landlock"), ProcessExecutor):
     try:
         make()
     except CodeChainsError as error:
@@ -61,9 +34,10 @@ for make in (SandboxExecutor, lambda: SandboxExecutor(min_isolation="landlock"))
 """
 
 
-def run(code: str, *arguments: str) -> str:
+def run(system: str, code: str, *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", IMITATE + code, *arguments],
+        [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        env=os.environ | other_systems.environment(system),
         capture_output=True,
         text=True,
         check=False,
@@ -77,9 +51,9 @@ def test_a_chain_answers_in_webassembly(system: str, tmp_path_factory: pytest.Te
     pytest.importorskip("wasmtime")
     folder = tmp_path_factory.mktemp("data")
     (folder / "rows.csv").write_text("a,b\n1,2\n")
-    assert run(ANSWER, system, str(folder / "answers.sqlite"), str(folder / "rows.csv")) == "42 wasm\n42\n"
+    assert run(system, ANSWER, str(folder / "answers.sqlite"), str(folder / "rows.csv")) == "42 wasm\n42\n"
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_what_needs_linux_says_so(system: str) -> None:
-    assert run(EXECUTORS, system) == "IsolationError True\nIsolationError True\n"
+    assert run(system, EXECUTORS) == "IsolationError True\n" * 3

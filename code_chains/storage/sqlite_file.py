@@ -78,7 +78,7 @@ def create(path: Path) -> None:
             with closing(sqlite3.connect(fresh)) as connection:
                 connection.executescript(_SCHEMA)
             fresh.chmod(0o600)
-            fresh.rename(path)
+            fresh.replace(path)  # An empty file may be there, over which Windows renames nothing.
 
 
 @contextmanager

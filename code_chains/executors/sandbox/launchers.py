@@ -27,6 +27,7 @@ __all__ = [
     "Launcher",
     "SandboxSpec",
     "candidates",
+    "check_system",
     "has_privileges",
     "links",
     "may_inspect_others",
@@ -252,20 +253,22 @@ def _has_capability(number: int) -> bool:
     return bool(int(fields[0], 16) >> number & 1)
 
 
-def candidates(min_isolation: str) -> list[str]:
-    """Return the names of the launchers that may provide an isolation level, the strongest first.
+def check_system() -> None:
+    """Check that this system has what every launcher needs, the plain process included.
 
     Raises:
-        IsolationError: This system has none; the message says what to use instead.
+        IsolationError: It is not Linux; the message says what to use instead.
     """
-    if min_isolation == "none" and not sys.platform.startswith("linux"):
-        return ["none"]
     if not sys.platform.startswith("linux"):
         raise IsolationError(
-            f"The sandbox needs Linux; this is {sys.platform}. Use executor='wasm' (the extra `wasm`) for programs with the"
-            " standard library, ContainerExecutor (the extra `container`), a Linux virtual machine, or accept no"
-            " protection at all with executor='none'."
+            f"The sandbox needs Linux, and so does executor='none'; this is {sys.platform}. Use executor='wasm' (the extra"
+            " `wasm`) for programs with the standard library, ContainerExecutor (the extra `container`), or a Linux virtual"
+            " machine."
         )
+
+
+def candidates(min_isolation: str) -> list[str]:
+    """Return the names of the launchers that may provide an isolation level, the strongest first."""
     weaker = {"kernel": [], "landlock": ["landlock"], "none": ["landlock", "none"]}[min_isolation]
     installed = ["bubblewrap"] if shutil.which("bwrap") else []
     return [*installed, "namespaces", *weaker]

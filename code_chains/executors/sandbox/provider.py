@@ -18,6 +18,7 @@ from code_chains.executors.sandbox.launchers import (
     CACHE_FOLDER,
     WRITABLE_FOLDERS,
     candidates,
+    check_system,
     may_inspect_others,
     readable_paths,
 )
@@ -88,6 +89,7 @@ class SandboxProvider:
     """
 
     def __init__(self, settings: SandboxSettings) -> None:
+        check_system()
         self.settings = settings
         self.pool = Pool(self._make_spec, self._make_fork)
         self._launchers = [settings.launcher] if settings.launcher else candidates(settings.min_isolation)
