@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +13,12 @@ from typing import Any
 
 import pytest
 
+from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.sandbox.inside import wire, worker
 from code_chains.executors.sandbox.libraries import uses_libraries
+from code_chains.executors.sandbox.worker import Worker
 
 from .conftest import at_rest, descendants, soon
 
@@ -213,3 +218,42 @@ def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) ->
     assert error is not None
     assert "exit code 3" in error.message
     assert loaded.run("import pandas\nx = ['y' * (1 << 28) for _ in range(40)]").status == "memory"
+
+
+def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_fork() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", no_fork)
+    monkeypatch.setattr(signal, "signal", lambda *handler: None)
+    host, worker_side = wire.pair()
+    channels = [wire.pair() for _ in range(2)]
+    for _, theirs in channels:
+        wire.send(host, {"libraries": False}, [theirs.detach()])
+    host.shutdown(socket.SHUT_WR)
+    worker.serve(worker_side, {}, -1, None)  # type: ignore[typeddict-item]  # It needs none.
+    for ours, _ in channels:
+        assert wire.receive(ours) == ({"failed": os.strerror(errno.EAGAIN)}, [])
+        ours.close()
+    worker_side.close()
+    host.close()
+
+
+def test_where_no_more_processes_are_allowed_a_run_may_be_repeated_and_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(worker: Worker, descriptors: list[int], *, libraries: bool) -> None:
+        with socket.socket(fileno=os.dup(descriptors[0])) as channel:
+            wire.send(channel, {"failed": "Resource temporarily unavailable"})
+
+    with SandboxExecutor(preload=(), min_idle=0) as executor, ThreadPoolExecutor() as threads:
+        running = threads.submit(executor.run, "import time; time.sleep(3); print('went on')")
+        time.sleep(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Worker, "fork", refuse)
+            with pytest.raises(ExecutorError, match="Resource temporarily unavailable") as raised:
+                executor.run("2")
+        assert raised.value.is_retryable
+        assert not isinstance(raised.value, IsolationError)
+        assert executor.run("3").result == "3"
+        assert running.result().output == "went on"

@@ -349,7 +349,7 @@ class Fork:
         if self._reader.garbled or self.result is not None:
             self._open.discard(self._result)
         if not self.messages and (self._reader.garbled or not data):
-            self._fail(self.failure or "its first process ended before it was ready")
+            self._fail("its first process ended before it was ready")
         self._check_started()
 
     def _check_started(self) -> None:
@@ -363,7 +363,7 @@ class Fork:
             self.state = ForkState.FINISHED
 
     def _fail(self, failure: str) -> None:
-        self.failure = failure
+        self.failure = self.failure or failure  # The first reason is the cause of the others.
         self.state = ForkState.FAILED
 
     def take_stdout(self) -> str:

@@ -239,6 +239,8 @@ class SandboxProvider:
         reason = reason or "no reason was given"
         if not self.is_confined:
             return ExecutorError(f"The worker did not start: {reason}.", is_retryable=True)
+        if self._is_proven:
+            return ExecutorError(f"No more sandboxes can be started now: {reason}.", is_retryable=True)
         return IsolationError(
             f"The sandbox could not be built with {self.launcher}: {reason}. It needs user namespaces: install"
             " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"

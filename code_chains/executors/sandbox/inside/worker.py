@@ -170,7 +170,7 @@ def serve(
         # Without namespaces a supervisor must be an ancestor of what it supervises.
         if others and message["libraries"] and pid_namespace < 0:
             wire.send(others, message, descriptors)
-        elif fork(pid_namespace) == 0:
+        elif fork_or_report(pid_namespace, descriptors[0]) == 0:
             os.close(host.detach())
             if others and pid_namespace < 0:
                 others.close()
@@ -181,11 +181,35 @@ def serve(
             os.close(descriptor)
 
 
+def fork_or_report(pid_namespace: int, channel: int) -> int:
+    """Fork as `fork` does, or tell the host on a channel why that is impossible.
+
+    Invariant: this process lives on, as everything that runs would end with it.
+
+    Returns:
+        The child's pid; 0 in the child; -1 if there is none.
+    """
+    try:
+        return fork(pid_namespace)
+    except OSError as error:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as supervisor:
+            wire.send(supervisor, {"failed": error.strerror})
+        return -1
+
+
 def fork(pid_namespace: int) -> int:
-    """Fork, and let the child be the first process of a new pid namespace if this process has one of its own."""
+    """Fork, and let the child be the first process of a new pid namespace if this process has one of its own.
+
+    Raises:
+        OSError: There are too many processes.
+    """
     if pid_namespace < 0:
         return os.fork()
     unshare(CLONE_NEWPID)
-    if pid := os.fork():
-        setns(pid_namespace, CLONE_NEWPID)
+    pid = -1
+    try:
+        pid = os.fork()
+    finally:
+        if pid:
+            setns(pid_namespace, CLONE_NEWPID)
     return pid
