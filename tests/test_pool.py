@@ -7,8 +7,9 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -242,15 +243,18 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
 def test_where_no_more_processes_are_allowed_a_run_may_be_repeated_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(worker: Worker, descriptors: list[int], *, libraries: bool) -> None:
-        with socket.socket(fileno=os.dup(descriptors[0])) as channel:
-            wire.send(channel, {"failed": "Resource temporarily unavailable"})
+    def refuse(channel: socket.socket, message: Any, descriptors: Sequence[int] = ()) -> None:
+        if not descriptors:
+            wire.send(channel, message)
+            return
+        with socket.socket(fileno=os.dup(descriptors[0])) as supervisor:
+            wire.send(supervisor, {"failed": "Resource temporarily unavailable"})
 
     with SandboxExecutor(preload=(), min_idle=0) as executor, ThreadPoolExecutor() as threads:
         running = threads.submit(executor.run, "import time; time.sleep(3); print('went on')")
         time.sleep(1)
         with monkeypatch.context() as patch:
-            patch.setattr(Worker, "fork", refuse)
+            patch.setattr(Worker.__module__ + ".wire", SimpleNamespace(send=refuse, pair=wire.pair))
             with pytest.raises(ExecutorError, match="Resource temporarily unavailable") as raised:
                 executor.run("2")
         assert raised.value.is_retryable
