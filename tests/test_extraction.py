@@ -150,6 +150,21 @@ def test_a_doctest_inside_a_docstring_stays_where_it_is() -> None:
     assert extract_code(f"```python\n{code}\n```") == f"{code}\n"
 
 
+DOCUMENTED = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a + b\n'
+
+
+@pytest.mark.parametrize(
+    "reply", ["Here it is:\n\n{}", "```python\n{}```\nFor example:\n```\n>>> add(3, 4)\n7\n```"]
+)
+def test_examples_of_a_docstring_are_not_the_program(reply: str) -> None:
+    assert extract_code(reply.format(DOCUMENTED)).startswith(DOCUMENTED)
+
+
+@pytest.mark.parametrize("broken", [DOCUMENTED.replace("a + b", "(a + b"), DOCUMENTED.partition('"""\n')[0]])
+def test_of_a_broken_function_more_is_left_than_the_examples_of_its_docstring(broken: str) -> None:
+    assert "def add(a, b):" in extract_code(f"```python\n{broken}\n```")
+
+
 def test_an_output_block_beside_the_program_is_no_code() -> None:
     assert extract_code("```python\nprint(15)\n```\nOutput:\n```\n15\n```") == "print(15)\n"
 

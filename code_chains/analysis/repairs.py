@@ -14,6 +14,7 @@ __all__ = ["patched", "repair", "unquoted", "with_plain_characters", "with_real_
 
 _PROMPT = re.compile(r"^\s*(?:>>>|In ?\[\d*\]:|\.{3,}:|\.\.\.)(?: |$|(?=\S))")
 _FIRST_PROMPT = re.compile(r"\A\s*(?:>>>|In ?\[\d*\]:)")
+_DEFINITION = re.compile(r"\s*(?:(?:async\s+)?def\s+\w+\s*\(|class\s+\w+\s*[(:])")
 _LABEL = re.compile(r"\A\s*(?:python3?|py)[ \t]*\n(?=\s*\S)", re.IGNORECASE)
 _LEFTOVER = re.compile(r"\A(?:\s*(?:(?:```|~~~)\s*\w*|python3?|py)[ \t]*\n)+", re.IGNORECASE)
 _CLOSING = re.compile(r"\s*(?:`{1,3}|~~~)\s*")
@@ -89,9 +90,10 @@ def _unescaped(code: str) -> str:
 
 
 def _without_prompts(code: str) -> str:
-    """Return the input of an interactive session, without its output."""
+    """Return the input of an interactive session, without its output; examples of a docstring are none."""
     lines = code.split("\n")
-    if not any(_FIRST_PROMPT.match(line) for line in lines):
+    first = next((number for number, line in enumerate(lines) if _FIRST_PROMPT.match(line)), None)
+    if first is None or any(map(_DEFINITION.match, lines[:first])):
         return code
     return "\n".join(_PROMPT.sub("", line) for line in lines if _PROMPT.match(line))
 
