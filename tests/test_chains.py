@@ -24,7 +24,7 @@ from code_chains.chains import (
     StreamingSequentialChain,
     ValidateChain,
 )
-from code_chains.chains.generate import finish_reason
+from code_chains.chains.generate import GENERATE_PROMPT, finish_reason
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import ErrorReport, Execution, Problem, Verdict
@@ -91,6 +91,37 @@ def test_generate_shows_the_last_failure() -> None:
 def test_generates_prompt_and_examples_can_be_replaced() -> None:
     chain = GenerateChain(model=saying(""), prompt="Be brief.", examples=())
     assert [message.text for message in chain.messages({"query": "q"})] == ["Be brief.", "q"]
+
+
+SQUARE = {"query": "Write `square(x)`; square(3) is 9.", "tests": "assert square(3) == 9"}
+
+
+def test_a_function_is_asked_for_without_rules_about_the_reply() -> None:
+    *_, message = messages = GenerateChain(model=saying("")).messages(SQUARE)
+    assert [message.type for message in messages] == ["system", "human"]
+    assert message.text == SQUARE["query"]
+
+
+def test_names_and_results_that_a_question_does_not_mention_are_added() -> None:
+    text = seen(GenerateChain(model=saying("")), SQUARE | {"query": "Write `square`."})
+    assert "use these names of it: `square`" in text
+    assert "assert square(3) == 9" in text
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"tests": "assert output == '9'"},
+        {"tests": "assert nine == 9"},
+        {"variables": {"x": 3}},
+        {"history": "Human: hello"},
+        {"sample_index": 1},
+    ],
+    ids=["output", "name", "variable", "history", "restart"],
+)
+def test_other_questions_with_tests_have_the_rules(state: dict[str, Any]) -> None:
+    rules, *_ = GenerateChain(model=saying("")).messages(SQUARE | state)
+    assert rules.text.startswith(GENERATE_PROMPT)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import InputError
@@ -16,6 +18,8 @@ from code_chains.verification.oracles import refuse_dangerous_builtins
 from code_chains.verification.pytest_syntax import without_runner
 
 __all__ = ["Expectations", "expect", "expectations_of"]
+
+Node = TypeVar("Node", bound=ast.AST)
 
 _EXCEPTIONS = {
     name: value
@@ -44,6 +48,19 @@ class Expectations:
         """Number of assertions and examples."""
         assertions = sum(isinstance(node, ast.Assert) for node in ast.walk(self.tests))
         return len(self.examples) + (assertions or bool(self.tests.body))
+
+    @property
+    def are_calls(self) -> bool:
+        """Whether they call what the program defines, and need nothing that it prints."""
+        called = {node.func.id for node in _of_type(self.tests, ast.Call) if isinstance(node.func, ast.Name)}
+        is_of_output = any(node.id == "output" for node in _of_type(self.tests, ast.Name))
+        return bool(self.examples or called & set(free_names(self.tests))) and not is_of_output
+
+    def are_shown_in(self, query: str) -> bool:
+        """Whether a question names what the tests use and has the first of them, in whatever notation."""
+        calls = [call for node in _of_type(self.tests, ast.Assert) for call in _of_type(node, ast.Call)]
+        texts = [*free_names(self.tests), *map(ast.unparse, calls[:1])]
+        return bool(calls) and not self.examples and all(_letters(text) in _letters(query) for text in texts)
 
     def program(self, code: str, *, query: str = "", output: str = "") -> str:
         """Build the source of a program that runs the tests and tries the examples.
@@ -75,6 +92,15 @@ class Expectations:
         first = next((node for node in self.tests.body if isinstance(node, ast.Assert)), None)
         sample = f", for example:\n{fenced(ast.unparse(first), 'python')}" if first else "."
         return f"The program will be tested. The tests use these names of it: {names}{sample}"
+
+
+def _of_type(tree: ast.AST, kind: type[Node]) -> list[Node]:
+    return [node for node in ast.walk(tree) if isinstance(node, kind)]
+
+
+def _letters(text: str) -> str:
+    """Return a text without spaces and quotes."""
+    return re.sub(r"""[\s'"]""", "", text)
 
 
 def expectations_of(state: Mapping[str, object]) -> Expectations:
