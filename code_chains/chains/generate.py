@@ -115,7 +115,8 @@ class GenerateChain(StreamingChain):
     `schema_only` and `profiles`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
-    test and one or two of the examples, never all.
+    test and one or two of the examples, never all. Functions that tests call, in a question without data, are
+    asked for without rules about the form of the reply, unless `prompt` or `examples` is replaced.
 
     Args:
         model: Any chat model, or a Runnable around one.
