@@ -40,7 +40,10 @@ def running_server(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            yield server, re.findall(r"http\S+", server.stderr.readline())[0]
+            line = server.stderr.readline()
+            if not (addresses := re.findall(r"http\S+", line)):
+                pytest.fail(f"The server did not start: {line}{server.stderr.read()}")
+            yield server, addresses[0]
         finally:
             server.terminate()
             try:

@@ -97,6 +97,7 @@ def chat(server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cha
     return invoke
 
 
+@pytest.mark.kernel_sandbox
 def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     answers, messages = chat(TAKE, "", DOUBLE)
     assert answers == ["Answer: x is 21", "Answer: x is 42"]
@@ -104,6 +105,7 @@ def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     assert "> " not in messages.replace("->", "")
 
 
+@pytest.mark.kernel_sandbox
 def test_undo_removes_state_and_history(chat: Chat, server: OpenAI) -> None:
     answers, messages = chat(TAKE, DOUBLE, "/undo", WHAT)
     assert answers[-1] == "Answer: x is 21"
@@ -112,6 +114,7 @@ def test_undo_removes_state_and_history(chat: Chat, server: OpenAI) -> None:
     assert all(DOUBLE not in str(body["messages"]) for body in requests)
 
 
+@pytest.mark.kernel_sandbox
 def test_reset_starts_a_new_conversation(chat: Chat) -> None:
     answers, messages = chat(TAKE, "/reset", WHAT, "/undo", "/undo")
     assert "NameError" in answers[-1]
@@ -132,6 +135,7 @@ def test_a_file_that_is_named_and_not_passed_is_an_error(chat: Chat, sales: Path
     assert (answers, "Pass it with -f sales.csv" in messages) == (["Answer: 3 lines"], True)
 
 
+@pytest.mark.kernel_sandbox
 def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
     ann = ["--session", "ann"]
     assert ChatProcess(server, tmp_path, *ann)(TAKE)[0] == ["Answer: x is 21"]
@@ -156,6 +160,7 @@ def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_pa
     assert "does not exist" in chat("/file nothing.csv")[1]
 
 
+@pytest.mark.kernel_sandbox
 def test_artifacts_are_saved_once(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
     assert (
@@ -169,11 +174,13 @@ def test_artifacts_are_saved_once(chat: Chat, tmp_path: Path) -> None:
     assert texts == {"chat-files/out.txt": "21", "chat-files/2/out.txt": "42"}
 
 
+@pytest.mark.kernel_sandbox
 def test_the_folder_is_named_after_the_session(chat: Chat, tmp_path: Path) -> None:
     chat(TAKE, "Write a file", options=["--session", "../a b"])
     assert (tmp_path / "a-b-files" / "out.txt").read_text() == "21"
 
 
+@pytest.mark.kernel_sandbox
 def test_a_conversation_is_exported_as_notebook_and_script(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(
         "/save early.md", TAKE, DOUBLE, "Plot it", "/save it.ipynb", "/save it.py", "/save it.doc", "/save"
@@ -188,6 +195,7 @@ def test_a_conversation_is_exported_as_notebook_and_script(chat: Chat, tmp_path:
     )
 
 
+@pytest.mark.kernel_sandbox
 def test_usage_is_added_up(chat: Chat) -> None:
     assert "4 model calls, 44 input tokens, 28 output tokens" in chat(TAKE, DOUBLE, "/cost")[1]
 

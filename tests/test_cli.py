@@ -53,6 +53,7 @@ def test_stages_code_and_output_go_to_standard_error(openai_server: OpenAI) -> N
     assert [re.sub(r" +\d\.\d s.*", "", line) for line in lines[:6]] == story
 
 
+@pytest.mark.kernel_sandbox
 def test_json_is_the_whole_result(openai_server: OpenAI) -> None:
     result = json.loads(ask(openai_server, QUESTION, "--json").stdout)
     assert (result["answer"], result["execution"]["status"], result["verdict"]["status"]) == (
@@ -79,6 +80,7 @@ def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> 
 DRAWS = "```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nopen('out.csv', 'w').write('a')\n```"
 
 
+@pytest.mark.kernel_sandbox
 def test_figures_and_files_are_saved_beside_and_it_is_said_where(
     openai_server: OpenAI, workdir: Path
 ) -> None:
@@ -88,6 +90,7 @@ def test_figures_and_files_are_saved_beside_and_it_is_said_where(
     assert (workdir / "answer-files" / "figure-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.kernel_sandbox
 def test_figures_are_saved_in_the_folder_that_is_named(openai_server: OpenAI, workdir: Path) -> None:
     openai_server.script = lambda messages: DRAWS
     ask(openai_server, "Draw it", "--out", "a b/c", "--json")
@@ -315,6 +318,7 @@ def test_the_command_works_at_a_terminal(openai_server: OpenAI) -> None:
     assert SUM_ANSWER in seen.decode()
 
 
+@pytest.mark.kernel_sandbox
 def test_doctor_proves_the_isolation() -> None:
     result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == 0

@@ -78,6 +78,7 @@ def test_programs_of_root_that_would_stay_root_are_refused(patch_inside: PatchIn
         executor.run("1")
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.skipif(
     os.geteuid() != 0 or not Path(READABLE).exists(), reason="only root can start another user's processes"
 )

@@ -47,6 +47,7 @@ def test_a_probe_finds_everything_closed(monty: MontyExecutor) -> None:
     assert (found.level, found.launcher, found.open) == ("interpreter", "monty", ())
 
 
+@pytest.mark.kernel_sandbox
 def test_the_probe_gets_out_where_everything_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SECRET", "hunter2")
     said: list[str] = []

@@ -17,7 +17,7 @@ import pytest
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside import wire, worker
+from code_chains.executors.sandbox.inside import wire
 from code_chains.executors.sandbox.libraries import uses_libraries
 from code_chains.executors.sandbox.worker import Worker
 
@@ -222,6 +222,8 @@ def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) ->
 
 
 def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    from code_chains.executors.sandbox.inside import worker  # Not on Windows.
+
     def no_fork() -> int:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -230,7 +232,8 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
     host, worker_side = wire.pair()
     channels = [wire.pair() for _ in range(2)]
     for _, theirs in channels:
-        wire.send(host, {"libraries": False}, [theirs.detach()])
+        wire.send(host, {"libraries": False}, [theirs.fileno()])
+        theirs.close()
     host.shutdown(socket.SHUT_WR)
     worker.serve(worker_side, {}, -1, None)  # type: ignore[typeddict-item]  # It needs none.
     for ours, _ in channels:

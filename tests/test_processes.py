@@ -46,6 +46,7 @@ processes.kill_all()
 """
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.parametrize(("but", "living"), [("kept", True), ("none", False)])
 def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, living: bool) -> None:
     done = subprocess.run(
@@ -54,6 +55,7 @@ def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, livin
     assert done.stdout.split() == ["True", "None", str(living)]
 
 
+@pytest.mark.kernel_sandbox
 def test_a_process_that_ends_is_waited_for_and_one_that_lives_is_not() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         began = time.monotonic()

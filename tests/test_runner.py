@@ -311,6 +311,7 @@ def test_an_answer_that_dies_with_its_worker_before_it_is_read_is_computed_again
     assert are_correct(answers)
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.timeout(300)
 def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: Path) -> None:
     spec = f"{__name__}:create_deadly"

@@ -342,6 +342,7 @@ def test_after_a_fork_both_processes_go_on(executor: SandboxExecutor) -> None:
     assert executor.run("6 * 7").result == "42"
 
 
+@pytest.mark.kernel_sandbox
 def test_an_executor_that_was_forgotten_ends_with_its_process() -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\nfrom code_chains.executors import SandboxExecutor\n"

@@ -342,6 +342,7 @@ def test_a_session_survives_a_program_that_makes_a_group_of_its_own(session: Ses
     assert session.run("x").result == "4"
 
 
+@pytest.mark.kernel_sandbox
 def test_a_request_cannot_be_filled_by_whoever_is_given_it() -> None:
     with Request(Program("1", variables={"table": [1]}), Limits()) as request:
         for how in (os.O_RDWR, os.O_WRONLY):

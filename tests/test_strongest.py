@@ -34,6 +34,7 @@ def test_where_namespaces_can_be_made_it_is_the_kernel_sandbox() -> None:
     assert isolation.level == "kernel"
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.usefixtures("without_namespaces")
 def test_elsewhere_it_is_webassembly_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("wasmtime")
