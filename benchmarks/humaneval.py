@@ -1,7 +1,7 @@
 """HumanEval: the bare model, our chains, and agents of other libraries with the same model.
 
     pip install "code_chains[local,benchmarks]"
-    python -m benchmarks.humaneval [--model local:0.5b] [--ways bare,one,three] [--problems 164] [--log FILE]
+    python -m benchmarks.humaneval [--model local:0.5b] [--ways bare,one,three] [--problems 164] [--held-out] [--log FILE]
 
 All see the same prompt; `one`, `three` and `verify` are given the examples of its docstring as tests as well, where it has
 some that can be read. Hidden tests run in a sandbox and are seen by nobody. With `--log`, what was asked is kept and not
@@ -164,11 +164,16 @@ def rows(outcomes: list[Outcome]) -> Iterator[tuple[object, ...]]:
 @click.option("--model", default="local:0.5b", help="Whatever create_code_chain takes.")
 @click.option("--ways", default="bare,one,three,verify,smolagents,langchain", help="Which rows.")
 @click.option("--problems", "count", default=164, help="How many problems, from the first.")
+@click.option(
+    "--held-out", is_flag=True, help="Those with odd numbers and examples; others served for development."
+)
 @click.option("--seed", default=7, help="The seed of the model.")
 @click.option("--log", type=click.Path(dir_okay=False, path_type=Path), help="A file to go on from.")
-def main(model: str, ways: str, count: int, seed: int, log: Path | None) -> None:
+def main(model: str, ways: str, count: int, held_out: bool, seed: int, log: Path | None) -> None:
     """Put the problems to each, and print the table."""
     chosen, name, wanted = ways.split(","), f"{model} seed={seed}", problems()[:count]
+    if held_out:
+        wanted = [problem for problem in wanted[1::2] if problem.tests]
     known = {(one.group, one.task): one for one in logged(log, name)}
     chat_model = resolve_model(model, seed=seed)
     with SandboxExecutor(limits=Limits(seconds=10), preload=()) as box, ExitStack() as stack:
