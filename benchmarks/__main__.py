@@ -25,6 +25,7 @@ Written by `python -m benchmarks`. Contenders of a table take turns within one r
 PARTS = {
     "overhead": ("Cost of the chains", "30"),
     "execution": ("The sandbox", "20"),
+    "capacity": ("What cores give", "6"),
     "tool_calls": ("Calls of tools", "10"),
     "throughput": ("Many at once", "1000"),
     "start": ("Importing and starting", "5"),
@@ -40,6 +41,7 @@ PARTS = {
 SLOW = ("answers", "questions", "soak")
 QUICK = {
     "overhead": "1",
+    "capacity": "0.5",
     "throughput": "20",
     "start": "1",
     "profiles": "1",

@@ -47,6 +47,7 @@ def test_most_of_what_queries_ask_for_is_among_the_first_three() -> None:
 
 QUICK = {
     "overhead": "of the LangGraph graph",
+    "capacity": "p99 / p50",
     "tool_calls": "from a program in the sandbox",
     "growth": "slope at the end",
     "caching": "| median ms |",
