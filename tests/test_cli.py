@@ -260,6 +260,7 @@ def test_a_dead_server_is_reported_in_one_line() -> None:
     assert "127.0.0.1:9/v1 cannot be reached" in result.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send to one process")
 def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\nimport time; time.sleep(60)\n```"
     command = [

@@ -247,7 +247,16 @@ def test_the_table_names_each_example() -> None:
     assert [name for name in EXAMPLES if f"]({name}.py) |" not in table] == []
 
 
-@pytest.mark.parametrize("name", PLAYS)
+NEED_SESSIONS_OR_PANDAS = {"agent_evaluation", "conversation", "conversation_es", "data_analysis", "in_steps"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.kernel_sandbox] if name in NEED_SESSIONS_OR_PANDAS else [])
+        for name in PLAYS
+    ],
+)
 def test_it_shows_what_it_promises(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     replies, promised = PLAYS[name]
     main_of(name)(plays(replies))

@@ -69,18 +69,21 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return notebook
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.timeout(200)
 def test_a_cell_shows_program_output_and_answer(notebook: Any) -> None:
     displayed = str(outputs(notebook, 2))
     assert all(part in displayed for part in ("```python\\ntotal = 42", "'42'", "It is **well**"))
 
 
+@pytest.mark.kernel_sandbox
 def test_the_next_cell_continues_with_the_state(notebook: Any) -> None:
     images = [data["image/png"] for data in outputs(notebook, 3) if "image/png" in data]
     assert base64.b64decode(images[0]).startswith(b"\x89PNG")
     assert "drawn 42" in str(outputs(notebook, 3))
 
 
+@pytest.mark.kernel_sandbox
 def test_an_answer_is_markdown_without_html_of_the_model(notebook: Any) -> None:
     (answer,) = [data for data in outputs(notebook, 2) if "well" in str(data)]
     assert answer["text/html"].startswith("<p>It is <strong>well</strong> &lt;b&gt;done&lt;/b&gt;.</p>\n")
@@ -88,6 +91,7 @@ def test_an_answer_is_markdown_without_html_of_the_model(notebook: Any) -> None:
     assert answer["text/plain"].startswith("It is **well** <b>done</b>.")
 
 
+@pytest.mark.kernel_sandbox
 def test_a_frame_is_a_table_in_a_frame_of_its_own(notebook: Any) -> None:
     (table,) = [data for data in outputs(notebook, 5) if "iframe" in str(data)]
     assert table["text/html"].startswith("<iframe sandbox title=")
@@ -95,15 +99,18 @@ def test_a_frame_is_a_table_in_a_frame_of_its_own(notebook: Any) -> None:
     assert "rows:" in str(outputs(notebook, 5))
 
 
+@pytest.mark.kernel_sandbox
 def test_values_and_frames_become_variables(notebook: Any) -> None:
     assert outputs(notebook, 6)[0]["text/plain"] == "('DataFrame', 3)"
     assert outputs(notebook, 8)[0]["text/plain"] == "42.5"
 
 
+@pytest.mark.kernel_sandbox
 def test_files_are_saved_and_linked(notebook: Any) -> None:
     assert "answer-files/a-b.txt" in str(outputs(notebook, 9))
 
 
+@pytest.mark.kernel_sandbox
 def test_help_lists_the_options(notebook: Any) -> None:
     text = str(outputs(notebook, 10))
     assert all(
@@ -111,6 +118,7 @@ def test_help_lists_the_options(notebook: Any) -> None:
     )
 
 
+@pytest.mark.kernel_sandbox
 def test_the_result_is_a_variable(notebook: Any) -> None:
     assert "plt.plot" in str(outputs(notebook, 4))
 

@@ -55,6 +55,7 @@ def test_the_first_command_answers_the_first_question(tmp_path: Path) -> None:
     assert "15" in run(command, tmp_path)
 
 
+@pytest.mark.kernel_sandbox
 @pytest.mark.local_model
 @pytest.mark.timeout(900)
 def test_its_programs_run(tmp_path: Path) -> None:
