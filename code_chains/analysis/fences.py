@@ -205,6 +205,8 @@ def _is_usage(block: Block, defined: set[str]) -> bool:
 
 def join(blocks: Sequence[Block]) -> str:
     """Join blocks in order, without those that others repeat, correct or replace."""
+    if len(blocks) == 1:
+        return blocks[0].code.strip("\n")
     parts = list[str]()
     for block in _without_excerpts(blocks):
         code, gap = block.code.strip("\n"), block.gap[-_GAP_CHARS:]

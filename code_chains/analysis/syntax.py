@@ -44,9 +44,11 @@ class Syntax:
         if tree is None or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
             return False
         value = tree.body[0].value
+        if not isinstance(value, ast.Dict | ast.List | ast.Set):
+            return False
         names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
         has_call = any(isinstance(node, ast.Call) for node in ast.walk(value))
-        return isinstance(value, ast.Dict | ast.List | ast.Set) and not has_call and names <= _JSON_NAMES
+        return not has_call and names <= _JSON_NAMES
 
 
 def _compiles(tree: ast.Module) -> bool:
