@@ -197,9 +197,8 @@ class BackendSession(Session):
             raise InputError(str(message))
         execution = self._sandbox.execution_of(report, self._limits, self._found)
         if report.get("is_committed") is True and not execution.ok:
-            self._command(
-                {"op": "rollback"}
-            )  # It succeeded, but had printed too much before that was noticed.
+            # It succeeded, but had printed too much before that was noticed.
+            self._command({"op": "rollback"})
         if execution.ok and check is not None and not check(execution):
             self._command({"op": "rollback"})
             return rejected(execution)
@@ -223,7 +222,8 @@ class BackendSession(Session):
         settings = {
             "limits": run_limits(self._limits),
             "max_output_bytes": self._limits.output_bytes,
-            "session_timeout": self._timeout,
+            # Longer than on this side, which therefore knows of the end, and its reason, before it comes.
+            "session_timeout": self._timeout + GRACE_S,
         }
         bundle = pack({**SESSION_FILES, "settings.json": json.dumps(settings), "key": self._key})
         self._sandbox.start()
