@@ -64,7 +64,8 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[Fork]:
 
 def test_supervisors_serve_one_program_after_another(executor: SandboxExecutor, renewals: list[Fork]) -> None:
     runs = 0
-    while len(renewals) < 4 and runs < 30:  # One that is not done with the last program in time is not waited for.
+    # A supervisor that is not done with its last program in time is not waited for.
+    while len(renewals) < 4 and runs < 30:
         assert executor.run("6 * 7").result == "42"
         runs += 1
     assert len(renewals) == 4

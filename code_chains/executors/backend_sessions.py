@@ -30,6 +30,8 @@ __all__ = ["BackendSession"]
 
 RUN_GRACE_S = 20.0
 """Seconds that a run may take in the sandbox besides its program, as files are copied and processes ended."""
+IDLE_GRACE_S = 1.0
+"""Seconds by which a session's server outlives the timeout: this side then knows of the end, and its reason, before."""
 MAX_INLINE_BYTES = 16_384
 """Larger requests are uploaded, as commands have a limit."""
 _SERVE = """
@@ -222,8 +224,7 @@ class BackendSession(Session):
         settings = {
             "limits": run_limits(self._limits),
             "max_output_bytes": self._limits.output_bytes,
-            # Longer than on this side, which therefore knows of the end, and its reason, before it comes.
-            "session_timeout": self._timeout + GRACE_S,
+            "session_timeout": self._timeout + IDLE_GRACE_S,
         }
         bundle = pack({**SESSION_FILES, "settings.json": json.dumps(settings), "key": self._key})
         self._sandbox.start()
