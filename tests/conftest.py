@@ -180,7 +180,12 @@ def sales(tmp_path: Path) -> Path:
 
 
 def descendants() -> set[int]:
-    """Return the living descendants of this process, but for supervisors that wait for another program."""
+    """Return the living descendants of this process, but for supervisors that wait for another program, and templates."""
+    return {pid for pid in everything() - waiting_supervisors() if not is_template(pid)}
+
+
+def everything() -> set[int]:
+    """Return all living descendants of this process."""
     parents: dict[int, tuple[int, str]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -195,7 +200,16 @@ def descendants() -> set[int]:
         children = {pid for pid, (parent, state) in parents.items() if parent in generation and state != "Z"}
         generation = children - pids
         pids |= generation
-    return pids - waiting_supervisors()
+    return pids
+
+
+def is_template(pid: int) -> bool:
+    """Return whether a process has no capabilities, and its children alone are in another pid namespace."""
+    try:
+        own, of_children = (os.readlink(f"/proc/{pid}/ns/{name}") for name in ("pid", "pid_for_children"))
+        return own != of_children and "CapEff:\t0000000000000000" in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def waiting_supervisors() -> set[int]:

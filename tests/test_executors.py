@@ -208,7 +208,7 @@ ENDINGS = {
     "os._exit": ("import os; os._exit(0)", "killed"),
     "kills itself": ("import os; os.kill(os.getpid(), 9)", "killed"),
     "kills the watcher": (
-        "import os, time\nfor pid in (1, -1, os.getppid()):\n  for n in (9, 15, 19, 2):\n    try: os.kill(pid, n)\n"
+        "import os, time\nfor pid in (1, -1, os.getppid() or 1):\n  for n in (9, 15, 19, 2):\n    try: os.kill(pid, n)\n"
         "    except OSError: pass\ntime.sleep(0.2); print(1)",
         "ok",
     ),

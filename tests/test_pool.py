@@ -21,7 +21,7 @@ from code_chains.executors.sandbox.inside import wire
 from code_chains.executors.sandbox.libraries import uses_libraries
 from code_chains.executors.sandbox.worker import Worker
 
-from .conftest import at_rest, descendants, soon
+from .conftest import at_rest, descendants, everything, is_template, soon
 
 LITTER = """
 import os, sys, threading, time
@@ -79,6 +79,103 @@ def test_nothing_of_a_program_is_left_for_the_next_ones(
         assert executor.run(LITTER).ok
         assert [executor.run(SEARCH).output for _ in range(3)] == [clean] * 3
     assert renewals
+
+
+TRACES = {
+    "files": "for n in range(9): open(f'{n}', 'w').write('x' * 5000)",
+    "many files": "for n in range(300): open(f'/tmp/{n}', 'w')",
+    "a deep folder": "import os\nfor n in range(40): os.mkdir('d'); os.chdir('d')",
+    "names that are hard to remove": "import os\nfor name in (' ', '\\n', 'é', 'x' * 250, '-rf'): os.mkdir(name)",
+    "an unreadable folder": "import os\nos.makedirs('a/b'); open('a/b/c', 'w'); os.chmod('a/b', 0); os.chmod('a', 0)",
+    "links": "import os\nos.symlink('/', 'link'); open('x', 'w'); os.link('x', 'y')",
+    "special files": "import os, socket\nos.mkfifo('pipe'); socket.socket(socket.AF_UNIX).bind('/tmp/socket')",
+    "modes": "import os\nos.chmod('.', 0o700); os.chmod('/tmp', 0o1700); os.chmod('/dev/shm', 0)",
+    "times": "import os\nos.utime('.', (1, 1)); os.utime('/tmp', (1, 1))",
+    "a file that is gone": "import os\nopen('x', 'w').close(); os.unlink('x')",
+    "extended attributes": "import os\ntry: os.setxattr('/tmp', 'user.left', b'secret')\nexcept OSError: pass",
+    "default permissions": """
+import os, struct
+entries = ((1, 7, 2**32 - 1), (2, 7, 12345), (4, 5, 2**32 - 1), (32, 5, 2**32 - 1))
+try:
+    os.setxattr(".", "system.posix_acl_default", struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *e) for e in entries))
+except OSError:
+    pass
+""",
+    "attributes of a folder": """
+import fcntl, os
+try:
+    fcntl.ioctl(os.open(".", os.O_RDONLY), 0x40086602, (0x40).to_bytes(8, "little"))
+except OSError:
+    pass
+""",
+    "a full disk": "try:\n  for n in range(300): open(f'{n}', 'wb').write(b'x' * (1 << 20))\nexcept OSError: pass",
+    "a name of a socket": "import socket\nkeep = socket.socket(socket.AF_UNIX); keep.bind(chr(0) + 'left'); keep.listen()",
+}
+VIEW = """
+import fcntl, os
+for folder in (".", "/tmp", "/dev/shm"):
+    status = os.stat(folder)
+    try:
+        flags = fcntl.ioctl(os.open(folder, os.O_RDONLY), 0x80086601, bytes(8))
+    except OSError:  # Not all kernels have flags in this file system.
+        flags = None
+    print(sorted(os.listdir(folder)), oct(status.st_mode), status.st_uid, status.st_gid, status.st_nlink, status.st_size)
+    print(os.listxattr(folder), flags, status.st_mtime > 10)
+system = os.statvfs(".")
+print(system.f_blocks, system.f_bfree, system.f_files, system.f_ffree, os.umask(0o22), os.getcwd(), os.getpriority(0, 0))
+print("left" in open("/proc/net/unix").read(), sorted(os.environ), os.getsid(0) == os.getpid())
+"""
+
+
+@pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES.keys())
+def test_the_next_program_sees_what_the_first_one_of_a_sandbox_sees(trace: str) -> None:
+    with SandboxExecutor(limits=Limits(seconds=10, files=400), preload=()) as executor:
+        first = executor.run(VIEW).output
+        assert first.count("[]") >= 3
+        for _ in range(3):
+            assert executor.run(trace).ok
+            assert [executor.run(VIEW).output for _ in range(3)] == [first] * 3
+
+
+def test_files_of_a_program_that_were_collected_are_gone_at_once(executor: SandboxExecutor) -> None:
+    for _ in range(3):
+        done = executor.run("import os; print(os.listdir('.')); open('kept.txt', 'w').write('x' * 1000)")
+        assert done.stdout == "[]\n"
+        assert [(one.name, len(one.data)) for one in done.artifacts] == [("kept.txt", 1000)]
+
+
+def templates() -> set[int]:
+    return {pid for pid in everything() if is_template(pid)}
+
+
+def test_programs_that_leave_no_trace_are_forks_of_one_template(executor: SandboxExecutor) -> None:
+    executor.run("1")
+    before = templates()
+    assert before
+    for code in ("print(1)", "open('x', 'w').write('y')", "import socket; socket.socketpair()"):
+        for _ in range(4):
+            assert executor.run(code).ok
+    assert templates() & before
+    assert soon(lambda: len(templates()) <= 2)  # One for the idle sandbox, one for the supervisor that waits.
+
+
+def test_a_template_cannot_be_found_by_its_programs(executor: SandboxExecutor) -> None:
+    look = "import os\nprint(os.getppid(), sorted(int(n) for n in os.listdir('/proc') if n.isdigit()) == [1, os.getpid()])"
+    assert executor.run(look).output == "0 True"
+
+
+def test_templates_end_with_their_executor() -> None:
+    before = everything()
+    with SandboxExecutor(preload=()) as executor:
+        executor.run("1")
+        assert everything() - before
+    assert soon(lambda: not everything() - before)
+
+
+def test_a_program_that_ends_at_once_is_reported(executor: SandboxExecutor) -> None:
+    """Its process may be reaped before its supervisor waits for it."""
+    for code in ("import os; os._exit(3)", "1 / 0") * 20:
+        assert executor.run(code).status in ("killed", "error")
 
 
 def test_each_of_them_is_proven(executor: SandboxExecutor) -> None:
@@ -238,7 +335,7 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
         wire.send(host, {"libraries": False}, [theirs.fileno()])
         theirs.close()
     host.shutdown(socket.SHUT_WR)
-    worker.serve(worker_side, {}, -1, None)  # type: ignore[typeddict-item]  # It needs none.
+    worker.serve(worker_side, {}, -1, {})  # type: ignore[typeddict-item]  # It needs none.
     for ours, _ in channels:
         assert wire.receive(ours) == ({"failed": os.strerror(errno.EAGAIN)}, [])
         ours.close()

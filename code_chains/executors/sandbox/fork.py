@@ -170,7 +170,7 @@ class Fork:
         """Make the supervisor of a spent fork build a new sandbox for this one, which is quicker than to start.
 
         Args:
-            spent: A fork that `is_spent`; it is closed.
+            spent: A fork that `is_reusable`; it is closed.
             libraries: Whether the program uses the preloaded libraries.
         """
         self.libraries, self.is_renewed = libraries, True
@@ -186,14 +186,19 @@ class Fork:
         self._close_theirs()
         return self
 
-    def leave(self) -> bool:
-        """Leave a program alone that has reported its result; return whether its supervisor may serve another one."""
+    def leave(self, *, is_collected: bool) -> bool:
+        """Leave a program alone that has reported its result; return whether its supervisor may serve another one.
+
+        Args:
+            is_collected: Whether its files are needed no more; then the supervisor drops them once it has ended.
+        """
         if self.state is not ForkState.FINISHED or self.violation is not None or self.result is None:
             return False
         reply = self.last_reply
         with contextlib.suppress(ExecutorError):
-            self.send({"op": "leave"})
-        self.last_reply = reply
+            self.send({"op": "leave", "is_collected": is_collected})
+        if not is_collected:
+            self.last_reply = reply
         return True
 
     def forget_files(self) -> None:
@@ -202,11 +207,14 @@ class Fork:
             os.close(self.root)
             self.root = None
 
-    def is_spent(self) -> bool:
-        """Return whether its program has ended as it should, and its supervisor can build a new sandbox."""
+    def is_reusable(self) -> bool | None:
+        """Return whether its supervisor has cleared the sandbox for another program; None while that is open."""
         if not self._is_closed:
             self.poll()
-        return self.state is ForkState.FINISHED and bool((self.last_reply or {}).get("reusable"))
+        if self.state is not ForkState.FINISHED:
+            return False
+        reusable: bool | None = (self.last_reply or {}).get("reusable")
+        return reusable
 
     def _hand_over(self, successor: _Supervisor) -> socket.socket:
         """Close all but the supervisor and the socket to it, and return that."""

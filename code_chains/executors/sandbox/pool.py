@@ -77,7 +77,7 @@ class Pool:
         """Take a fork back whose program has ended; its supervisor serves another one."""
         with self._lock:
             is_current = fork.worker is self._resources.worker
-            if is_current and fork.worker.spec.config["namespaces"] and fork.leave():
+            if is_current and fork.worker.spec.config["namespaces"] and fork.leave(is_collected=True):
                 fork.forget_files()
                 self._resources.spent.append(fork)
             else:
@@ -123,11 +123,12 @@ class Pool:
         """Return a fork whose supervisor can build another sandbox now; those that never will are closed."""
         spent = self._resources.spent
         for fork in [*spent]:
-            if fork.is_spent():
+            reusable = fork.is_reusable()
+            if reusable is not None:
                 spent.remove(fork)
+            if reusable:
                 return fork
-            if fork.has_replied():
-                spent.remove(fork)
+            if reusable is False:
                 fork.close()
         return None
 

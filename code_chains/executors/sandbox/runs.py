@@ -66,7 +66,7 @@ def _finish(
     if fork.root is not None and has_artifacts(fork.root, set(inputs)):
         with suppress(ExecutorError):  # It has just ended by itself.
             fork.stop_program()
-        fork.leave()  # Files are collected once nothing changes them.
+        fork.leave(is_collected=False)  # Files are collected once nothing changes them.
         yield Wait(fork, fork.has_replied, GRACE_S)
         collector.collect_files(fork.root, inputs=set(inputs))
     collector.collect_views(fork.result)

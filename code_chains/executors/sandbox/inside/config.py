@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 __all__ = ["LARGE_MODULES", "RunLimits", "WorkerConfig"]
 
 LARGE_MODULES = ("asyncio",)
-"""Modules of the standard library that only the library worker has imported."""
+"""Modules of the standard library that only the process with the preloaded libraries has imported."""
 
 
 class RunLimits(TypedDict):

@@ -1,4 +1,4 @@
-"""The program's process: it isolates itself, proves it, and then runs what it receives.
+"""The program's process: it is isolated by itself or by its template, proves it, and then runs what it receives.
 
 The supervisor and the host's clock decide how a run ended; what this process reports after a program started
 is untrusted.
@@ -62,13 +62,17 @@ get_preparation_data = spawn.get_preparation_data
 _get_random_state, _set_random_state = random.getstate, random.setstate
 
 
-def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> NoReturn:
+def main(
+    channel: socket.socket, streams: list[int], config: WorkerConfig, layers: list[str] | None = None
+) -> NoReturn:
     """Run programs until the channel is closed. It never returns, whatever happens.
 
     Args:
         channel: Socket to the supervisor, which sends what to run.
         streams: Descriptors for results, output and errors.
         config: The configuration of the run.
+        layers: What `isolate` returned in the template that this process is a fork of, which is prepared as well;
+            None if there is none.
     """
     result, out, err = streams
     try:
@@ -79,10 +83,12 @@ def main(channel: socket.socket, streams: list[int], config: WorkerConfig) -> No
         others = (
             0 if has_own_user else confine.count_others()
         )  # Before it is isolated: then it sees nobody else.
-        layers = isolate(config)
+        if layers is None:
+            layers = isolate(config)
+            prepare(config)
         found = confine.probe(config["probe"], is_namespaced=config["namespaces"]) if config["probe"] else {}
         write_frame(result, {"probe": found, "layers": layers})
-        prepare(config)
+        start_anew(config)
         serve(channel, result, config, others)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -111,14 +117,19 @@ def set_up_descriptors(result: int, channel: int, out: int, err: int) -> None:
     os.closerange(high + 1, MAX_DESCRIPTORS)
 
 
-def isolate(config: WorkerConfig) -> list[str]:
-    """Isolate this process with every available layer of the kernel; return the names of these layers."""
+def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:
+    """Isolate this process with every available layer of the kernel; return the names of these layers.
+
+    Args:
+        config: The configuration of the run.
+        own_process: Descriptor of this process's directory in /proc, if it is not in the /proc that it sees.
+    """
     layers = []
     if config["namespaces"]:
         uid, gid = os.getuid(), os.getgid()
         unshare(CLONE_NEWUSER)  # The kernel counts its processes apart from those of other runs.
         prctl(PR_SET_DUMPABLE, 1)  # Otherwise our own /proc would belong to root.
-        map_user(uid, gid)
+        map_user(uid, gid, own_process)
         drop_capabilities()
         layers.append("namespaces")
     elif os.geteuid() == 0 and config["confined"]:
@@ -156,8 +167,7 @@ def change_user(uid: int) -> None:
 
 
 def prepare(config: WorkerConfig) -> None:
-    """Restore the state of a new interpreter: its own random numbers, its clock, and streams that survive a kill."""
-    gc.enable()
+    """Give programs what a new interpreter has: its signals, its modules, and streams that survive a kill."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -165,12 +175,17 @@ def prepare(config: WorkerConfig) -> None:
     sys.path.insert(0, "")
     if config["confined"]:
         memory.replace_mmap("/dev/shm" if config["namespaces"] else None)
+    spawn.get_preparation_data = preparation_data
+    cell.hide(config["own_modules"])
+
+
+def start_anew(config: WorkerConfig) -> None:
+    """Give this process what no other one has: its own random numbers, its clock, and a garbage collector that runs."""
+    gc.enable()
     if "numpy" in sys.modules and config["seed"] is None:
         sys.modules["numpy"].random.seed()
     if config["seed"] is not None:
         determinism.start(config["seed"], config["frozen_at"])
-    spawn.get_preparation_data = preparation_data
-    cell.hide(config["own_modules"])
 
 
 def preparation_data(name: str) -> Json:

@@ -159,7 +159,7 @@ class SessionServer:
             self._control.close()
             for reading, _ in pipes:
                 os.close(reading)
-            supervise(theirs, [writing for _, writing in pipes], config, own)
+            supervise(theirs, [writing for _, writing in pipes], config, own, {})
         theirs.close()
         for reading, writing in pipes:
             os.set_blocking(reading, False)

@@ -28,19 +28,15 @@ class StateProcess:
         pid: Its pid.
         channel: The supervisor's end of the socket to it.
         snapshot: The files that belong to it; None for the live ones.
-        exits: Socket on which its parent reports how it ended; None if that is the supervisor.
+        exits: Socket on which its parent reports how it ended, which belongs to that; None if its parent is the supervisor.
+        pidfd: Its pidfd if another process reaps it, which may be done before it is waited for; else -1.
     """
 
     pid: int
     channel: socket.socket
     snapshot: Snapshot | None = None
     exits: socket.socket | None = None
-
-    def close(self) -> None:
-        """Close the sockets."""
-        self.channel.close()
-        if self.exits is not None:
-            self.exits.close()
+    pidfd: int = -1
 
 
 class ProcessesRemainError(Exception):
@@ -244,7 +240,7 @@ class SessionStates:
     def _drop_next(self) -> None:
         """Give up the process of the next program; `kill_others` kills it."""
         if self._next is not None:
-            self._next.close()
+            self._next.channel.close()
             self._next = None
 
     def _discard(self, state: StateProcess | None) -> None:

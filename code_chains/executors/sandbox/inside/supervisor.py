@@ -10,12 +10,12 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import filesystem, loopback, processes, program, wire
+from . import filesystem, folders, loopback, processes, program, template, wire
 from .config import WorkerConfig
-from .libraries import StartedProgram, request_process
 from .monitor import LimitMonitor
 from .polling import readable
 from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess
@@ -28,6 +28,8 @@ FORK_AHEAD_DELAY_S = 0.01
 """How long a session waits for its next program before it forks the process of that in advance."""
 IDLE_CHECK_INTERVAL_S = 1.0
 """Pause between checks that nothing of an idle session runs."""
+HEADER_LINES = 1
+"""Lines of the kernel's list of sockets besides those of sockets."""
 STATE_LOST, CHECKPOINT_LOST = (
     "the process that held its state is gone",
     "the process that held the checkpoint is gone",
@@ -44,17 +46,18 @@ class Supervisor:
         host: Socket to the host; the sandbox ends when it is closed.
         config: The configuration of the run.
         worker: The worker's pidfd; the sandbox ends with the worker.
-        library_worker: Socket to the process that forks programs with libraries; None if there is none.
+        spawners: Sockets to the processes that fork templates, by whether they have the preloaded libraries.
     """
 
     def __init__(
-        self, host: socket.socket, config: WorkerConfig, worker: int, library_worker: socket.socket | None
+        self, host: socket.socket, config: WorkerConfig, worker: int, spawners: Mapping[bool, socket.socket]
     ) -> None:
         self._host, self._config, self._worker = host, config, worker
-        self._library_worker = library_worker
+        self._spawners, self._templates = spawners, dict[bool, template.Template]()
         self._input_error: str | None = None
         self._last_pid = 0
-        self._is_reusable = False
+        self._root = -1
+        self._has_ended_well = self._is_collected = self._is_clear = False
 
     def build(self, streams: list[int], *, libraries: bool) -> None:
         """Build what a run needs, start the process of its program, and tell the host.
@@ -64,20 +67,33 @@ class Supervisor:
             libraries: Whether the program uses the preloaded libraries.
         """
         config = self._config
-        self._root = filesystem.make(config)
+        self._has_ended_well = self._is_collected = self._is_clear = False
+        if self._root < 0:
+            self._root = filesystem.make(config)
+            self._fresh = folders.state(self._root) if config["namespaces"] else None
         entries = filesystem.entries(self._root) if config["namespaces"] else 0
         listening = loopback.listen(config["network"])
-        if libraries and self._library_worker is not None:
-            started = request_process(self._library_worker, streams)
+        shared_bytes, threads = 0, config["threads"]
+        if config["namespaces"]:
+            parent = self._template(libraries=libraries)
+            shared_bytes, threads = parent.shared_bytes, parent.threads
+            process = parent.start(streams)
         else:
-            started = _start_process(streams, config)
+            process = _start_process(streams, config)
         # With its pidfd the host can end this process, whatever it is waiting for.
         handed_over = [os.pidfd_open(os.getpid()), *listening]
-        wire.send(self._host, {"ready": True, "threads": started.threads}, [self._root, *handed_over])
+        wire.send(self._host, {"ready": True, "threads": threads}, [self._root, *handed_over])
         for descriptor in (*handed_over, *streams):
             os.close(descriptor)
-        self._monitor = LimitMonitor(self._root, config, entries, started.shared_bytes)
-        self._states = SessionStates(self._root, config, started.process, self._monitor)
+        self._monitor = LimitMonitor(self._root, config, entries, shared_bytes)
+        self._states = SessionStates(self._root, config, process, self._monitor)
+
+    def _template(self, *, libraries: bool) -> template.Template:
+        """Return the process to fork a program's process from."""
+        kind = libraries and True in self._spawners
+        if kind not in self._templates:
+            self._templates[kind] = template.request(self._spawners[kind])
+        return self._templates[kind]
 
     # -- the host's commands ---------------------------------------------------------------------------------
 
@@ -163,39 +179,65 @@ class Supervisor:
             os.close(descriptor)
         ending = self._await_end(self._states.current, extra_seconds)
         has_ended = processes.kill_all() and not processes.tree(dead=True)
-        if has_ended and ending["reason"] is None and self._config["namespaces"]:
-            self._clear()
-        return {"ended": ending, "reusable": self._is_reusable}
+        self._has_ended_well = has_ended and ending["reason"] is None and self._config["namespaces"]
+        # Files that the host has not collected yet must stay.
+        is_open = self._has_ended_well and not self._is_collected
+        return {"ended": ending, "reusable": None if is_open else self._clear()}
 
-    def _clear(self) -> None:
-        """Drop what a program has left: messages and descriptors on its channel, its files and its network."""
+    def _clear(self) -> bool:
+        """Drop what a program has left on its channel and in its files; return whether another one can be served."""
+        if not self._has_ended_well:
+            return False
         with contextlib.suppress(OSError):
-            self._states.current.close()
-            os.close(self._root)
-            filesystem.clear()
-            self._is_reusable = True
+            self._states.current.channel.close()
+            fresh = folders.restore(self._root, self._fresh, self._config)
+            if fresh is None:
+                self._drop_folders()
+            self._fresh, self._is_clear = fresh, True
+        return self._is_clear
+
+    def _drop_folders(self) -> None:
+        """Unmount the folders, and end the templates, which may use no others."""
+        os.close(self._root)
+        self._root = -1
+        filesystem.clear()
+        self._drop_templates()
+
+    def _drop_templates(self) -> None:
+        for parent in self._templates.values():
+            parent.channel.close()
+        self._templates.clear()
 
     def on_renew(self, streams: list[int], libraries: bool) -> None:
-        """Replace the sandbox by a new one for another program.
+        """Build the sandbox of another program.
 
-        Invariant: nothing of the last program is left: no process, file system, network or user namespace. It cannot have
-        changed this process, which it may neither inspect nor name in a system call that changes it.
+        Invariant: nothing of the last program is left: no process, file or socket. What it could have changed is new unless
+        it is as it was. It cannot have changed this process or a template, which it may neither inspect nor name in a
+        system call that changes them.
         """
-        if not self._is_reusable:
+        if not self._is_clear:
             self.end()
-        self._is_reusable, self._input_error = False, None
+        self._input_error = None
         try:
-            unshare(CLONE_NEWNET)  # Names of sockets stay for a while when nobody has them any more.
+            self._renew_network()
             self.build(streams, libraries=libraries)
         except OSError as error:
             self._reply({"failed": f"{type(error).__name__}: {error}"})
             self.end()
 
+    def _renew_network(self) -> None:
+        """Replace the network, unless there is nothing in it: names of sockets stay for a while when nobody has them."""
+        own_sockets = 2 * len(self._templates)
+        if self._config["network"] or processes.sockets([]) != HEADER_LINES + own_sockets:
+            unshare(CLONE_NEWNET)
+            self._drop_templates()  # They are in the network that is given up.
+
     def on_stop(self, descriptors: list[int]) -> None:
         """Ignore a request to stop a program that has ended already."""
 
-    def on_leave(self, descriptors: list[int]) -> None:
-        """Ignore that nobody needs a program that has ended already."""
+    def on_leave(self, descriptors: list[int], is_collected: bool) -> Json | None:
+        """Drop the files of a program that has ended already, unless the host still needs them."""
+        return {"reusable": self._clear()} if is_collected else None
 
     def on_cell(self, descriptors: list[int], number: int, extra_seconds: float) -> Json:
         """Run one program of a session in a fork of its state, which becomes the state if it succeeds."""
@@ -248,7 +290,8 @@ class Supervisor:
         run.extra_processes = self._states.extra_processes if is_session else 0
         run.channel = running.channel.fileno() if is_session else -1
         self._monitor.set_base_memory()
-        started, run.pidfd = time.monotonic(), os.pidfd_open(running.pid)
+        run.pidfd = running.pidfd if running.pidfd >= 0 else os.pidfd_open(running.pid)
+        started = time.monotonic()
         while run.report is None and run.exit is None:
             self._observe(run)
         os.close(run.pidfd)
@@ -302,6 +345,7 @@ class Supervisor:
             ):  # It has its result, and the program has nothing left to do but to exit.
                 run.deadline = min(run.deadline, time.monotonic() + EXIT_TIMEOUT_S)
                 run.late_reason = "left"
+                self._is_collected = message["is_collected"]
             else:
                 run.reason = "stopped"
 
@@ -346,7 +390,7 @@ def supervise(
     streams: list[int],
     config: WorkerConfig,
     worker: int,
-    library_worker: socket.socket | None = None,
+    spawners: Mapping[bool, socket.socket],
 ) -> NoReturn:
     """Build what a run needs, start the process of its program, and supervise it. It never returns.
 
@@ -355,8 +399,8 @@ def supervise(
         streams: Descriptors of the program's results, output and errors.
         config: The configuration of the run.
         worker: The worker's pidfd.
-        library_worker: Socket to the process that forks programs with libraries; None if this process has them itself, or
-            there are none.
+        spawners: Sockets to the processes that fork templates, by whether they have the preloaded libraries; without
+            namespaces there are none.
     """
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -367,7 +411,7 @@ def supervise(
             filesystem.enter()
         else:
             config["uid"] = filesystem.usable_uid(config["uid"])
-        supervisor = Supervisor(host, config, worker, library_worker)
+        supervisor = Supervisor(host, config, worker, spawners)
         supervisor.build(streams, libraries=config["libraries"])
         supervisor.serve()
     except BaseException as error:
@@ -377,7 +421,7 @@ def supervise(
         os._exit(70)
 
 
-def _start_process(streams: list[int], config: WorkerConfig) -> StartedProgram:
+def _start_process(streams: list[int], config: WorkerConfig) -> StateProcess:
     """Fork the process of the program from this one."""
     ours, theirs = wire.pair()
     ours.setblocking(False)
@@ -385,4 +429,4 @@ def _start_process(streams: list[int], config: WorkerConfig) -> StartedProgram:
     if pid == 0:
         program.main(theirs, streams, config)
     theirs.close()
-    return StartedProgram(StateProcess(pid, ours), 0, config["threads"])
+    return StateProcess(pid, ours)

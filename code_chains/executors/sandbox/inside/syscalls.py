@@ -11,7 +11,7 @@ from typing import Any
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_NOATIME = 1, 2, 4, 8, 32, 1024
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = (
@@ -78,16 +78,24 @@ def unmount(target: str) -> None:
     check(libc.umount2(target.encode(), MNT_DETACH) if libc else -1, f"umount of {target}")
 
 
-def map_user(uid: int, gid: int) -> None:
-    """Map a user and a group of the parent namespace to 1000 in a new user namespace."""
+def map_user(uid: int, gid: int, own_process: int | None = None) -> None:
+    """Map a user and a group of the parent namespace to 1000 in a new user namespace.
+
+    Args:
+        uid: The user.
+        gid: The group.
+        own_process: Descriptor of this process's directory in /proc, if it is not in the /proc that it sees.
+    """
     maps = (
         ("setgroups", "deny"),
         ("uid_map", f"{SANDBOX_UID} {uid} 1"),
         ("gid_map", f"{SANDBOX_UID} {gid} 1"),
     )
     for path, text in maps:
-        with open(f"/proc/self/{path}", "w", encoding="ascii") as file:
-            file.write(text)
+        name = path if own_process is not None else f"/proc/self/{path}"
+        descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=own_process)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
 
 
 def drop_capabilities() -> None:

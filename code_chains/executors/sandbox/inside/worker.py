@@ -15,10 +15,10 @@ import platform
 import signal
 import socket
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, NoReturn, cast
 
-from . import cell, confine, libraries, warmup, wire
+from . import cell, confine, spawner, warmup, wire
 from .config import LARGE_MODULES, WorkerConfig
 from .polling import readable
 from .seccomp import MACHINES, packed_filter
@@ -68,7 +68,7 @@ def main(control: int) -> NoReturn:
             os.environ.clear()
             os.environ.update(config["environment"])
             load(config, COMMON_MODULES)
-            serve(host, config, pid_namespace, start_library_worker(config, pid_namespace))
+            serve(host, config, pid_namespace, start_spawners(config))
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         os._exit(71)
@@ -109,23 +109,51 @@ def load(config: WorkerConfig, names: Iterable[str]) -> None:
     gc.freeze()
 
 
-def start_library_worker(config: WorkerConfig, pid_namespace: int) -> LibraryWorker | None:
-    """Fork the process that imports the configured libraries; None if there are none."""
-    if not config["preload"]:
-        return None
+class Spawner(NamedTuple):
+    """The worker's side of a spawner, or without namespaces of another worker that has the libraries.
+
+    Attributes:
+        channel: Socket to it.
+        pidfd: Its pidfd.
+    """
+
+    channel: socket.socket
+    pidfd: int
+
+
+def start_spawners(config: WorkerConfig) -> dict[bool, Spawner]:
+    """Fork the processes that are forked for sandboxes, by whether they have the preloaded libraries."""
+    spawners = {}
+    if config["namespaces"]:
+        spawners[False] = start(spawner.serve, config)
+    if config["preload"]:
+        spawners[True] = start(serve_with_libraries, config)
+    return spawners
+
+
+def start(serve_requests: Callable[[socket.socket, WorkerConfig], NoReturn], config: WorkerConfig) -> Spawner:
+    """Fork a process that serves the other end of a socket."""
     ours, theirs = wire.pair()
     pid = os.fork()
     if pid:
         theirs.close()
-        return LibraryWorker(ours, os.pidfd_open(pid))
+        return Spawner(ours, os.pidfd_open(pid))
     try:
-        ours.close()
-        load_libraries(config)
-        if config["namespaces"]:
-            libraries.serve(theirs, config, pid_namespace)
-        serve(theirs, config, -1, None)
+        # Invariant: closed before libraries are loaded, which may open files that they use after a fork.
+        os.closerange(3, theirs.fileno())
+        os.closerange(theirs.fileno() + 1, MAX_DESCRIPTORS)
+        serve_requests(theirs, config)
     finally:
         os._exit(70)
+
+
+def serve_with_libraries(requests: socket.socket, config: WorkerConfig) -> NoReturn:
+    """Import the configured libraries, and be forked: for templates, or without namespaces for supervisors."""
+    load_libraries(config)
+    if config["namespaces"]:
+        spawner.serve(requests, config)
+    serve(requests, config, -1, {})
+    os._exit(0)
 
 
 def load_libraries(config: WorkerConfig) -> None:
@@ -137,46 +165,34 @@ def load_libraries(config: WorkerConfig) -> None:
     load(config, [*LARGE_MODULES, *config["preload"]])
 
 
-class LibraryWorker(NamedTuple):
-    """The worker's side of the library worker.
-
-    Attributes:
-        channel: Socket to it.
-        pidfd: Its pidfd.
-    """
-
-    channel: socket.socket
-    pidfd: int
-
-
 def serve(
-    host: socket.socket, config: WorkerConfig, pid_namespace: int, library_worker: LibraryWorker | None
+    host: socket.socket, config: WorkerConfig, pid_namespace: int, spawners: Mapping[bool, Spawner]
 ) -> None:
-    """Fork a supervisor for each run that the host requests, until it disconnects or the library worker is gone.
+    """Fork a supervisor for each run that the host requests, until it disconnects or a spawner is gone.
 
     Args:
-        host: Socket to the host, or without namespaces from the worker to the library worker.
+        host: Socket to the host, or without namespaces from the worker to the one that has the libraries.
         config: The configuration of this worker.
         pid_namespace: Descriptor of this process's pid namespace; -1 for none of its own.
-        library_worker: The process that has the libraries, if there is one.
+        spawners: See `start_spawners`.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Supervisors are reaped automatically.
-    pidfd, watched = os.pidfd_open(os.getpid()), library_worker.pidfd if library_worker else -1
-    while watched not in readable([host.fileno(), watched], None):
+    pidfd, watched = os.pidfd_open(os.getpid()), [spawner.pidfd for spawner in spawners.values()]
+    channels = {libraries: spawner.channel for libraries, spawner in spawners.items()}
+    while readable([host.fileno(), *watched], None).isdisjoint(watched):
         message, descriptors = wire.receive(host)
         if message is None:
             return
-        others = library_worker.channel if library_worker else None
         # Without namespaces a supervisor must be an ancestor of what it supervises.
-        if others and message["libraries"] and pid_namespace < 0:
-            wire.send(others, message, descriptors)
+        if pid_namespace < 0 and message["libraries"] and True in channels:
+            wire.send(channels[True], message, descriptors)
         elif fork_or_report(pid_namespace, descriptors[0]) == 0:
             os.close(host.detach())
-            if others and pid_namespace < 0:
-                others.close()
-                others = None
+            if pid_namespace < 0:
+                while channels:
+                    channels.popitem()[1].close()
             channel = socket.socket(fileno=descriptors[0])
-            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, others)
+            supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, channels)
         for descriptor in descriptors:
             os.close(descriptor)
 

@@ -1,0 +1,135 @@
+"""Templates: confined processes without a program, which are forked for each program of a sandbox.
+
+It costs more to confine a process than to run most programs, so that is done before there is a program, and once for all
+that use the same folders. A template never runs a program, and no program can name it: it belongs to the pid namespace of
+the worker, and only its children are born in that of the sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from . import processes, program, wire
+from .config import WorkerConfig
+from .states import StateProcess
+from .syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
+
+NAMESPACES = (("pid", CLONE_NEWPID), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET))
+"""The namespaces of a sandbox that a template joins, for itself or for its children."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """The supervisor's side of a template.
+
+    Attributes:
+        channel: Socket to it; it ends when this is closed.
+        shared_bytes: Memory that its forks share with it.
+        threads: Threads of the process that it was forked from, of which it lacks all but one.
+    """
+
+    channel: socket.socket
+    shared_bytes: int
+    threads: int
+
+    def start(self, streams: list[int]) -> StateProcess:
+        """Start the process of a program. The template reports its end on the channel.
+
+        Args:
+            streams: Descriptors of the program's results, output and errors.
+
+        Raises:
+            OSError: There are too many processes, or the template is gone.
+        """
+        ours, theirs = wire.pair()
+        with theirs:
+            wire.send(self.channel, {}, [theirs.fileno(), *streams])
+        reply, descriptors = wire.receive(self.channel)
+        if reply is None or not descriptors:
+            ours.close()
+            raise ChildProcessError((reply or {}).get("failed", "the template has ended"))
+        pid = processes.pid_of(descriptors[0])
+        ours.setblocking(False)
+        return StateProcess(pid, ours, exits=self.channel, pidfd=descriptors[0])
+
+
+def request(spawner: socket.socket) -> Template:
+    """Have a spawner fork a template in the sandbox of the calling supervisor.
+
+    Raises:
+        OSError: It could not, or the template cannot be confined.
+    """
+    ours, theirs = wire.pair()
+    namespaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name, _ in NAMESPACES]
+    with theirs:
+        wire.send(spawner, {}, [theirs.fileno(), *namespaces])
+    for namespace in namespaces:
+        os.close(namespace)
+    reply, _ = wire.receive(ours)
+    if reply is None or "broken" in reply:
+        ours.close()
+        raise ChildProcessError((reply or {}).get("broken", "no process can be forked"))
+    return Template(ours, **reply)
+
+
+def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
+    """Join a sandbox, become confined in it, and fork a process for each program. It never returns.
+
+    Args:
+        descriptors: The socket to the supervisor, and those of `NAMESPACES`.
+        config: The configuration of the worker.
+    """
+    channel = socket.socket(fileno=descriptors[0])
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        shared_bytes = processes.resident("self")
+        own_process = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for namespace, (_, kind) in zip(descriptors[1:], NAMESPACES, strict=True):
+            setns(namespace, kind)
+            os.close(namespace)
+        os.chdir("/box")
+        layers = program.isolate(config, own_process)
+        os.close(own_process)
+        program.prepare(config)
+        wire.send(channel, {"shared_bytes": shared_bytes, "threads": config["threads"]})
+        serve(channel, config, layers)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            wire.send(channel, {"broken": f"{type(error).__name__}: {error}"})
+    finally:
+        os._exit(70)
+
+
+def serve(channel: socket.socket, config: WorkerConfig, layers: list[str]) -> NoReturn:
+    """Fork a process for one program after the other, until the supervisor disconnects. It never returns."""
+    while True:
+        message, descriptors = wire.receive(channel)
+        if message is None:
+            os._exit(0)
+        try:
+            pid = os.fork()
+        except OSError as error:  # There are too many processes, or the sandbox is gone.
+            pid = -1
+            wire.send(channel, {"failed": error.strerror})
+        if pid == 0:
+            channel.close()
+            program.main(socket.socket(fileno=descriptors[0]), descriptors[1:], config, layers)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if pid > 0:
+            report_process(channel, pid)
+
+
+def report_process(channel: socket.socket, pid: int) -> None:
+    """Hand a process over to the supervisor, wait for its end, and report its exit code and peak memory."""
+    pidfd = os.pidfd_open(pid)
+    wire.send(channel, {}, [pidfd])
+    os.close(pidfd)
+    code, peak = processes.wait(pid)
+    wire.send(channel, {"exit": code, "peak": peak})
