@@ -16,6 +16,8 @@ from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 
 __all__ = ["Pool"]
 
+SPARE_SUPERVISORS = 2
+"""Supervisors that wait for another program while none runs."""
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
@@ -85,11 +87,11 @@ class Pool:
             self._close_needless()
 
     def _close_needless(self) -> None:
-        """Keep one supervisor for each program that runs, and one more."""
+        """Keep one supervisor for each program that runs, and some more, as it takes a while to clear a sandbox."""
         idle, spent, worker = self._resources.idle, self._resources.spent, self._resources.worker
         running = worker.active - len(idle) - len(spent) if worker else 0
-        while len(spent) > running + 1:
-            spent.pop(0).close()
+        while len(spent) > running + SPARE_SUPERVISORS:
+            spent.pop().close()  # The others are more likely to be cleared by now.
 
     def prepare(self) -> None:
         """Open what the next fork needs on this side, while a program keeps the processors busy."""

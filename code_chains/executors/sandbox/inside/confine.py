@@ -11,7 +11,7 @@ import platform
 import resource
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .config import RunLimits
 from .syscalls import call, libc
@@ -28,6 +28,13 @@ DEFAULT_MEMORY_BYTES = 256 << 20
 CONNECT_TIMEOUT_S = 0.5
 SYS_process_vm_readv = {"x86_64": 310, "aarch64": 270}
 IPC_STAT, SHM_RDONLY = 2, 0o10000
+UNCONNECTED_KINDS = (socket.SOCK_DGRAM, socket.SOCK_RAW)
+SOCKET_MAKERS: tuple[Callable[[int, int], Sequence[socket.socket]], ...] = (
+    socket.socketpair,
+    lambda family, kind: (socket.socket(family, kind),),
+)
+_BYTE = ctypes.create_string_buffer(1)
+_VECTOR = ctypes.create_string_buffer(struct.pack("PL", ctypes.addressof(_BYTE), 1))
 
 
 def allow_open_files(limits: RunLimits) -> None:
@@ -37,15 +44,18 @@ def allow_open_files(limits: RunLimits) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"], hard))
 
 
-def set_limits(limits: RunLimits, *, confined: bool, others: int = 0) -> None:
-    """Limit what this process may use from now on; the supervisor limits all processes of a run together.
+def set_limits(limits: RunLimits, *, confined: bool, others: int = 0, own_process: int | None = None) -> None:
+    """Limit what this process and its forks may use from now on, except for processor time.
+
+    The supervisor limits all processes of a run together.
 
     Args:
         limits: The limits of the run.
         confined: Whether the program is isolated.
         others: Processes and threads that the kernel counts together with those of the run.
+        own_process: Descriptor of this process's directory in /proc, if it is not in the /proc that it sees.
     """
-    address_bytes, data_bytes = memory_in_use()
+    address_bytes, data_bytes = memory_in_use(own_process)
     for kind, value in (
         (resource.RLIMIT_CORE, 1),  # Not 0: with that, core dumps would still be piped to a handler.
         (resource.RLIMIT_FSIZE, limits["disk"]),
@@ -53,15 +63,23 @@ def set_limits(limits: RunLimits, *, confined: bool, others: int = 0) -> None:
         (resource.RLIMIT_NPROC, limits["processes"] + SPARE_PROCESSES + others if confined else None),
         (resource.RLIMIT_DATA, limits["memory"] + data_bytes),
         (resource.RLIMIT_AS, limits["memory"] + address_bytes + (2 << 30)),
-        (resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2),
         (resource.RLIMIT_MSGQUEUE, 0),
         (resource.RLIMIT_STACK, STACK_BYTES if confined else None),
     ):
         if value is not None:
-            with contextlib.suppress(ValueError, OSError):  # A lower limit is in force already.
-                hard = resource.getrlimit(kind)[1]
-                value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-                resource.setrlimit(kind, (value, value))
+            set_limit(kind, value)
+
+
+def set_processor_limit(limits: RunLimits) -> None:
+    """Limit the processor time of this process, as far as the kernel counts it, from its start."""
+    set_limit(resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2)
+
+
+def set_limit(kind: int, value: int) -> None:
+    with contextlib.suppress(ValueError, OSError):  # A lower limit is in force already.
+        hard = resource.getrlimit(kind)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
 
 
 def count_others() -> int:
@@ -78,10 +96,11 @@ def count_others() -> int:
     return count
 
 
-def memory_in_use() -> tuple[int, int]:
-    """Return the bytes of this process's address space, and those of its data and stack."""
+def memory_in_use(own_process: int | None = None) -> tuple[int, int]:
+    """Return the bytes of this process's address space, and those of its data and stack; see `set_limits`."""
+    path = "/proc/self/statm" if own_process is None else "statm"
     try:
-        with open("/proc/self/statm", "rb") as file:
+        with open(os.open(path, os.O_RDONLY, dir_fd=own_process), "rb") as file:
             pages = file.read().split()
         return int(pages[0]) * mmap.PAGESIZE, int(pages[5]) * mmap.PAGESIZE
     except (OSError, ValueError, IndexError):
@@ -102,20 +121,28 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         os.getppid(),
     )  # In a namespace of its own, the same pid is another process.
     return {
-        "filesystem": not succeeds(lambda: open(path).close())
-        and not succeeds(lambda: os.close(os.open(path + ".made", os.O_CREAT | os.O_WRONLY)))
+        "filesystem": not can_open(path, os.O_RDONLY)
+        and not can_open(path + ".made", os.O_CREAT | os.O_WRONLY)
         and not succeeds(lambda: os.truncate(path, canaries["size"])),
-        "network": not succeeds(lambda: connect(canaries["port"]))
-        and not succeeds(lambda: send_to(canaries["socket"])),
+        "network": not succeeds(lambda: connect(canaries["port"])) and not can_send_to(canaries["socket"]),
         "processes": is_alone(is_namespaced=is_namespaced)
         or not succeeds(lambda: os.listdir(f"/proc/{pid}/fd")),
-        "environment": set(os.environ) <= set(canaries["environment"])
+        "environment": os.environ.keys() <= set(canaries["environment"])
         and not has_inherited_variables(canaries),
         "signals": not (is_foreign and succeeds(lambda: os.kill(pid, 0))),
-        "ptrace": not (is_foreign and succeeds(lambda: read_memory(pid))),
+        "ptrace": not (is_foreign and can_read_memory(pid)),
         "ipc": not succeeds(lambda: attach(canaries["segment"]))
         and not succeeds(lambda: stat_segment(canaries["segment"])),
     }
+
+
+def can_open(path: str, flags: int) -> bool:
+    """Return whether a file can be opened."""
+    try:
+        os.close(os.open(path, flags | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def succeeds(action: Callable[[], object]) -> bool:
@@ -133,24 +160,31 @@ def connect(port: int) -> None:
         client.connect(("127.0.0.1", port))
 
 
-def send_to(path: str) -> None:
-    """Send to a socket with a path, from sockets that need no connection; raise `OSError` if all are refused."""
-    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
-        for make in (socket.socketpair, lambda *kinds: [socket.socket(*kinds)]):
-            with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-                sockets = [stack.enter_context(end) for end in make(socket.AF_UNIX, kind)]
-                sockets[0].sendto(b"", path)
-                return
-    raise ConnectionRefusedError
+def can_send_to(path: str) -> bool:
+    """Return whether a socket with a path can be reached from sockets that need no connection."""
+    return any(_can_send_to(path, kind, make) for kind in UNCONNECTED_KINDS for make in SOCKET_MAKERS)
 
 
-def read_memory(pid: int) -> None:
-    """Read a byte of another process's memory; raise `OSError` if that is refused."""
+def _can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socket.socket]]) -> bool:
+    try:
+        sockets = make(socket.AF_UNIX, kind)
+    except OSError:
+        return False
+    try:
+        sockets[0].sendto(b"", path)
+    except OSError:
+        return False
+    finally:
+        for end in sockets:
+            end.close()
+    return True
+
+
+def can_read_memory(pid: int) -> bool:
+    """Return whether a process's memory may be read, if there is such a process; nothing is mapped at address 0."""
     number = SYS_process_vm_readv.get(platform.machine(), -1)
-    byte = ctypes.create_string_buffer(1)
-    vector = ctypes.create_string_buffer(struct.pack("PL", ctypes.addressof(byte), 1))
-    if call(number, pid, vector, 1, vector, 1, 0) < 0 and ctypes.get_errno() in (errno.EPERM, errno.ESRCH):
-        raise PermissionError
+    is_refused = call(number, pid, _VECTOR, 1, _VECTOR, 1, 0) < 0
+    return not (is_refused and ctypes.get_errno() in (errno.EPERM, errno.ESRCH))
 
 
 def attach(segment: int) -> None:

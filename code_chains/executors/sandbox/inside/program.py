@@ -86,10 +86,11 @@ def main(
         if layers is None:
             layers = isolate(config)
             prepare(config)
+            confine.set_limits(config["limits"], confined=config["confined"], others=others)
         found = confine.probe(config["probe"], is_namespaced=config["namespaces"]) if config["probe"] else {}
         write_frame(result, {"probe": found, "layers": layers})
         start_anew(config)
-        serve(channel, result, config, others)
+        serve(channel, result, config)
     except BaseException as error:
         with contextlib.suppress(OSError):
             write_frame(result, {"broken": f"{type(error).__name__}: {error}"})
@@ -208,11 +209,11 @@ def rehearse(channel: socket.socket) -> None:
         warmup.warm_up("pandas")
 
 
-def serve(channel: socket.socket, result: int, config: WorkerConfig, others: int) -> NoReturn:
+def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn:
     """Run one program and exit, or each in a fork that becomes the new state if it succeeds."""
     names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
     group = os.getpgrp()
-    confine.set_limits(config["limits"], confined=config["confined"], others=others)
+    confine.set_processor_limit(config["limits"])
     rehearse(channel)
     while True:
         message, descriptors = wire.receive(channel)

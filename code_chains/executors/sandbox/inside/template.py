@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import processes, program, wire
+from . import confine, processes, program, wire
 from .config import WorkerConfig
 from .states import StateProcess
 from .syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
@@ -95,8 +95,9 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
             os.close(namespace)
         os.chdir("/box")
         layers = program.isolate(config, own_process)
-        os.close(own_process)
         program.prepare(config)
+        confine.set_limits(config["limits"], confined=config["confined"], own_process=own_process)
+        os.close(own_process)
         wire.send(channel, {"shared_bytes": shared_bytes, "threads": config["threads"]})
         serve(channel, config, layers)
     except BaseException as error:
