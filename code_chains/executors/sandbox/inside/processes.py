@@ -7,9 +7,10 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from .config import RunLimits
+from .polling import readable
 
 SOCKET_BUFFER_BYTES = 212_992
 """What the kernel buffers for a socket."""
@@ -79,11 +80,19 @@ def exceeded_limit(limits: RunLimits, base: int, extra_processes: int = 0) -> st
     pids, memory = tree(), limits["memory"]
     if len(pids) > limits["processes"] + extra_processes:
         return "processes"
-    if sum(max(0, resident(pid) - base) for pid in pids) > memory and sum(map(proportional, pids)) > memory:
+    if exceeds_memory(pids, base, memory):
         return "memory"
     if sockets(pids) * SOCKET_BUFFER_BYTES > memory:
         return "memory"
     return None
+
+
+def exceeds_memory(pids: list[int], base: int, memory: int) -> bool:
+    """Return whether processes have more memory of their own than is allowed."""
+    if sum(max(0, resident(pid) - base) for pid in pids) <= memory:
+        return False
+    # What processes share is counted partly twice if one is forked between two readings, so a sum is confirmed.
+    return all(sum(map(proportional, tree())) > memory for _ in range(3))
 
 
 def sockets(pids: list[int]) -> int:
@@ -241,28 +250,41 @@ def exit_code(pid: int) -> int:
 def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
     """Kill every process of the run except `spare`, which are stopped; return False on timeout.
 
-    A listing of processes is not atomic: a process that is dead when it is read may have left a child that
-    was not listed yet. Invariant: a listing without a living process is trusted only if nobody died since the
-    listing before it. Deaths are seen, as this process adopts all orphans (the filter lets nobody else become
-    a subreaper). Whether the spared processes are stopped is checked last, when nobody is left who could
-    resume them.
+    For the first process of a namespace, signals to -1 are atomic: nobody forks after them, so a listing that follows is
+    complete. Elsewhere it is not: a process that is dead when it is read may have left a child that was not listed yet.
+    Invariant: such a listing without a living process is trusted only if nobody died since the listing before it. Deaths
+    are seen, as this process adopts all orphans (the filter lets nobody else become a subreaper). Whether the spared
+    processes are stopped is checked last, when nobody is left who could resume them.
     """
-    deadline, dead = time.monotonic() + timeout, None
+    deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
-        if os.getpid() == 1:  # Signals to -1 are atomic: nobody forks meanwhile.
+        if is_first:
             send_signal(-1, signal.SIGSTOP if spare else signal.SIGKILL)
         listed = set(tree(dead=True)) - set(spare)
         alive = [pid for pid in listed if parent(pid) is not None]
-        for pid in [*spare, *alive]:  # A stopped process cannot fork.
-            send_signal(pid, signal.SIGSTOP)
+        if not is_first:  # A stopped process cannot fork.
+            for pid in (*spare, *alive):
+                send_signal(pid, signal.SIGSTOP)
         for pid in alive:
             send_signal(pid, signal.SIGKILL)
         reap()
-        if not alive and (is_childless() or dead == listed) and all(map(is_stopped, spare)):
+        is_complete = is_first or is_childless() or dead == listed
+        if not alive and is_complete and all(map(is_stopped, spare)):
             return True
         dead = listed.difference(alive)
-        time.sleep(RETRY_INTERVAL_S if alive else RECHECK_INTERVAL_S)
+        await_exit(alive)
     return False
+
+
+def await_exit(pids: Sequence[int]) -> None:
+    """Wait a moment, but no longer than until the first of some processes has ended."""
+    try:
+        pidfd = os.pidfd_open(pids[0])
+    except (OSError, IndexError):
+        time.sleep(RECHECK_INTERVAL_S)
+        return
+    readable([pidfd], RETRY_INTERVAL_S)
+    os.close(pidfd)
 
 
 def kill_descendants(root: int, timeout: float = KILL_TIMEOUT_S) -> bool:
