@@ -101,7 +101,7 @@ class Fork:
         worker: The worker that it is a fork of.
         state: See `ForkState`.
         failure: Why it is FAILED.
-        libraries: Whether its program has the preloaded libraries.
+        libraries: How many of the preloaded libraries its program has, from the first one.
         is_renewed: Whether its supervisor has had another sandbox before.
         threads: Threads of the process that its program's process was forked from.
         lacks_descriptors: Whether that is because this process has too many files open.
@@ -120,7 +120,7 @@ class Fork:
         self.worker = worker
         self.state = ForkState.STARTING
         self.failure: str | None = None
-        self.libraries, self.is_renewed, self.threads = False, False, 1
+        self.libraries, self.is_renewed, self.threads = 0, False, 1
         self.lacks_descriptors = False
         self.violation: Violation | None = None
         self.messages: list[dict[str, Any]] = []
@@ -159,19 +159,19 @@ class Fork:
         while self._theirs:
             os.close(self._theirs.pop())
 
-    def start(self, *, libraries: bool) -> Self:
-        """Make the worker fork, with its preloaded libraries or without."""
+    def start(self, *, libraries: int) -> Self:
+        """Make the worker fork, for a program with so many of the preloaded libraries."""
         self.libraries = libraries
         self.worker.fork(self._theirs, libraries=libraries)
         self._close_theirs()
         return self
 
-    def renew(self, spent: Fork, *, libraries: bool) -> Self:
+    def renew(self, spent: Fork, *, libraries: int) -> Self:
         """Make the supervisor of a spent fork build a new sandbox for this one, which is quicker than to start.
 
         Args:
             spent: A fork that `is_reusable`; it is closed.
-            libraries: Whether the program uses the preloaded libraries.
+            libraries: How many of the preloaded libraries its program has.
         """
         self.libraries, self.is_renewed = libraries, True
         self.control.close()

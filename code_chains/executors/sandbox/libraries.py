@@ -1,33 +1,59 @@
-"""Tell from a program whether it needs the preloaded libraries."""
+"""Tell from a program how many of the preloaded libraries it needs."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection, Sequence
 
 from code_chains.executors.sandbox.inside.config import LARGE_MODULES
 
-__all__ = ["uses_libraries"]
+__all__ = ["count_libraries", "imported_libraries"]
 
 _SMALL = {*sys.stdlib_module_names} - {*LARGE_MODULES}
-_DYNAMIC = re.compile(r"\b(?:numpy|pandas|matplotlib|import_module|__import__|exec|eval|runpy)\b")
+_DYNAMIC = re.compile(r"\b(?:import_module|__import__|exec|eval|runpy)\b")
+_NAMED = re.compile(r"\b(?:numpy|pandas|matplotlib)\b")
+_DRAWING = re.compile(r"\.(?:plot|hist|boxplot|background_gradient)\b")
 _FROM = re.compile(r"\bfrom[ \t]+(\w+)[\w.]*[ \t]+import\b")
 _IMPORT = re.compile(r"\bimport[ \t]+(\w[\w., \t]*)")
 
 
-def uses_libraries(code: str) -> bool:
-    """Return whether a program seems to import anything besides the small modules of the standard library.
+def imported_libraries(code: str) -> set[str] | None:
+    """Return what a program seems to import besides the small modules of the standard library; None if that may be anything.
 
-    What it imports may be made of the preloaded libraries. A wrong answer costs the time of an import, or a fork of a
-    larger process, and is never wrong otherwise. The program is not parsed, as that takes long for some.
+    The program is not parsed, as that takes long for some.
 
     Example:
-        >>> uses_libraries("import math, seaborn"), uses_libraries("from math import pi")
-        (True, False)
+        >>> imported_libraries("import math, seaborn"), imported_libraries("from math import pi")
+        ({'seaborn'}, set())
     """
     if _DYNAMIC.search(code):
-        return True
-    modules = _FROM.findall(code)
-    for names in _IMPORT.findall(_FROM.sub("", code)):
-        modules += [name.strip().partition(".")[0].partition(" ")[0] for name in names.split(",")]
-    return any(module not in _SMALL for module in modules if module)
+        return None
+    names = {*_FROM.findall(code), *_NAMED.findall(code)}
+    for imported in _IMPORT.findall(_FROM.sub("", code)):
+        names |= {name.strip().partition(".")[0].partition(" ")[0] for name in imported.split(",")}
+    libraries = names - _SMALL - {""}
+    if "pandas" in libraries and _DRAWING.search(code):  # Its frames import it themselves.
+        libraries.add("matplotlib")
+    return libraries
+
+
+def count_libraries(imported: Collection[str] | None, preload: Sequence[str]) -> int:
+    """Return how many of the preloaded libraries, from the first one, a program needs.
+
+    Other libraries may be made of all of them. A wrong answer costs the time of an import, or a fork of a larger process,
+    and is never wrong otherwise.
+
+    Args:
+        imported: What it imports; None if that may be anything.
+        preload: The preloaded libraries. Large modules of the standard library are loaded with the first one.
+
+    Example:
+        >>> count_libraries({"pandas"}, ("numpy", "pandas", "matplotlib.pyplot"))
+        2
+    """
+    positions = dict.fromkeys(LARGE_MODULES, 1)
+    positions |= {module.partition(".")[0]: number for number, module in enumerate(preload, start=1)}
+    if imported is None or not positions.keys() >= {*imported}:
+        return len(preload)
+    return min(len(preload), max((positions[name] for name in imported), default=0))

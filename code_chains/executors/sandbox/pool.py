@@ -61,16 +61,16 @@ class Pool:
         """The current worker; None before the first run and after `drop`."""
         return self._resources.worker
 
-    def acquire(self, *, libraries: bool) -> Fork:
+    def acquire(self, *, libraries: int) -> Fork:
         """Return a fork for one owner, who closes it; its sandbox may still be starting.
 
         Args:
-            libraries: Whether its program uses the preloaded libraries.
+            libraries: How many of the preloaded libraries its program needs; it may get more.
         """
         with self._lock:
             worker = self._current_worker()
-            libraries = libraries and bool(worker.spec.config["preload"])
-            if idle := self._idle(libraries):
+            libraries = min(libraries, len(worker.spec.config["preload"]))
+            if idle := self._idle(libraries) or self._started_with_more(libraries):
                 self._resources.idle.remove(idle[0])
                 return idle[0]
             return self._start_fork(worker, libraries=libraries)
@@ -99,23 +99,28 @@ class Pool:
             if self._resources.worker is not None and self._resources.prepared is None:
                 self._resources.prepared = self._next_fork(self._resources.worker)
 
-    def warm_up(self, *kinds: bool) -> None:
+    def warm_up(self, *kinds: int) -> None:
         """Start the worker and its idle forks, without waiting for them.
 
         Args:
-            kinds: Whether forks have the preloaded libraries; both kinds by default.
+            kinds: How many of the preloaded libraries forks have; by default none or all.
         """
         with self._lock:
             worker = self._current_worker()
-            has_libraries = bool(worker.spec.config["preload"])
-            for libraries in {kind and has_libraries for kind in kinds or (False, True)}:
+            count = len(worker.spec.config["preload"])
+            for libraries in {min(kind, count) for kind in kinds or (0, count)}:
                 for _ in range(worker.spec.min_idle - len(self._idle(libraries))):
                     self._resources.idle.append(self._start_fork(worker, libraries=libraries))
 
-    def _idle(self, libraries: bool) -> list[Fork]:
+    def _idle(self, libraries: int) -> list[Fork]:
         return [fork for fork in self._resources.idle if fork.libraries == libraries]
 
-    def _start_fork(self, worker: Worker, *, libraries: bool) -> Fork:
+    def _started_with_more(self, libraries: int) -> list[Fork]:
+        """Return forks with more libraries than necessary, some at least, that need not be waited for."""
+        candidates = [fork for fork in self._resources.idle if fork.libraries > libraries > 0]
+        return [fork for fork in candidates if fork.is_started()]
+
+    def _start_fork(self, worker: Worker, *, libraries: int) -> Fork:
         fork = self._next_fork(worker)
         if (spent := self._take_spent()) is not None:
             return fork.renew(spent, libraries=libraries)

@@ -22,8 +22,10 @@ from code_chains.executors.sandbox.launchers import (
     may_inspect_others,
     readable_paths,
 )
+from code_chains.executors.sandbox.libraries import count_libraries
 from code_chains.executors.sandbox.network import Destination, EgressProxy, hosts_file
 from code_chains.executors.sandbox.pool import Pool
+from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.executors.waiting import Wait
 from code_chains.state import Isolation, Level
@@ -108,11 +110,15 @@ class SandboxProvider:
         """Whether the kernel isolates programs at all."""
         return self.launcher != "none"
 
-    def acquire(self, *, libraries: bool) -> Generator[Wait, None, Fork]:
+    def count_libraries(self, request: Request) -> int:
+        """Return how many of the preloaded libraries, from the first one, a request needs."""
+        return count_libraries(request.imported, self.settings.preload)
+
+    def acquire(self, *, libraries: int) -> Generator[Wait, None, Fork]:
         """Wait for a proven sandbox, which the caller closes; a damaged worker is replaced.
 
         Args:
-            libraries: Whether its program uses the preloaded libraries; a wrong guess costs the time of their import.
+            libraries: How many of the preloaded libraries its program needs; a wrong guess costs the time of an import.
 
         Raises:
             IsolationError: The required isolation is not available.

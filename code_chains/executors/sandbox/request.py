@@ -17,7 +17,7 @@ from code_chains.errors import ExecutorError, InputError
 from code_chains.executors.base import Closing, Limits, Program
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.wire import MAX_DESCRIPTORS
-from code_chains.executors.sandbox.libraries import uses_libraries
+from code_chains.executors.sandbox.libraries import imported_libraries
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.sandbox.tool_server import ToolServer
 from code_chains.inputs import check_code, check_variables, encode_value, files_on_disk, table_kind
@@ -58,7 +58,8 @@ class Request(Closing):
                     f"At most {MAX_TABLES} arrays and frames can be passed as variables, not {len(tables)}."
                     " Pass the others as files."
                 )
-            self.uses_libraries = bool(tables) or uses_libraries(code)
+            imported = imported_libraries(code)
+            self.imported = imported if imported is None or not tables else {*imported, "pandas"}
             self._tables = [
                 self._memory_file(partial(write_table, kind, values[name])) for name, kind in tables.items()
             ]

@@ -37,7 +37,8 @@ def run_request(provider: SandboxProvider, request: Request) -> Operation[Execut
     """
     limits = provider.settings.limits
     with request:
-        fork = yield from provider.acquire(libraries=request.uses_libraries)
+        libraries = provider.count_libraries(request)
+        fork = yield from provider.acquire(libraries=libraries)
         try:
             started = time.monotonic()
             request.send(fork, {"op": "run"})
@@ -45,7 +46,7 @@ def run_request(provider: SandboxProvider, request: Request) -> Operation[Execut
                 provider.pool.prepare()
             yield Wait(fork, fork.is_finished, request.seconds_left(HEAD_START_S))
             with suppress(ExecutorError):
-                provider.pool.warm_up(request.uses_libraries)
+                provider.pool.warm_up(libraries)
             yield from await_program(fork, request, limits.seconds)
             execution = yield from _finish(fork, limits, started, request.files)
             execution = request.finish(execution)

@@ -195,7 +195,9 @@ class SandboxSession(Session):
 
     def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
         with Request(program, self._limits) as request:
-            fork = yield from self._acquire(libraries=request.uses_libraries)
+            # If it needs any, later programs may need others.
+            needs_libraries = self._provider.count_libraries(request) > 0
+            fork = yield from self._acquire(needs_libraries=needs_libraries)
             started = time.monotonic()
             self._number += 1
             request.send(fork, {"op": "cell", "number": self._number})
@@ -242,7 +244,7 @@ class SandboxSession(Session):
             raise SessionError(str(error))
         self._note_files(fork)
 
-    def _acquire(self, *, libraries: bool = True) -> Generator[Wait, None, Fork]:
+    def _acquire(self, *, needs_libraries: bool = True) -> Generator[Wait, None, Fork]:
         if self._pid != os.getpid():
             raise SessionError(
                 "This session belongs to the process that this one was forked from. Open a new one."
@@ -251,7 +253,9 @@ class SandboxSession(Session):
             self._check_fork()
         self._check_open()
         if self._fork is None:
-            fork = self._fork = yield from self._provider.acquire(libraries=libraries)
+            fork = self._fork = yield from self._provider.acquire(
+                libraries=len(self._provider.settings.preload) if needs_libraries else 0
+            )
             if self._end_reason is not None:  # It was closed meanwhile.
                 self._end(self._end_reason)
             self._check_open()

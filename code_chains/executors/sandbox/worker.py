@@ -116,12 +116,12 @@ class Worker:
         except OSError as error:
             raise ExecutorError(f"The sandbox could not be started: {error}.", is_retryable=True) from error
 
-    def fork(self, descriptors: list[int], *, libraries: bool) -> None:
+    def fork(self, descriptors: list[int], *, libraries: int) -> None:
         """Request a fork.
 
         Args:
             descriptors: What it owns: its socket, and the pipes for results and output.
-            libraries: Whether its program uses the preloaded libraries.
+            libraries: How many of the preloaded libraries its program has.
         """
         message: dict[str, Any] = {"libraries": libraries}
         if not self.spec.config["namespaces"]:

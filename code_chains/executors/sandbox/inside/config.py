@@ -52,7 +52,7 @@ class WorkerConfig(TypedDict):
         limits: Limits of one run.
         uid: User of the worker or of one run; 0 for the caller.
         root: Folder of the run, without namespaces.
-        libraries: Whether a run uses the preloaded modules.
+        libraries: How many of the preloaded modules a run has, from the first one.
         own_modules: Modules of this package, which the worker adds once it has imported everything.
         threads: Threads of the worker, which it adds as well.
     """
@@ -73,6 +73,6 @@ class WorkerConfig(TypedDict):
     limits: RunLimits
     uid: NotRequired[int]
     root: NotRequired[str]
-    libraries: NotRequired[bool]
+    libraries: NotRequired[int]
     own_modules: NotRequired[list[str]]
     threads: NotRequired[int]

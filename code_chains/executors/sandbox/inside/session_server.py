@@ -145,7 +145,7 @@ class SessionServer:
             "limits": settings["limits"],
             "uid": 0,
             "root": self._root,
-            "libraries": False,
+            "libraries": 0,
             "own_modules": cell.own_modules(),
             "threads": 1,
         }

@@ -46,25 +46,25 @@ class Supervisor:
         host: Socket to the host; the sandbox ends when it is closed.
         config: The configuration of the run.
         worker: The worker's pidfd; the sandbox ends with the worker.
-        spawners: Sockets to the processes that fork templates, by whether they have the preloaded libraries.
+        spawners: Sockets to the processes that fork templates, by how many of the preloaded libraries they have.
     """
 
     def __init__(
-        self, host: socket.socket, config: WorkerConfig, worker: int, spawners: Mapping[bool, socket.socket]
+        self, host: socket.socket, config: WorkerConfig, worker: int, spawners: Mapping[int, socket.socket]
     ) -> None:
         self._host, self._config, self._worker = host, config, worker
-        self._spawners, self._templates = spawners, dict[bool, template.Template]()
+        self._spawners, self._templates = spawners, dict[int, template.Template]()
         self._input_error: str | None = None
         self._last_pid = 0
         self._root = -1
         self._has_ended_well = self._is_collected = self._is_clear = False
 
-    def build(self, streams: list[int], *, libraries: bool) -> None:
+    def build(self, streams: list[int], *, libraries: int) -> None:
         """Build what a run needs, start the process of its program, and tell the host.
 
         Args:
             streams: Descriptors of the program's results, output and errors.
-            libraries: Whether the program uses the preloaded libraries.
+            libraries: How many of the preloaded libraries the program has.
         """
         config = self._config
         self._has_ended_well = self._is_collected = self._is_clear = False
@@ -75,7 +75,7 @@ class Supervisor:
         listening = loopback.listen(config["network"])
         shared_bytes, threads = 0, config["threads"]
         if config["namespaces"]:
-            parent = self._template(libraries=libraries)
+            parent = self._template(libraries)
             shared_bytes, threads = parent.shared_bytes, parent.threads
             process = parent.start(streams)
         else:
@@ -88,12 +88,11 @@ class Supervisor:
         self._monitor = LimitMonitor(self._root, config, entries, shared_bytes)
         self._states = SessionStates(self._root, config, process, self._monitor)
 
-    def _template(self, *, libraries: bool) -> template.Template:
+    def _template(self, libraries: int) -> template.Template:
         """Return the process to fork a program's process from."""
-        kind = libraries and True in self._spawners
-        if kind not in self._templates:
-            self._templates[kind] = template.request(self._spawners[kind])
-        return self._templates[kind]
+        if libraries not in self._templates:
+            self._templates[libraries] = template.request(self._spawners[libraries])
+        return self._templates[libraries]
 
     # -- the host's commands ---------------------------------------------------------------------------------
 
@@ -208,7 +207,7 @@ class Supervisor:
             parent.channel.close()
         self._templates.clear()
 
-    def on_renew(self, streams: list[int], libraries: bool) -> None:
+    def on_renew(self, streams: list[int], libraries: int) -> None:
         """Build the sandbox of another program.
 
         Invariant: nothing of the last program is left: no process, file or socket. What it could have changed is new unless
@@ -390,7 +389,7 @@ def supervise(
     streams: list[int],
     config: WorkerConfig,
     worker: int,
-    spawners: Mapping[bool, socket.socket],
+    spawners: Mapping[int, socket.socket],
 ) -> NoReturn:
     """Build what a run needs, start the process of its program, and supervise it. It never returns.
 
@@ -399,7 +398,7 @@ def supervise(
         streams: Descriptors of the program's results, output and errors.
         config: The configuration of the run.
         worker: The worker's pidfd.
-        spawners: Sockets to the processes that fork templates, by whether they have the preloaded libraries; without
+        spawners: Sockets to the processes that fork templates, by how many of the preloaded libraries they have; without
             namespaces there are none.
     """
     try:

@@ -10,7 +10,11 @@ import sys
 def warm_up(module: str) -> None:
     """Use a loaded library once, the way programs do."""
     with contextlib.suppress(Exception):  # A broken library is reported to the program that uses it.
-        if module == "pandas":
+        if module == "numpy":
+            sys.modules[
+                "numpy"
+            ].random.seed()  # It is imported at its first use, and each program's process seeds it.
+        elif module == "pandas":
             group()
         elif module == "matplotlib.pyplot":
             draw()

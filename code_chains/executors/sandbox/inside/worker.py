@@ -8,20 +8,17 @@ another process, which starts with it.
 from __future__ import annotations
 
 import contextlib
-import gc
-import importlib
 import os
-import platform
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple, NoReturn, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn, cast
 
-from . import cell, confine, spawner, warmup, wire
-from .config import LARGE_MODULES, WorkerConfig
+from . import confine, spawner, wire
+from .config import WorkerConfig
 from .polling import readable
-from .seccomp import MACHINES, packed_filter
 from .supervisor import supervise
 from .syscalls import (
     CLONE_NEWNS,
@@ -67,7 +64,7 @@ def main(control: int) -> NoReturn:
             pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY) if config["namespaces"] else -1
             os.environ.clear()
             os.environ.update(config["environment"])
-            load(config, COMMON_MODULES)
+            spawner.load(config, COMMON_MODULES)
             serve(host, config, pid_namespace, start_spawners(config))
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
@@ -95,79 +92,75 @@ def enter_namespaces(uid: int) -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
 
 
-def load(config: WorkerConfig, names: Iterable[str]) -> None:
-    """Import modules if they are installed, and prepare for being forked."""
-    gc.disable()  # Freed objects would leave holes, and every fork copies the pages with holes that it writes to.
-    for name in names:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-            warmup.warm_up(name)
-    if platform.machine() in MACHINES:
-        packed_filter(platform.machine(), namespaces=config["namespaces"], network=bool(config["network"]))
-    config["own_modules"] = cell.own_modules()
-    config["threads"] = len(os.listdir("/proc/self/task"))
-    gc.freeze()
-
-
-class Spawner(NamedTuple):
-    """The worker's side of a spawner, or without namespaces of another worker that has the libraries.
+@dataclass(frozen=True)
+class Spawners:
+    """The worker's side of the processes that are forked for sandboxes; see `spawner`.
 
     Attributes:
-        channel: Socket to it.
-        pidfd: Its pidfd.
+        channels: Sockets to them, by how many of the preloaded libraries they have. Without namespaces there is one at most,
+            which is another worker.
+        pidfds: Pidfds of those that this process has forked; each ends with those that it has forked itself.
     """
 
-    channel: socket.socket
-    pidfd: int
+    channels: dict[int, socket.socket] = field(default_factory=dict)
+    pidfds: list[int] = field(default_factory=list)
+
+    def start(self, serve_requests: ServeRequests, numbers: Sequence[int], config: WorkerConfig) -> None:
+        """Fork a process that serves the other ends of new sockets.
+
+        Args:
+            serve_requests: Serves them, and never returns.
+            numbers: Of how many libraries each of them is.
+            config: The configuration of the worker.
+        """
+        pairs = [wire.pair() for _ in numbers]
+        pid = os.fork()
+        if pid == 0:
+            try:
+                theirs = [end for _, end in pairs]
+                # Invariant: done before libraries are loaded, which may open files that they use after a fork.
+                close_others([end.fileno() for end in theirs])
+                serve_requests(theirs, config)
+            finally:
+                os._exit(70)
+        self.pidfds.append(os.pidfd_open(pid))
+        for number, (ours, end) in zip(numbers, pairs, strict=True):
+            self.channels[number] = ours
+            end.close()
 
 
-def start_spawners(config: WorkerConfig) -> dict[bool, Spawner]:
-    """Fork the processes that are forked for sandboxes, by whether they have the preloaded libraries."""
-    spawners = {}
+ServeRequests = Callable[[Sequence[socket.socket], WorkerConfig], NoReturn]
+
+
+def close_others(kept: Iterable[int]) -> None:
+    """Close all descriptors but those of the standard streams, and some others."""
+    low = 3
+    for descriptor in sorted(kept):
+        os.closerange(low, descriptor)
+        low = descriptor + 1
+    os.closerange(low, MAX_DESCRIPTORS)
+
+
+def start_spawners(config: WorkerConfig) -> Spawners:
+    """Fork the processes that are forked for sandboxes: one without libraries, and the others."""
+    spawners, count = Spawners(), len(config["preload"])
     if config["namespaces"]:
-        spawners[False] = start(spawner.serve, config)
-    if config["preload"]:
-        spawners[True] = start(serve_with_libraries, config)
+        spawners.start(spawner.serve_without_libraries, [0], config)
+        if count:
+            spawners.start(spawner.serve_with_libraries, range(1, count + 1), config)
+    elif count:
+        spawners.start(serve_as_worker, [count], config)
     return spawners
 
 
-def start(serve_requests: Callable[[socket.socket, WorkerConfig], NoReturn], config: WorkerConfig) -> Spawner:
-    """Fork a process that serves the other end of a socket."""
-    ours, theirs = wire.pair()
-    pid = os.fork()
-    if pid:
-        theirs.close()
-        return Spawner(ours, os.pidfd_open(pid))
-    try:
-        # Invariant: closed before libraries are loaded, which may open files that they use after a fork.
-        os.closerange(3, theirs.fileno())
-        os.closerange(theirs.fileno() + 1, MAX_DESCRIPTORS)
-        serve_requests(theirs, config)
-    finally:
-        os._exit(70)
-
-
-def serve_with_libraries(requests: socket.socket, config: WorkerConfig) -> NoReturn:
-    """Import the configured libraries, and be forked: for templates, or without namespaces for supervisors."""
-    load_libraries(config)
-    if config["namespaces"]:
-        spawner.serve(requests, config)
-    serve(requests, config, -1, {})
+def serve_as_worker(requests: Sequence[socket.socket], config: WorkerConfig) -> NoReturn:
+    """Import all configured libraries, and fork supervisors for requests that the worker passes on."""
+    spawner.load_libraries(config, config["preload"])
+    serve(requests[0], config, -1, Spawners())
     os._exit(0)
 
 
-def load_libraries(config: WorkerConfig) -> None:
-    """Import the configured libraries, with a cache folder that no program can write to."""
-    os.environ["MPLCONFIGDIR"] = config["cache"]
-    if config["namespaces"]:
-        unshare(CLONE_NEWNS)
-        mount("tmpfs", config["cache"], "tmpfs", MS_NOSUID | MS_NODEV, "size=64M")
-    load(config, [*LARGE_MODULES, *config["preload"]])
-
-
-def serve(
-    host: socket.socket, config: WorkerConfig, pid_namespace: int, spawners: Mapping[bool, Spawner]
-) -> None:
+def serve(host: socket.socket, config: WorkerConfig, pid_namespace: int, spawners: Spawners) -> None:
     """Fork a supervisor for each run that the host requests, until it disconnects or a spawner is gone.
 
     Args:
@@ -177,15 +170,14 @@ def serve(
         spawners: See `start_spawners`.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Supervisors are reaped automatically.
-    pidfd, watched = os.pidfd_open(os.getpid()), [spawner.pidfd for spawner in spawners.values()]
-    channels = {libraries: spawner.channel for libraries, spawner in spawners.items()}
-    while readable([host.fileno(), *watched], None).isdisjoint(watched):
+    pidfd, channels = os.pidfd_open(os.getpid()), spawners.channels
+    while readable([host.fileno(), *spawners.pidfds], None).isdisjoint(spawners.pidfds):
         message, descriptors = wire.receive(host)
         if message is None:
             return
         # Without namespaces a supervisor must be an ancestor of what it supervises.
-        if pid_namespace < 0 and message["libraries"] and True in channels:
-            wire.send(channels[True], message, descriptors)
+        if pid_namespace < 0 and message["libraries"] and channels:
+            wire.send(next(iter(channels.values())), message, descriptors)
         elif fork_or_report(pid_namespace, descriptors[0]) == 0:
             os.close(host.detach())
             if pid_namespace < 0:
