@@ -1,5 +1,5 @@
 """What runs inside the sandbox, on the standard library alone and any Python from 3.11; the host's chains never import it.
 
-`worker` preloads libraries and forks. The first process of each fork is the `supervisor`, out of the
-program's reach; it forks the `program`, which isolates itself with `confine` before it runs anything.
+`worker` forks: a `supervisor` for each sandbox, out of its programs' reach, and `spawner` processes with preloaded
+libraries. Those are forked for `template` processes, which are confined in a sandbox and are forked for each `program`.
 """

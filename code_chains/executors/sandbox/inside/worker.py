@@ -1,8 +1,8 @@
 """The worker: forks a supervisor for each run. No program's code ever runs in it.
 
 It is the first process of its sandbox, or a fork of that, and single-threaded. If possible, it takes a user
-and a pid namespace of its own, so that every run gets a pid namespace by a single fork. It is small; the libraries are in
-another process, which starts with it.
+and a pid namespace of its own, so that every run gets a pid namespace by a single fork. It is small; libraries are in
+spawners, which start with it.
 """
 
 from __future__ import annotations
