@@ -175,6 +175,71 @@ def test_templates_end_with_their_executor() -> None:
     assert soon(lambda: not everything() - before)
 
 
+IN_FLIGHT = """
+import array, os, socket
+keep, file = [], os.open("/dev/null", os.O_RDONLY)
+try:
+    for _ in range(40):
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        keep += ends
+        ends[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file] * 250))])
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def test_descriptors_that_a_program_has_sent_keep_no_other_program_from_starting(
+    executor: SandboxExecutor,
+) -> None:
+    """The kernel counts descriptors in flight for each user, and refuses more than the sender may open."""
+    with executor.session() as session:
+        assert session.run(IN_FLIGHT).stdout == f"{errno.ETOOMANYREFS}\n"
+        worker = executor._provider.pool.worker
+        assert [executor.run("6 * 7").result for _ in range(4)] == ["42"] * 4
+        assert executor._provider.pool.worker is worker
+
+
+def test_programs_that_share_nothing_with_their_template_are_counted_whole(loaded: SandboxExecutor) -> None:
+    """Each of them would be granted the memory of the libraries as well."""
+    many = """
+import pandas, matplotlib.pyplot, os, sys, time
+hog = "import time\\nx = bytearray(48 << 20)\\nfor i in range(0, len(x), 4096): x[i] = 1\\ntime.sleep(9)"
+for _ in range(20):
+    if not os.fork():
+        os.execv(sys.executable, [sys.executable, "-S", "-E", "-c", hog])
+time.sleep(9)
+"""
+    assert loaded.run(many).status == "memory"
+
+
+def test_without_its_template_nobody_knows_how_a_program_ended(executor: SandboxExecutor) -> None:
+    at_rest()
+    with ThreadPoolExecutor(1) as pool:
+        before = templates()
+        run = pool.submit(executor.run, "import os, time\nopen('started', 'w'); time.sleep(2); os._exit(3)")
+        time.sleep(1)
+        for pid in before | templates():
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ExecutorError):
+            run.result()
+    assert executor.run("6 * 7").result == "42"
+
+
+def test_orphans_that_have_ended_leave_room_for_others(executor: SandboxExecutor) -> None:
+    orphans = """
+import os, time
+for n in range(120):
+    if not os.fork():
+        if not os.fork():
+            os._exit(0)
+        os._exit(0)
+    os.wait()
+    time.sleep(0.005)
+print("all")
+"""
+    assert executor.run(orphans).output == "all"
+
+
 def test_a_program_that_ends_at_once_is_reported(executor: SandboxExecutor) -> None:
     """Its process may be reaped before its supervisor waits for it."""
     for code in ("import os; os._exit(3)", "1 / 0") * 20:
@@ -351,7 +416,7 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
     host.shutdown(socket.SHUT_WR)
     worker.serve(worker_side, {}, -1, worker.Spawners())  # type: ignore[typeddict-item]  # It needs none.
     for ours, _ in channels:
-        assert wire.receive(ours) == ({"failed": os.strerror(errno.EAGAIN)}, [])
+        assert wire.receive(ours) == ({"failed": os.strerror(errno.EAGAIN), "errno": errno.EAGAIN}, [])
         ours.close()
     worker_side.close()
     host.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -24,6 +25,7 @@ __all__ = ["Fork", "ForkState"]
 MAX_PIPE_READS = 32
 """Reads that empty the largest pipe."""
 READ_BYTES = 1 << 16
+TEMPORARY_ERRORS = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETOOMANYREFS)
 
 
 Violation = Literal["output", "protocol", "deadline", "timeout"]
@@ -101,6 +103,7 @@ class Fork:
         worker: The worker that it is a fork of.
         state: See `ForkState`.
         failure: Why it is FAILED.
+        is_temporary: Whether that is because something was used up that others may give back.
         libraries: How many of the preloaded libraries its program has, from the first one.
         is_renewed: Whether its supervisor has had another sandbox before.
         threads: Threads of the process that its program's process was forked from.
@@ -120,6 +123,7 @@ class Fork:
         self.worker = worker
         self.state = ForkState.STARTING
         self.failure: str | None = None
+        self.is_temporary = False
         self.libraries, self.is_renewed, self.threads = 0, False, 1
         self.lacks_descriptors = False
         self.violation: Violation | None = None
@@ -311,6 +315,7 @@ class Fork:
             for stray in descriptors:
                 os.close(stray)
         if message is None or "failed" in message:
+            self.is_temporary = (message or {}).get("errno") in TEMPORARY_ERRORS
             self._fail(str((message or {}).get("failed", "")) or self.worker.log_tail)
             self.disconnect()
         elif "ready" not in message:

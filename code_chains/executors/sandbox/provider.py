@@ -126,8 +126,8 @@ class SandboxProvider:
         """
         if self._is_closed:
             raise ExecutorError("This executor is closed. Make a new one.")
-        failures: list[str] = []
-        while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven):
+        failures, is_temporary = list[str](), False
+        while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven and not is_temporary):
             fork = self.pool.acquire(libraries=libraries)
             try:
                 yield Wait(fork, fork.is_started, START_TIMEOUT_S)
@@ -150,14 +150,9 @@ class SandboxProvider:
             if fork.is_renewed:  # Its supervisor has ended; others have not.
                 fork.close()
                 continue
-            if fork.failure is None:
-                failures.append(f"it took more than {START_TIMEOUT_S:g} seconds to start")
-            else:
-                failures.append(fork.failure or "it was ended from outside")
-            fork.close()
-            self.pool.drop()
-            self._fall_back(fork)
-        raise self._unavailable(failures[-1])
+            failures.append(self._give_up(fork))
+            is_temporary = fork.is_temporary
+        raise self._unavailable(failures[-1], is_temporary=is_temporary)
 
     def warm_up(self) -> None:
         """Start the worker without waiting for it."""
@@ -175,6 +170,16 @@ class SandboxProvider:
         self._canary.close()
         if self._proxy:
             self._proxy.close()
+
+    def _give_up(self, fork: Fork) -> str:
+        """Close a fork that did not start, replace its worker, and return the reason."""
+        fork.close()
+        if not fork.is_temporary:  # Otherwise neither the worker nor the launcher is to blame.
+            self.pool.drop()
+            self._fall_back(fork)
+        if fork.failure is None:
+            return f"it took more than {START_TIMEOUT_S:g} seconds to start"
+        return fork.failure or "it was ended from outside"
 
     def _fall_back(self, fork: Fork) -> None:
         """Try the next launcher if the first one could not build this sandbox, and none has built any yet."""
@@ -241,11 +246,11 @@ class SandboxProvider:
             hint = " Landlock alone needs Linux 6.2, and 6.12 for callers that are not root."
         return f"inside the sandbox {' and '.join(reasons)}.{hint}"
 
-    def _unavailable(self, reason: str) -> ExecutorError:
+    def _unavailable(self, reason: str, *, is_temporary: bool) -> ExecutorError:
         reason = reason or "no reason was given"
         if not self.is_confined:
             return ExecutorError(f"The worker did not start: {reason}.", is_retryable=True)
-        if self._is_proven:
+        if self._is_proven or is_temporary:
             return ExecutorError(f"No more sandboxes can be started now: {reason}.", is_retryable=True)
         return IsolationError(
             f"The sandbox could not be built with {self.launcher}: {reason}. It needs user namespaces: install"

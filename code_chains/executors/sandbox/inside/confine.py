@@ -17,6 +17,8 @@ from .config import RunLimits
 from .syscalls import call, libc
 from .wire import Json
 
+SPARE_FILES = 1024
+"""Files that the worker and what it forks may open beyond the limit of a program; see `set_program_limits`."""
 SPARE_PROCESSES = 16
 """Processes of a run beyond its limit that the kernel allows, as the supervisor counts them more precisely."""
 MAX_NEW_PROCESSES = 128
@@ -38,14 +40,17 @@ _VECTOR = ctypes.create_string_buffer(struct.pack("PL", ctypes.addressof(_BYTE),
 
 
 def allow_open_files(limits: RunLimits) -> None:
-    """Let this process and its forks open as many files as a run may; by default it is often fewer than it could."""
+    """Let this process and its forks open more files than a program may; by default it is often fewer than it could."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY != soft < limits["open_files"]:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"], hard))
+    needed = limits["open_files"] + SPARE_FILES
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    if resource.RLIM_INFINITY != soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def set_limits(limits: RunLimits, *, confined: bool, others: int = 0, own_process: int | None = None) -> None:
-    """Limit what this process and its forks may use from now on, except for processor time.
+    """Limit what this process and its forks may use from now on, except for what `set_program_limits` does.
 
     The supervisor limits all processes of a run together.
 
@@ -59,7 +64,6 @@ def set_limits(limits: RunLimits, *, confined: bool, others: int = 0, own_proces
     for kind, value in (
         (resource.RLIMIT_CORE, 1),  # Not 0: with that, core dumps would still be piped to a handler.
         (resource.RLIMIT_FSIZE, limits["disk"]),
-        (resource.RLIMIT_NOFILE, max(32, limits["open_files"])),
         (resource.RLIMIT_NPROC, limits["processes"] + SPARE_PROCESSES + others if confined else None),
         (resource.RLIMIT_DATA, limits["memory"] + data_bytes),
         (resource.RLIMIT_AS, limits["memory"] + address_bytes + (2 << 30)),
@@ -70,9 +74,14 @@ def set_limits(limits: RunLimits, *, confined: bool, others: int = 0, own_proces
             set_limit(kind, value)
 
 
-def set_processor_limit(limits: RunLimits) -> None:
-    """Limit the processor time of this process, as far as the kernel counts it, from its start."""
+def set_program_limits(limits: RunLimits) -> None:
+    """Limit what only a program's process may not use: processor time, which counts from its start, and open files.
+
+    Invariant: what forks or supervises programs may open more files than any of them. The kernel refuses to pass descriptors
+    on if so many are on their way between any processes of its user.
+    """
     set_limit(resource.RLIMIT_CPU, int(limits["seconds"] * limits["processes"]) + 2)
+    set_limit(resource.RLIMIT_NOFILE, max(32, limits["open_files"]))
 
 
 def set_limit(kind: int, value: int) -> None:

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 from . import filesystem, processes
 from .config import WorkerConfig
 
-UNLINKED_CHECK_RATIO = 4
-"""Unlinked files are measured for at most a fifth of the time: the pause is this many times as long as the check."""
+PAUSE_RATIO = 4
+"""What takes long is measured for at most a fifth of the time: the pause is this many times as long as the check."""
+
+
+class Pace:
+    """Lets a function that takes long be called only now and then."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def call(self, function: Callable[[], int]) -> int | None:
+        """Return what a function returns, or None if it is too early to call it again."""
+        started = time.monotonic()
+        if started < self._next:
+            return None
+        result = function()
+        finished = time.monotonic()
+        self._next = finished + PAUSE_RATIO * (finished - started)
+        return result
 
 
 class LimitMonitor:
@@ -26,7 +44,7 @@ class LimitMonitor:
         self._root, self._config, self._limits = root, config, config["limits"]
         self._shared_bytes = shared_bytes
         self._input_bytes, self._input_entries = 0, initial_entries
-        self._unlinked_bytes, self._next_unlinked_check = 0, 0.0
+        self._unlinked_bytes, self._unlinked_pace, self._memory_pace = 0, Pace(), Pace()
         self.set_base_memory()
 
     def set_base_memory(self) -> None:
@@ -39,8 +57,13 @@ class LimitMonitor:
         Args:
             state_processes: Number of processes that hold states of a session, besides.
         """
-        if limit := processes.exceeded_limit(self._limits, self._base_bytes, state_processes):
+        pids = processes.tree()
+        if limit := processes.exceeded_limit(pids, self._limits, self._base_bytes, state_processes):
             return limit
+        # A program that a process has executed shares nothing, but has been granted the same base as all others.
+        max_memory = self._limits["memory"] + self._base_bytes
+        if len(pids) > 1 and self._memory_pace.call(lambda: processes.exceeds_total(pids, max_memory)):
+            return "memory"
         if self._config["namespaces"]:  # The kernel limits bytes itself.
             max_entries = self._input_entries + self._limits["files"]
             return "files" if filesystem.entries(self._root) > max_entries else None
@@ -52,12 +75,10 @@ class LimitMonitor:
         return "disk" if size > max_bytes else None
 
     def _unlinked(self, max_bytes: int) -> int:
-        started = time.monotonic()
-        if started >= self._next_unlinked_check:
-            path = os.readlink(f"/proc/self/fd/{self._root}")
-            self._unlinked_bytes = processes.unlinked(path, max_bytes)
-            finished = time.monotonic()
-            self._next_unlinked_check = finished + UNLINKED_CHECK_RATIO * (finished - started)
+        path = os.readlink(f"/proc/self/fd/{self._root}")
+        measured = self._unlinked_pace.call(lambda: processes.unlinked(path, max_bytes))
+        if measured is not None:
+            self._unlinked_bytes = measured
         return self._unlinked_bytes
 
     def entries(self) -> int:

@@ -69,15 +69,16 @@ def is_descendant(pid: object) -> bool:
     return False
 
 
-def exceeded_limit(limits: RunLimits, base: int, extra_processes: int = 0) -> str | None:
+def exceeded_limit(pids: list[int], limits: RunLimits, base: int, extra_processes: int = 0) -> str | None:
     """Return the limit that the whole run exceeds, if any.
 
     Args:
+        pids: Its processes.
         limits: The limits.
         base: Bytes that a process shares with the worker.
         extra_processes: Number of processes that hold states of a session, besides.
     """
-    pids, memory = tree(), limits["memory"]
+    memory = limits["memory"]
     if len(pids) > limits["processes"] + extra_processes:
         return "processes"
     if exceeds_memory(pids, base, memory):
@@ -88,11 +89,16 @@ def exceeded_limit(limits: RunLimits, base: int, extra_processes: int = 0) -> st
 
 
 def exceeds_memory(pids: list[int], base: int, memory: int) -> bool:
-    """Return whether processes have more memory of their own than is allowed."""
+    """Return whether processes have more memory of their own than is allowed, if all of them share so much."""
     if sum(max(0, resident(pid) - base) for pid in pids) <= memory:
         return False
     # What processes share is counted partly twice if one is forked between two readings, so a sum is confirmed.
-    return all(sum(map(proportional, tree())) > memory for _ in range(3))
+    return all(sum(map(proportional, tree())) > memory for _ in range(2))
+
+
+def exceeds_total(pids: list[int], max_bytes: int) -> bool:
+    """Return whether processes together have more memory than that, whatever they share. This may take long."""
+    return sum(map(resident, pids)) > max_bytes and sum(map(proportional, pids)) > max_bytes
 
 
 def sockets(pids: list[int]) -> int:

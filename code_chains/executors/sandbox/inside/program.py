@@ -213,7 +213,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
     """Run one program and exit, or each in a fork that becomes the new state if it succeeds."""
     names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
     group = os.getpgrp()
-    confine.set_processor_limit(config["limits"])
+    confine.set_program_limits(config["limits"])
     rehearse(channel)
     while True:
         message, descriptors = wire.receive(channel)

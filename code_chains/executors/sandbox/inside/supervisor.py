@@ -221,7 +221,7 @@ class Supervisor:
             self._renew_network()
             self.build(streams, libraries=libraries)
         except OSError as error:
-            self._reply({"failed": f"{type(error).__name__}: {error}"})
+            self._reply({"failed": f"{type(error).__name__}: {error}", "errno": error.errno})
             self.end()
 
     def _renew_network(self) -> None:
@@ -320,6 +320,8 @@ class Supervisor:
         if run.pidfd in ready and run.report is None:
             run.exit = _exit_of(run.process)
         if run.report is None and run.exit is None:
+            if run.process.exits is not None:
+                processes.reap()  # Orphans that have ended count for the kernel's limit of processes.
             late = run.late_reason if remaining <= 0 else None
             run.reason = run.reason or late or self._monitor.exceeded(run.extra_processes)
             if run.reason:
@@ -380,7 +382,9 @@ def _exit_of(process: StateProcess) -> tuple[int, int]:
     """Return the exit code and, if known, the peak memory of a process that has ended."""
     if process.exits is not None:
         report, _ = wire.receive(process.exits)
-        return (report["exit"], report["peak"]) if report else (0, 0)
+        if report is None:  # Then nobody knows how it ended.
+            raise ChildProcessError("the template has ended")
+        return report["exit"], report["peak"]
     return processes.reap(process.pid) or (processes.exit_code(process.pid), 0)
 
 
@@ -415,7 +419,9 @@ def supervise(
         supervisor.serve()
     except BaseException as error:
         with contextlib.suppress(OSError):
-            wire.send(host, {"failed": f"{type(error).__name__}: {error}"})
+            wire.send(
+                host, {"failed": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", 0)}
+            )
     finally:
         os._exit(70)
 

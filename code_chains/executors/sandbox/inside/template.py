@@ -8,6 +8,7 @@ the worker, and only its children are born in that of the sandbox.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -19,6 +20,7 @@ from . import confine, processes, program, wire
 from .config import WorkerConfig
 from .states import StateProcess
 from .syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
+from .wire import Json
 
 NAMESPACES = (("pid", CLONE_NEWPID), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET))
 """The namespaces of a sandbox that a template joins, for itself or for its children."""
@@ -53,7 +55,7 @@ class Template:
         reply, descriptors = wire.receive(self.channel)
         if reply is None or not descriptors:
             ours.close()
-            raise ChildProcessError((reply or {}).get("failed", "the template has ended"))
+            raise error_of(reply, "the template has ended")
         pid = processes.pid_of(descriptors[0])
         ours.setblocking(False)
         return StateProcess(pid, ours, exits=self.channel, pidfd=descriptors[0])
@@ -72,10 +74,16 @@ def request(spawner: socket.socket) -> Template:
     for namespace in namespaces:
         os.close(namespace)
     reply, _ = wire.receive(ours)
-    if reply is None or "broken" in reply:
+    if reply is None or "failed" in reply:
         ours.close()
-        raise ChildProcessError((reply or {}).get("broken", "no process can be forked"))
+        raise error_of(reply, "no process can be forked")
     return Template(ours, **reply)
+
+
+def error_of(reply: Json | None, default: str) -> OSError:
+    """Return what a template reports as an exception."""
+    report = reply or {}
+    return OSError(report.get("errno") or errno.EIO, report.get("failed", default))
 
 
 def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
@@ -102,7 +110,9 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
         serve(channel, config, layers)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            wire.send(channel, {"broken": f"{type(error).__name__}: {error}"})
+            wire.send(
+                channel, {"failed": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", 0)}
+            )
     finally:
         os._exit(70)
 
@@ -117,7 +127,7 @@ def serve(channel: socket.socket, config: WorkerConfig, layers: list[str]) -> No
             pid = os.fork()
         except OSError as error:  # There are too many processes, or the sandbox is gone.
             pid = -1
-            wire.send(channel, {"failed": error.strerror})
+            wire.send(channel, {"failed": error.strerror, "errno": error.errno})
         if pid == 0:
             channel.close()
             program.main(socket.socket(fileno=descriptors[0]), descriptors[1:], config, layers)

@@ -201,7 +201,7 @@ def fork_or_report(pid_namespace: int, channel: int) -> int:
         return fork(pid_namespace)
     except OSError as error:
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as supervisor:
-            wire.send(supervisor, {"failed": error.strerror})
+            wire.send(supervisor, {"failed": error.strerror, "errno": error.errno})
         return -1
 
 
