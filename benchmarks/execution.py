@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.execution_load import load_table
-from code_chains.errors import IsolationError
+from code_chains.errors import ExecutorError
 from code_chains.executors import Executor, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.provider import PRELOAD
 
@@ -126,7 +126,7 @@ def _ours(stack: ExitStack, name: str, make: Callable[[], Executor], *, pandas: 
 def _launchers() -> Iterator[Launcher]:
     launchers: tuple[Launcher, ...] = ("bubblewrap", "namespaces")
     for launcher in launchers:
-        with contextlib.suppress(IsolationError), SandboxExecutor(launcher=launcher) as box:
+        with contextlib.suppress(ExecutorError), SandboxExecutor(launcher=launcher) as box:
             box.run("1")
             yield launcher
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -347,18 +348,16 @@ async def test_a_program_ends_when_its_client_disconnects(served: Served, mode: 
     assert time.monotonic() - start < 10
 
 
-def children(process: int) -> int:
-    """Return how many processes a process has started, and these, and so on."""
-    listed = Path(f"/proc/{process}/task/{process}/children")
-    try:
-        found = [
-            int(pid)
-            for task in listed.parents[1].iterdir()
-            for pid in (task / "children").read_text().split()
-        ]
-    except FileNotFoundError:
-        return 0
-    return len(found) + sum(map(children, found))
+def sleepers(process: int) -> int:
+    """Return how many of the processes below another one sleep as `MANY` has them do."""
+    found, pending = 0, [process]
+    while pending:
+        folder = Path(f"/proc/{pending.pop()}")
+        with contextlib.suppress(OSError):  # It may have ended meanwhile.
+            found += folder.joinpath("cmdline").read_bytes().endswith(b"time.sleep(60)\0")
+            for task in folder.glob("task/*/children"):
+                pending += map(int, task.read_text().split())
+    return found
 
 
 MANY = """
@@ -387,12 +386,11 @@ async def run_once(server: Served) -> None:
 def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path, mode: str) -> None:
     with serving(tmp_path, "--seconds", "60") as server:
         asyncio.run(run_once(server))
-        idle = children(server.process.pid)
         with subprocess.Popen([sys.executable, "-c", DOOMED, server.url, mode], cwd=ROOT) as client:
-            is_running = soon(lambda: children(server.process.pid) >= idle + 6, 20)
+            is_running = soon(lambda: sleepers(server.process.pid) == 6, 20)
             client.kill()
         assert is_running
-        assert soon(lambda: children(server.process.pid) < idle + 4, 10)
+        assert soon(lambda: sleepers(server.process.pid) == 0, 10)
 
 
 def registry(released: list[str]) -> ClientRegistry:
