@@ -19,7 +19,6 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside import wire
 from code_chains.executors.sandbox.libraries import count_libraries, imported_libraries
-from code_chains.executors.sandbox.pool import SPARE_SUPERVISORS
 from code_chains.executors.sandbox.provider import PRELOAD
 from code_chains.executors.sandbox.worker import Worker
 
@@ -260,8 +259,7 @@ def test_after_a_program_that_was_cut_off_its_supervisor_ends(ending: str, renew
         executor.run("1")
         assert not executor.run(ending).ok
         assert executor.run("6 * 7").result == "42"
-        spent = executor._provider.pool._resources.spent
-        assert soon(lambda: len(spent) <= SPARE_SUPERVISORS)
+        assert len(executor._provider.pool._resources.spent) <= 2
 
 
 def test_a_program_that_does_not_exit_after_its_result_is_killed(executor: SandboxExecutor) -> None:
@@ -273,12 +271,16 @@ def test_a_program_that_does_not_exit_after_its_result_is_killed(executor: Sandb
     assert time.monotonic() - began < 3
 
 
-def test_at_rest_few_supervisors_wait_beside_the_idle_sandbox(executor: SandboxExecutor) -> None:
-    with ThreadPoolExecutor(8) as pool:
+def test_supervisors_end_that_no_program_needs_for_a_while() -> None:
+    with SandboxExecutor(limits=Limits(seconds=10), preload=()) as executor, ThreadPoolExecutor(8) as pool:
         done = list(pool.map(executor.run, ["import time; time.sleep(0.1); 1"] * 24))
-    assert all(one.ok for one in done)
-    resources = executor._provider.pool._resources
-    assert (len(resources.idle), len(resources.spent)) == (1, SPARE_SUPERVISORS)
+        assert all(one.ok for one in done)
+        spent = executor._provider.pool._resources.spent
+        assert 2 <= len(spent) <= 16
+        assert soon(lambda: all(fork.is_reusable() is False for fork in spent), 8)
+        assert executor.run("6 * 7").result == "42"
+        executor.run("1")
+        assert soon(lambda: len(spent) <= 3)
 
 
 LIBRARIES = {

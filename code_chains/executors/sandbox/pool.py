@@ -16,8 +16,6 @@ from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 
 __all__ = ["Pool"]
 
-SPARE_SUPERVISORS = 2
-"""Supervisors that wait for another program while none runs."""
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
@@ -76,7 +74,7 @@ class Pool:
             return self._start_fork(worker, libraries=libraries)
 
     def give_back(self, fork: Fork) -> None:
-        """Take a fork back whose program has ended; its supervisor serves another one."""
+        """Take a fork back whose program has ended; its supervisor serves another one if that comes soon."""
         with self._lock:
             is_current = fork.worker is self._resources.worker
             if is_current and fork.worker.spec.config["namespaces"] and fork.leave(is_collected=True):
@@ -84,14 +82,6 @@ class Pool:
                 self._resources.spent.append(fork)
             else:
                 fork.close()
-            self._close_needless()
-
-    def _close_needless(self) -> None:
-        """Keep one supervisor for each program that runs, and some more, as it takes a while to clear a sandbox."""
-        idle, spent, worker = self._resources.idle, self._resources.spent, self._resources.worker
-        running = worker.active - len(idle) - len(spent) if worker else 0
-        while len(spent) > running + SPARE_SUPERVISORS:
-            spent.pop().close()  # The others are more likely to be cleared by now.
 
     def prepare(self) -> None:
         """Open what the next fork needs on this side, while a program keeps the processors busy."""
@@ -129,7 +119,7 @@ class Pool:
     def _take_spent(self) -> Fork | None:
         """Return a fork whose supervisor can build another sandbox now; those that never will are closed."""
         spent = self._resources.spent
-        for fork in [*spent]:
+        for fork in reversed([*spent]):  # So those that are not needed end after a while.
             reusable = fork.is_reusable()
             if reusable is not None:
                 spent.remove(fork)

@@ -26,6 +26,8 @@ EXIT_TIMEOUT_S = 0.1
 """How long a program may take to exit once it has reported its result."""
 FORK_AHEAD_DELAY_S = 0.01
 """How long a session waits for its next program before it forks the process of that in advance."""
+SPENT_TIMEOUT_S = 3.0
+"""How long a supervisor waits for another program: it is quicker than a new one, but takes memory."""
 IDLE_CHECK_INTERVAL_S = 1.0
 """Pause between checks that nothing of an idle session runs."""
 HEADER_LINES = 1
@@ -113,7 +115,10 @@ class Supervisor:
         self.end()
 
     def _has_command(self) -> bool:
-        """Wait for the host; return False if the worker is gone, or the session timed out or is not at rest."""
+        """Wait for the host; return False if this process is to end.
+
+        That is so if the worker is gone, no other program came in time, or a session timed out or is not at rest.
+        """
         if self._states.has_snapshots and not readable([self._host.fileno()], FORK_AHEAD_DELAY_S):
             try:
                 self._states.rest()
@@ -122,10 +127,12 @@ class Supervisor:
         deadline, self._last_pid = time.monotonic() + self._config["session_timeout"], processes.last_pid()
         while True:
             interval = IDLE_CHECK_INTERVAL_S if self._states.has_snapshots else None
+            if self._is_clear:
+                interval = SPENT_TIMEOUT_S
             ready = readable([self._host.fileno(), self._worker], interval)
             if ready:
                 return self._worker not in ready
-            if time.monotonic() > deadline or not self._is_at_rest():
+            if self._is_clear or time.monotonic() > deadline or not self._is_at_rest():
                 return False
 
     def _is_at_rest(self) -> bool:
