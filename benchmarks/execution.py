@@ -113,7 +113,7 @@ def _contenders(stack: ExitStack) -> Iterator[Contender]:
     session = stack.enter_context(stack.enter_context(SandboxExecutor()).session())
     yield Contender("**a session of it, with rollback**", lambda code: session.run(code).output, alone=True)
     yield _ours(stack, "ProcessExecutor (no isolation)", ProcessExecutor)
-    for find in (_monty, _smolagents, _restricted, _repl, _llm_sandbox):
+    for find in (_monty, _smolagents, _restricted, _repl, _llm_sandbox, _sandlock):
         with contextlib.suppress(ImportError):
             yield find(stack)
 
@@ -198,6 +198,19 @@ def _llm_sandbox(stack: ExitStack) -> Contender:
     with contextlib.redirect_stderr(io.StringIO()):
         run(PLAIN)
     return Contender(f"llm-sandbox {_version('llm-sandbox')}, bubblewrap", run, pandas=False)
+
+
+def _sandlock(stack: ExitStack) -> Contender:
+    import sandlock
+
+    paths = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/dev/urandom", sys.prefix, sys.base_prefix)
+    readable = [path for path in paths if os.path.exists(path)]
+
+    def run(code: str) -> str:
+        sandbox = sandlock.Sandbox(fs_readable=readable, fs_writable=["/dev/null"])
+        return str(sandbox.run([sys.executable, "-c", code]).stdout.decode()).strip()
+
+    return Contender(f"sandlock {_version('sandlock')}", run)
 
 
 def _version(package: str) -> str:

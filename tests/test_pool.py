@@ -6,9 +6,12 @@ import errno
 import os
 import signal
 import socket
+import tempfile
 import time
+import venv
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -200,6 +203,52 @@ def test_descriptors_that_a_program_has_sent_keep_no_other_program_from_starting
         assert executor._provider.pool.worker is worker
 
 
+def test_a_lack_of_processes_chooses_no_weaker_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is over when others have ended, but the choice would stay."""
+    monkeypatch.setattr(Worker, "fork", lambda worker, theirs, libraries: report_lack(theirs[0]))
+    with SandboxExecutor(preload=(), min_isolation="landlock") as executor:
+        launchers = [*executor._provider._launchers]
+        with pytest.raises(ExecutorError, match="No more sandboxes can be started now") as raised:
+            executor.run("1")
+        assert not isinstance(raised.value, IsolationError)
+        assert raised.value.is_retryable
+        assert executor._provider._launchers == launchers
+        monkeypatch.undo()
+        done = executor.run("6 * 7")
+    assert done.result == "42"
+    assert done.isolation is not None
+    assert done.isolation.level == "kernel"
+
+
+def report_lack(channel: int) -> None:
+    with socket.socket(fileno=os.dup(channel)) as host:
+        wire.send(host, {"failed": os.strerror(errno.EAGAIN), "errno": errno.EAGAIN})
+
+
+def test_what_a_program_leaves_running_ends_even_without_its_template(executor: SandboxExecutor) -> None:
+    stays = "import os, time\nif not os.fork():\n  os.setsid()\n  time.sleep(60)\n  os._exit(0)\ntime.sleep(1.5); print(1)"
+    before = at_rest()
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(executor.run, stays)
+        time.sleep(0.8)
+        for pid in templates():
+            os.kill(pid, signal.SIGKILL)
+        assert run.result().output == "1"
+    assert soon(lambda: len(descendants()) <= before)
+
+
+def test_folders_on_the_way_to_visible_paths_are_made_anew() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        environment = Path(folder) / "deep" / "venv"
+        venv.create(environment, symlinks=True, system_site_packages=True)
+        with SandboxExecutor(preload=(), python=str(environment / "bin" / "python")) as executor:
+            look = f"import os; print(oct(os.stat('{folder}/deep').st_mode))"
+            first = executor.run(look).output
+            for _ in range(3):
+                assert executor.run(f"import os; os.chmod('{folder}/deep', 0)").ok
+                assert {executor.run(look).output for _ in range(3)} == {first}
+
+
 def test_programs_that_share_nothing_with_their_template_are_counted_whole(loaded: SandboxExecutor) -> None:
     """Each of them would be granted the memory of the libraries as well."""
     many = """
@@ -386,7 +435,7 @@ def test_files_of_a_program_are_not_kept_for_the_next_one(executor: SandboxExecu
 
 
 def test_the_choice_takes_no_long_time_for_any_program() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     for code in (
         'a=1\nx=f"' + "{a}" * 200_000 + '"',
         "import " * 100_000,
@@ -394,7 +443,7 @@ def test_the_choice_takes_no_long_time_for_any_program() -> None:
         "import a," * 100_000,
     ):
         imported_libraries(code)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) -> None:
@@ -415,7 +464,7 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
     host, worker_side = wire.pair()
     channels = [wire.pair() for _ in range(2)]
     for _, theirs in channels:
-        wire.send(host, {"libraries": False}, [theirs.fileno()])
+        wire.send(host, {"libraries": 0}, [theirs.fileno()])
         theirs.close()
     host.shutdown(socket.SHUT_WR)
     worker.serve(worker_side, {}, -1, worker.Spawners())  # type: ignore[typeddict-item]  # It needs none.

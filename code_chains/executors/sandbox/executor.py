@@ -43,7 +43,7 @@ class SandboxExecutor(Executor):
     it starts, a probe inside the sandbox tries to get out; its findings are in `Execution.isolation`, and if
     anything that was required is open, nothing runs. Sandboxes are forks of warm worker processes, and some
     are started ahead of need, so that a run starts in milliseconds and leaves nothing behind. A program that imports
-    more than the standard library gets a fork that has the preloaded libraries.
+    more than the standard library gets a fork that has the preloaded libraries which it needs.
 
     Args:
         limits: Limits of one run.
@@ -54,7 +54,8 @@ class SandboxExecutor(Executor):
             strongest available.
         packages: Packages that programs must be able to import; checked here, and listed for the model.
         python: Interpreter of programs, such as that of another virtual environment; None for this one.
-        min_idle: Sandboxes that are kept ready. Each takes a few megabytes.
+        min_idle: Sandboxes that are kept ready, for each number of libraries that programs have needed. Each takes a few
+            megabytes.
         concurrency: Programs that run at once, including those of sessions; None for four per core. Others
             wait in FIFO order.
         max_queued: Programs that may wait; one more raises `OverloadedError` at once.

@@ -213,12 +213,20 @@ class Fork:
 
     def is_reusable(self) -> bool | None:
         """Return whether its supervisor has cleared the sandbox for another program; None while that is open."""
-        if not self._is_closed:
+        seen: object = self
+        while not self._is_closed and seen is not self.last_reply:
+            seen = self.last_reply
             self.poll()
-        if self.state is not ForkState.FINISHED:
+        reply = self.last_reply or {}
+        if self.state is not ForkState.FINISHED or "broken" in reply:
             return False
-        reusable: bool | None = (self.last_reply or {}).get("reusable")
+        reusable: bool | None = reply.get("reusable")
         return reusable
+
+    def read_all(self) -> None:
+        """Take in what has arrived on all descriptors, without waiting."""
+        for descriptor in self.descriptors:
+            self.read(descriptor)
 
     def _hand_over(self, successor: _Supervisor) -> socket.socket:
         """Close all but the supervisor and the socket to it, and return that."""
@@ -315,7 +323,8 @@ class Fork:
             for stray in descriptors:
                 os.close(stray)
         if message is None or "failed" in message:
-            self.is_temporary = (message or {}).get("errno") in TEMPORARY_ERRORS
+            if self.failure is None:
+                self.is_temporary = (message or {}).get("errno") in TEMPORARY_ERRORS
             self._fail(str((message or {}).get("failed", "")) or self.worker.log_tail)
             self.disconnect()
         elif "ready" not in message:

@@ -41,8 +41,7 @@ def imported_libraries(code: str) -> set[str] | None:
 def count_libraries(imported: Collection[str] | None, preload: Sequence[str]) -> int:
     """Return how many of the preloaded libraries, from the first one, a program needs.
 
-    Other libraries may be made of all of them. A wrong answer costs the time of an import, or a fork of a larger process,
-    and is never wrong otherwise.
+    Other libraries may be made of all of them. A wrong guess costs the time of an import, or a fork of a larger process.
 
     Args:
         imported: What it imports; None if that may be anything.

@@ -108,6 +108,8 @@ class Pool:
     def _started_with_more(self, libraries: int) -> list[Fork]:
         """Return forks with more libraries than necessary, some at least, that need not be waited for."""
         candidates = [fork for fork in self._resources.idle if fork.libraries > libraries > 0]
+        for fork in candidates:
+            fork.read_all()  # Nobody else reads what idle forks report.
         return [fork for fork in candidates if fork.is_started()]
 
     def _start_fork(self, worker: Worker, *, libraries: int) -> Fork:
@@ -118,16 +120,17 @@ class Pool:
 
     def _take_spent(self) -> Fork | None:
         """Return a fork whose supervisor can build another sandbox now; those that never will are closed."""
-        spent = self._resources.spent
-        for fork in reversed([*spent]):  # So those that are not needed end after a while.
+        ready = None
+        for fork in [*self._resources.spent]:
             reusable = fork.is_reusable()
-            if reusable is not None:
-                spent.remove(fork)
             if reusable:
-                return fork
-            if reusable is False:
+                ready = fork  # The last one, so that those which are not needed end after a while.
+            elif reusable is False:
+                self._resources.spent.remove(fork)
                 fork.close()
-        return None
+        if ready is not None:
+            self._resources.spent.remove(ready)
+        return ready
 
     def _next_fork(self, worker: Worker) -> Fork:
         prepared, self._resources.prepared = self._resources.prepared, None

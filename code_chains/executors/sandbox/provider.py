@@ -147,7 +147,7 @@ class SandboxProvider:
             except BaseException:
                 fork.close()
                 raise
-            if fork.is_renewed:  # Its supervisor has ended; others have not.
+            if fork.is_renewed and fork.failure is not None:  # Its supervisor has ended; others have not.
                 fork.close()
                 continue
             failures.append(self._give_up(fork))

@@ -1,4 +1,4 @@
-"""Workers: sandboxed processes that have libraries loaded and are forked for each run."""
+"""Workers: sandboxed processes that fork supervisors, and have spawners with libraries loaded."""
 
 from __future__ import annotations
 
@@ -160,11 +160,6 @@ class Worker:
         self._reapers = [thread for thread in self._reapers if thread.is_alive()]
         self._reapers.append(threading.Thread(target=_reap, args=(supervisor,), daemon=True))
         self._reapers[-1].start()
-
-    @property
-    def active(self) -> int:
-        """Number of forks that have not ended."""
-        return self._active
 
     @property
     def is_worn(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 __all__ = ["LARGE_MODULES", "RunLimits", "WorkerConfig"]
 
 LARGE_MODULES = ("asyncio",)
-"""Modules of the standard library that only the process with the preloaded libraries has imported."""
+"""Modules of the standard library that only spawners with libraries have imported."""
 
 
 class RunLimits(TypedDict):
@@ -39,7 +39,7 @@ class WorkerConfig(TypedDict):
         namespaces: Whether it runs in namespaces of its own.
         confined: Whether programs are isolated at all.
         network: Loopback addresses in the sandbox and ports of what programs may connect to.
-        preload: Modules that the worker imports.
+        preload: Modules that spawners import, each one more than the one before.
         environment: Environment variables of programs.
         cache: Folder for caches of libraries.
         probe: What the probe tries to reach; empty for none, where another one has looked.
@@ -54,7 +54,7 @@ class WorkerConfig(TypedDict):
         root: Folder of the run, without namespaces.
         libraries: How many of the preloaded modules a run has, from the first one.
         own_modules: Modules of this package, which the worker adds once it has imported everything.
-        threads: Threads of the worker, which it adds as well.
+        threads: Threads of the process that was forked for it, which adds this as well.
     """
 
     namespaces: bool

@@ -190,7 +190,7 @@ def _can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socke
 
 
 def can_read_memory(pid: int) -> bool:
-    """Return whether a process's memory may be read, if there is such a process; nothing is mapped at address 0."""
+    """Return whether a process's memory may be read; that there is none at this address there is no refusal."""
     number = SYS_process_vm_readv.get(platform.machine(), -1)
     is_refused = call(number, pid, _VECTOR, 1, _VECTOR, 1, 0) < 0
     return not (is_refused and ctypes.get_errno() in (errno.EPERM, errno.ESRCH))

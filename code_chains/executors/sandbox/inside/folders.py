@@ -62,11 +62,12 @@ def restore(root: int, fresh: FolderState | None, config: WorkerConfig) -> Folde
         fresh: What they were like.
         config: The configuration of the run.
     """
+    if config["visible"]:  # There are folders on the way to these paths, which a program can change as well.
+        return None
     current = state(root)
     if fresh is None or current == fresh:
         return fresh
-    count = filesystem.entries(root)
-    if config["visible"] or count > MAX_REMOVED_ENTRIES:
+    if filesystem.entries(root) > MAX_REMOVED_ENTRIES:
         return None
     for name in filesystem.FOLDERS:
         with open_folder(root, name) as folder:

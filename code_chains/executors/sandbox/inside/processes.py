@@ -75,7 +75,7 @@ def exceeded_limit(pids: list[int], limits: RunLimits, base: int, extra_processe
     Args:
         pids: Its processes.
         limits: The limits.
-        base: Bytes that a process shares with the worker.
+        base: Bytes that a process shares with the one that it is a fork of.
         extra_processes: Number of processes that hold states of a session, besides.
     """
     memory = limits["memory"]
@@ -98,7 +98,9 @@ def exceeds_memory(pids: list[int], base: int, memory: int) -> bool:
 
 def exceeds_total(pids: list[int], max_bytes: int) -> bool:
     """Return whether processes together have more memory than that, whatever they share. This may take long."""
-    return sum(map(resident, pids)) > max_bytes and sum(map(proportional, pids)) > max_bytes
+    if sum(map(resident, pids)) <= max_bytes:
+        return False
+    return all(sum(map(proportional, tree())) > max_bytes for _ in range(2))
 
 
 def sockets(pids: list[int]) -> int:
@@ -256,11 +258,12 @@ def exit_code(pid: int) -> int:
 def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
     """Kill every process of the run except `spare`, which are stopped; return False on timeout.
 
-    For the first process of a namespace, signals to -1 are atomic: nobody forks after them, so a listing that follows is
-    complete. Elsewhere it is not: a process that is dead when it is read may have left a child that was not listed yet.
-    Invariant: such a listing without a living process is trusted only if nobody died since the listing before it. Deaths
-    are seen, as this process adopts all orphans (the filter lets nobody else become a subreaper). Whether the spared
-    processes are stopped is checked last, when nobody is left who could resume them.
+    If the first process of a namespace kills all others, that is atomic: nobody forks afterwards, so a listing that follows
+    is complete. Other listings are not: a process that is dead when it is read may have left a child that was not listed
+    yet, and one that is to stop may be about to fork. Invariant: such a listing without a living process is trusted only if
+    all spared processes were stopped before it, and nobody died since the listing before it. Deaths are seen, as this
+    process adopts all orphans (the filter lets nobody else become a subreaper). Whether the spared processes are stopped is
+    checked again at last, when nobody is left who could resume them.
     """
     deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
@@ -274,10 +277,11 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
         for pid in alive:
             send_signal(pid, signal.SIGKILL)
         reap()
-        is_complete = is_first or is_childless() or dead == listed
-        if not alive and is_complete and all(map(is_stopped, spare)):
+        is_complete = (is_first and not spare) or is_childless() or dead == listed
+        is_stopped_now = all(map(is_stopped, spare))
+        if not alive and is_complete and is_stopped_now:
             return True
-        dead = listed.difference(alive)
+        dead = listed.difference(alive) if is_stopped_now else None
         await_exit(alive)
     return False
 

@@ -89,10 +89,19 @@ def serve(requests: socket.socket, config: WorkerConfig, successor: int = -1) ->
         message, descriptors = wire.receive(requests)
         if message is None:
             break
-        with contextlib.suppress(OSError):  # The supervisor then finds its channel closed.
-            if os.fork() == 0:
-                requests.close()
-                template.main(descriptors, config)
+        if fork_or_report(descriptors[0]) == 0:
+            requests.close()
+            template.main(descriptors, config)
         for descriptor in descriptors:
             os.close(descriptor)
     os._exit(0)
+
+
+def fork_or_report(channel: int) -> int:
+    """Fork, or tell a supervisor on a channel why that is impossible; then return -1."""
+    try:
+        return os.fork()
+    except OSError as error:
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as supervisor:
+            wire.send(supervisor, {"failed": error.strerror, "errno": error.errno})
+        return -1

@@ -183,7 +183,11 @@ class Supervisor:
         wire.send(self._states.current.channel, {"is_session": False}, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        ending = self._await_end(self._states.current, extra_seconds)
+        try:
+            ending = self._await_end(self._states.current, extra_seconds)
+        except OSError:  # Nobody knows how it ended, but it has to end.
+            processes.kill_all()
+            raise
         has_ended = processes.kill_all() and not processes.tree(dead=True)
         self._has_ended_well = has_ended and ending["reason"] is None and self._config["namespaces"]
         # Files that the host has not collected yet must stay.

@@ -93,8 +93,8 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
         descriptors: The socket to the supervisor, and those of `NAMESPACES`.
         config: The configuration of the worker.
     """
-    channel = socket.socket(fileno=descriptors[0])
     try:
+        channel = socket.socket(fileno=descriptors[0])
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         shared_bytes = processes.resident("self")
         own_process = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

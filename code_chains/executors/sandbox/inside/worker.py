@@ -133,7 +133,7 @@ ServeRequests = Callable[[Sequence[socket.socket], WorkerConfig], NoReturn]
 
 
 def close_others(kept: Iterable[int]) -> None:
-    """Close all descriptors but those of the standard streams, and some others."""
+    """Close all descriptors but those of the standard streams, and `kept`."""
     low = 3
     for descriptor in sorted(kept):
         os.closerange(low, descriptor)
