@@ -23,6 +23,7 @@ from werkzeug import Request, Response
 
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox import launchers
+from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -222,12 +223,18 @@ def waiting_supervisors() -> set[int]:
 
 
 def at_rest() -> int:
-    """Return the number of descendants once it is stable."""
+    """Return the number of descendants once it is stable, and the sandboxes that stand ready have been built."""
+    soon(lambda: all(is_built(fork) for pool in [*_pools] for fork in [*pool._resources.idle]), 20)
     counts = [-1]
     while len(counts) < 8 or len(set(counts[-6:])) > 1:  # Long enough for a fork on a busy machine.
         counts.append(len(descendants()))
         time.sleep(0.03)
     return counts[-1]
+
+
+def is_built(fork: Fork) -> bool:
+    fork.read_all()
+    return fork.is_started()
 
 
 def soon(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
