@@ -343,11 +343,13 @@ def test_runs_leave_no_descriptor_process_or_file(
     launcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    before = open_descriptors(), at_rest()
+    rest = at_rest()
+    before = open_descriptors(), rest
     with SandboxExecutor(preload=(), launcher=launcher) as executor:
         for _ in range(5):
             executor.run("open('x', 'w').write('y'); 1 / 0")
-    assert (open_descriptors(), len(descendants()), os.listdir(tmp_path)) == (*before, [])
+    rest = at_rest()
+    assert (open_descriptors(), rest, os.listdir(tmp_path)) == (*before, [])
 
 
 async def test_many_runs_at_once_do_not_mix(sandbox: SandboxExecutor) -> None:
