@@ -210,7 +210,7 @@ def _sandlock(stack: ExitStack) -> Contender:
         sandbox = sandlock.Sandbox(fs_readable=readable, fs_writable=["/dev/null"])
         return str(sandbox.run([sys.executable, "-c", code]).stdout.decode()).strip()
 
-    return Contender(f"sandlock {_version('sandlock')}", run)
+    return Contender(f"sandlock {_version('sandlock')}", run, pandas=False)
 
 
 def _version(package: str) -> str:
