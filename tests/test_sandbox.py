@@ -270,7 +270,7 @@ def test_a_worker_that_was_killed_is_replaced_unnoticed(executor: SandboxExecuto
 
 def test_a_worker_that_is_killed_under_a_run_is_a_retryable_error(executor: SandboxExecutor) -> None:
     executor.run("1")
-    timer = threading.Timer(0.3, executor.restart)
+    timer = threading.Timer(1.0, executor.restart)
     timer.start()
     with pytest.raises(ExecutorError) as caught:
         executor.run("import time; time.sleep(8); print('never')")
