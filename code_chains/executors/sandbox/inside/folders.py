@@ -1,4 +1,4 @@
-"""Let the folders of a sandbox serve one program after the other: tell what was changed, and remove it."""
+"""Let the folders of a sandbox serve one program after the other: notice what was changed, and remove it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FolderState:
 
 
 def state(root: int) -> FolderState:
-    """Return what the folders are like, so that any change can be told."""
+    """Return what the folders are like, so that any change is noticed."""
     system = os.fstatvfs(root)
     contents: list[object] = [(system.f_blocks, system.f_bfree, system.f_files, system.f_ffree)]
     times = []

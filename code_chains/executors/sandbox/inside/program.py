@@ -44,6 +44,7 @@ from .syscalls import (
     CLONE_NEWUSER,
     PR_CAPBSET_DROP,
     PR_SET_DUMPABLE,
+    close_others,
     drop_capabilities,
     map_user,
     prctl,
@@ -51,7 +52,6 @@ from .syscalls import (
 )
 from .wire import Json
 
-MAX_DESCRIPTORS = 1 << 16
 MAX_CAPABILITIES = 64
 NICENESS = 5
 REHEARSAL_DELAY_S = 0.02
@@ -112,10 +112,7 @@ def set_up_descriptors(result: int, channel: int, out: int, err: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
-    low, high = sorted((result, channel))
-    os.closerange(3, low)
-    os.closerange(low + 1, high)
-    os.closerange(high + 1, MAX_DESCRIPTORS)
+    close_others([result, channel])
 
 
 def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:

@@ -14,7 +14,7 @@ import os
 import platform
 import signal
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 from . import cell, template, warmup, wire
@@ -97,11 +97,21 @@ def serve(requests: socket.socket, config: WorkerConfig, successor: int = -1) ->
     os._exit(0)
 
 
-def fork_or_report(channel: int) -> int:
-    """Fork, or tell a supervisor on a channel why that is impossible; then return -1."""
+def fork_or_report(channel: int, fork: Callable[[], int] = os.fork) -> int:
+    """Fork, or report on a channel why that is impossible.
+
+    Invariant: this process lives on, as everything that runs would end with it.
+
+    Args:
+        channel: Descriptor of the socket to whoever needs the child.
+        fork: How to fork.
+
+    Returns:
+        The child's pid; 0 in the child; -1 if there is none.
+    """
     try:
-        return os.fork()
+        return fork()
     except OSError as error:
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as supervisor:
-            wire.send(supervisor, {"failed": error.strerror, "errno": error.errno})
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as peer:
+            wire.send(peer, {"failed": error.strerror, "errno": error.errno})
         return -1

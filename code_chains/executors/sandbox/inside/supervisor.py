@@ -232,7 +232,7 @@ class Supervisor:
             self._renew_network()
             self.build(streams, libraries=libraries)
         except OSError as error:
-            self._reply({"failed": f"{type(error).__name__}: {error}", "errno": error.errno})
+            wire.send_failure(self._host, error)
             self.end()
 
     def _renew_network(self) -> None:
@@ -429,10 +429,7 @@ def supervise(
         supervisor.build(streams, libraries=config["libraries"])
         supervisor.serve()
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            wire.send(
-                host, {"failed": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", 0)}
-            )
+        wire.send_failure(host, error)
     finally:
         os._exit(70)
 

@@ -7,6 +7,7 @@ import os
 import platform
 import struct
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x02000000, 0x04000000, 0x08000000
@@ -27,6 +28,7 @@ LINUX_CAPABILITY_VERSION_3 = 0x20080522
 CAPABILITY_DATA_BYTES = 24
 """Size of two `struct __user_cap_data_struct`."""
 SANDBOX_UID = 1000
+MAX_DESCRIPTORS = 1 << 16
 
 libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 
@@ -96,6 +98,15 @@ def map_user(uid: int, gid: int, own_process: int | None = None) -> None:
         descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=own_process)
         os.write(descriptor, text.encode())
         os.close(descriptor)
+
+
+def close_others(kept: Iterable[int]) -> None:
+    """Close all descriptors but those of the standard streams, and `kept`."""
+    low = 3
+    for descriptor in sorted(kept):
+        os.closerange(low, descriptor)
+        low = descriptor + 1
+    os.closerange(low, MAX_DESCRIPTORS)
 
 
 def drop_capabilities() -> None:

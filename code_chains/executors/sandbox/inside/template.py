@@ -7,7 +7,6 @@ the worker, and only its children are born in that of the sandbox.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -109,10 +108,7 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
         wire.send(channel, {"shared_bytes": shared_bytes, "threads": config["threads"]})
         serve(channel, config, layers)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            wire.send(
-                channel, {"failed": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", 0)}
-            )
+        wire.send_failure(channel, error)
     finally:
         os._exit(70)
 

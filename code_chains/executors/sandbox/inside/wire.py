@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -40,6 +41,12 @@ def send(channel: socket.socket, message: Json, descriptors: Sequence[int] = ())
         socket.send_fds(channel, [data], descriptors, socket.MSG_NOSIGNAL)
     else:
         channel.send(data, socket.MSG_NOSIGNAL)
+
+
+def send_failure(channel: socket.socket, error: BaseException) -> None:
+    """Report an exception, unless the peer is gone."""
+    with contextlib.suppress(OSError):
+        send(channel, {"failed": f"{type(error).__name__}: {error}", "errno": getattr(error, "errno", 0)})
 
 
 def receive(channel: socket.socket) -> tuple[Json | None, list[int]]:

@@ -12,8 +12,9 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn, cast
 
 from . import confine, spawner, wire
@@ -30,6 +31,7 @@ from .syscalls import (
     MS_PRIVATE,
     MS_REC,
     PR_SET_DUMPABLE,
+    close_others,
     map_user,
     mount,
     prctl,
@@ -39,7 +41,6 @@ from .syscalls import (
 
 COMMON_MODULES = ("csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
 """Modules of the standard library that programs often import."""
-MAX_DESCRIPTORS = 1 << 16
 OOM_SCORE = "1000"
 
 
@@ -88,7 +89,7 @@ def enter_namespaces(uid: int) -> None:
     map_user(uid, gid)
     unshare(CLONE_NEWNS | CLONE_NEWPID)
     if child := os.fork():
-        os.closerange(3, MAX_DESCRIPTORS)
+        close_others([])
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
 
 
@@ -132,15 +133,6 @@ class Spawners:
 ServeRequests = Callable[[Sequence[socket.socket], WorkerConfig], NoReturn]
 
 
-def close_others(kept: Iterable[int]) -> None:
-    """Close all descriptors but those of the standard streams, and `kept`."""
-    low = 3
-    for descriptor in sorted(kept):
-        os.closerange(low, descriptor)
-        low = descriptor + 1
-    os.closerange(low, MAX_DESCRIPTORS)
-
-
 def start_spawners(config: WorkerConfig) -> Spawners:
     """Fork the processes that are forked for sandboxes: one without libraries, and the others."""
     spawners, count = Spawners(), len(config["preload"])
@@ -178,7 +170,7 @@ def serve(host: socket.socket, config: WorkerConfig, pid_namespace: int, spawner
         # Without namespaces a supervisor must be an ancestor of what it supervises.
         if pid_namespace < 0 and message["libraries"] and channels:
             wire.send(next(iter(channels.values())), message, descriptors)
-        elif fork_or_report(pid_namespace, descriptors[0]) == 0:
+        elif spawner.fork_or_report(descriptors[0], partial(fork, pid_namespace)) == 0:
             os.close(host.detach())
             if pid_namespace < 0:
                 while channels:
@@ -187,22 +179,6 @@ def serve(host: socket.socket, config: WorkerConfig, pid_namespace: int, spawner
             supervise(channel, descriptors[1:], cast(WorkerConfig, {**config, **message}), pidfd, channels)
         for descriptor in descriptors:
             os.close(descriptor)
-
-
-def fork_or_report(pid_namespace: int, channel: int) -> int:
-    """Fork as `fork` does, or tell the host on a channel why that is impossible.
-
-    Invariant: this process lives on, as everything that runs would end with it.
-
-    Returns:
-        The child's pid; 0 in the child; -1 if there is none.
-    """
-    try:
-        return fork(pid_namespace)
-    except OSError as error:
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(channel)) as supervisor:
-            wire.send(supervisor, {"failed": error.strerror, "errno": error.errno})
-        return -1
 
 
 def fork(pid_namespace: int) -> int:
