@@ -2,9 +2,13 @@
 
 import sys
 
+import pytest
+
 if "other_systems" in sys.modules:  # A test started this Python, which imitates that system already.
     sys.modules[f"{__name__}.other_systems"] = sys.modules["other_systems"]
 
 from . import other_systems
 
 other_systems.imitate_if_asked(sys.argv)  # Before anything imports code_chains.
+
+pytest.register_assert_rewrite("code_chains.testing")  # Its failures say what was compared.

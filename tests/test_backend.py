@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ def executor(backend: SandboxBackend) -> BackendExecutor:
 
 class TestContract(ExecutorContract):
     """The contract of executors, in a sandbox that knows nothing of it."""
+
+    @pytest.fixture
+    def executor(self, backend: SandboxBackend) -> BackendExecutor:
+        # Time enough to fill the memory on a busy machine.
+        return BackendExecutor(backend, limits=replace(LIMITS, seconds=6))
 
 
 def left(backend: SandboxBackend) -> str:
