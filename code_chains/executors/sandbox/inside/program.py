@@ -237,6 +237,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
         tools.disconnect()
         write_outcome(result, outcome)
         if not is_session:
+            os.sched_yield()  # The host may wait for this processor, which is busy while this memory is freed.
             os._exit(0)
         with contextlib.suppress(OSError):
             folder = os.getcwd()
