@@ -258,12 +258,13 @@ def exit_code(pid: int) -> int:
 def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
     """Kill every process of the run except `spare`, which are stopped; return False on timeout.
 
-    If the first process of a namespace kills all others, that is atomic: nobody forks afterwards, so a listing that follows
-    is complete. Other listings are not: a process that is dead when it is read may have left a child that was not listed
-    yet, and one that is to stop may be about to fork. Invariant: such a listing without a living process is trusted only if
-    all spared processes were stopped before it, and nobody died since the listing before it. Deaths are seen, as this
-    process adopts all orphans (the filter lets nobody else become a subreaper). Whether the spared processes are stopped is
-    checked again at last, when nobody is left who could resume them.
+    What the first process of a namespace sends to all others arrives at once: until they are resumed, or for ever, nobody
+    forks, so a listing that follows is complete. Other listings are not: a process that is dead when it is read may have
+    left a child that was not listed yet, and one that is to stop may be about to fork. Invariant: such a listing without a
+    living process is trusted only if all spared processes were stopped before it, and nobody died since the listing before
+    it. Deaths are seen, as this process adopts all orphans (the filter lets nobody else become a subreaper). Whether the
+    spared processes are stopped is checked at last, when nobody is left who could resume them; the kernel itself, which may
+    do that for the group of a process that ends, does so before that counts as dead.
     """
     deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
@@ -277,7 +278,7 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
         for pid in alive:
             send_signal(pid, signal.SIGKILL)
         reap()
-        is_complete = (is_first and not spare) or is_childless() or dead == listed
+        is_complete = is_first or is_childless() or dead == listed
         is_stopped_now = all(map(is_stopped, spare))
         if not alive and is_complete and is_stopped_now:
             return True
