@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from code_chains.errors import ExecutorError, IsolationError
-from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside import wire
 from code_chains.executors.sandbox.libraries import count_libraries, imported_libraries
@@ -167,6 +167,25 @@ def test_programs_that_leave_no_trace_share_templates() -> None:
 def test_a_template_cannot_be_found_by_its_programs(executor: SandboxExecutor) -> None:
     look = "import os\nprint(os.getppid(), sorted(int(n) for n in os.listdir('/proc') if n.isdigit()) == [1, os.getpid()])"
     assert executor.run(look).output == "0 True"
+
+
+def test_what_still_loads_libraries_ends_with_its_executor() -> None:
+    """It would make the folder of its cache again."""
+    at_rest()
+    others = everything()
+    with ProcessExecutor(preload=PRELOAD) as executor:
+        executor.run("1")
+        started, folder = everything() - others, executor._provider.pool._resources.folder
+    assert folder is not None
+    assert soon(lambda: not any(map(is_alive, started)))
+    assert not os.path.exists(folder)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_templates_end_with_their_executor() -> None:

@@ -42,6 +42,7 @@ from .syscalls import (
 COMMON_MODULES = ("csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
 """Modules of the standard library that programs often import."""
 OOM_SCORE = "1000"
+EXIT_TIMEOUT_S = 2.0
 
 
 def main(control: int) -> NoReturn:
@@ -66,7 +67,9 @@ def main(control: int) -> NoReturn:
             os.environ.clear()
             os.environ.update(config["environment"])
             spawner.load(config, COMMON_MODULES)
-            serve(host, config, pid_namespace, start_spawners(config))
+            spawners = start_spawners(config)
+            serve(host, config, pid_namespace, spawners)
+            spawners.end()
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         os._exit(71)
@@ -128,6 +131,13 @@ class Spawners:
         for number, (ours, end) in zip(numbers, pairs, strict=True):
             self.channels[number] = ours
             end.close()
+
+    def end(self) -> None:
+        """Kill them, and wait for that: one that still imports libraries would write to folders that are being removed."""
+        for pidfd in self.pidfds:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            readable([pidfd], EXIT_TIMEOUT_S)
 
 
 ServeRequests = Callable[[Sequence[socket.socket], WorkerConfig], NoReturn]
