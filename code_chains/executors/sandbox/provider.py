@@ -228,13 +228,14 @@ class SandboxProvider:
         if not missing and not isolation.open and "user" in isolation.layers:
             return (
                 "without namespaces, programs of root run as another user, and this process may not see which files they"
-                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`."
+                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`, or use"
+                " executor='wasm' (the extra `wasm`)."
             )
         if not missing and not isolation.open:
             return (
                 "without namespaces, programs of root must run as another user, who cannot read this Python"
                 f" ({self.settings.python.executable}). Install one that all users can read, pass its path as python=, or"
-                " run the app as an ordinary user."
+                " run the app as an ordinary user, or use executor='wasm' (the extra `wasm`)."
             )
         reasons = []
         if isolation.open:
