@@ -64,6 +64,7 @@ class Bindings:
 
     Attributes:
         tree: Its tree.
+        nodes: All nodes of the tree, in the order of the source.
         imports: Its imports.
         defined: All names that it binds.
     """
@@ -74,7 +75,7 @@ class Bindings:
         self._module = Scope(None)
         self._all = [self._module]
         self._stars: list[str] = []
-        self._nodes: list[ast.AST] = []
+        self.nodes: list[ast.AST] = []
         self._scopes: dict[int, Scope] = {}
         self._targets: set[int] = set()
         self._called: dict[int, ast.Call] = {}
@@ -87,7 +88,7 @@ class Bindings:
         stack: list[tuple[ast.AST, Scope]] = [(self.tree, self._module)]
         while stack:
             node, scope = stack.pop()
-            self._nodes.append(node)
+            self.nodes.append(node)
             self._bind(node, scope)
             children = list(_children(node))
             inner = self._scope_of(node, scope) if any(new for _, new in children) else scope

@@ -174,7 +174,7 @@ def _is_seeded(reading: Reading) -> bool:
 
 
 def _strings(reading: Reading) -> Iterator[str]:
-    for node in ast.walk(reading.tree):
+    for node in reading.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):
@@ -197,7 +197,7 @@ def _reads_file_times(reading: Reading) -> bool:
     """Return whether it reads more of a file's metadata than its size."""
     still = {
         id(node.value)
-        for node in ast.walk(reading.tree)
+        for node in reading.nodes
         if isinstance(node, ast.Attribute) and node.attr in _STABLE_STAT_FIELDS
     }
     return any(use.call and use.last in _STAT_METHODS and id(use.call) not in still for use in reading.uses)
@@ -208,42 +208,30 @@ class _UnorderedValues:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.nodes = list(ast.walk(reading.tree))
         self.names: set[str] = set()
+        assigned = [pair for node in reading.nodes for pair in _assigned(node)]
         sorted_later = {
             node.func.value.id
-            for node in self.nodes
+            for node in reading.nodes
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and isinstance(node.func.value, ast.Name)
             and node.func.attr == "sort"
         }
         for _ in range(3):  # What is named after what is named after a set.
-            self.names |= {name for node in self.nodes for name in self._assigned(node)} - sorted_later
+            self.names |= {name for name, value in assigned if self._is_unordered(value)} - sorted_later
 
     def is_printed(self) -> bool:
         """Return whether any of it is printed, joined or iterated over."""
         return self.is_shown() or any(
-            self._is_unordered(value) for node in self.nodes for value in self._iterated(node)
+            self._is_unordered(value) for node in self.reading.nodes for value in self._iterated(node)
         )
 
     def is_shown(self) -> bool:
         """Return whether any of it is printed or joined."""
-        return any(self._is_unordered(printed) for node in self.nodes for printed in self._printed(node))
-
-    def _assigned(self, node: ast.AST) -> Iterator[str]:
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if self._is_unordered(value):
-                yield name
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if self._is_unordered(
-                value
-            ):
-                yield name
-            case ast.FunctionDef(name=name):
-                returned = (
-                    item.value for item in ast.walk(node) if isinstance(item, ast.Return) and item.value
-                )
-                yield from (f"{name}()" for value in returned if self._is_unordered(value))
+        return any(
+            self._is_unordered(printed) for node in self.reading.nodes for printed in self._printed(node)
+        )
 
     def _iterated(self, node: ast.AST) -> Iterator[ast.expr]:
         match node:
@@ -291,3 +279,16 @@ class _UnorderedValues:
             case ast.Attribute(value=value, attr=method):
                 return method in _SET_METHODS and self._is_unordered(value)
         return False
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield names with what is assigned to them, and `name()` with what a function returns."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.FunctionDef(name=name):
+            for item in ast.walk(node):
+                if isinstance(item, ast.Return) and item.value:
+                    yield f"{name}()", item.value

@@ -87,21 +87,26 @@ def imports_available(
 
 def _needed(reading: Reading) -> list[Import]:
     """Return the import statements whose failure the program does not handle."""
-    optional = {id(node) for guard in ast.walk(reading.tree) if _may_fail(guard) for node in ast.walk(guard)}
-    return [imported for imported in reading.imports
-            if isinstance(imported.node, ast.Import | ast.ImportFrom) and id(imported.node) not in optional]  # fmt: skip
+    statements = [one for one in reading.imports if isinstance(one.node, ast.Import | ast.ImportFrom)]
+    return _not_within(_may_fail, statements, reading)
 
 
 def _certain(reading: Reading) -> list[Import]:
     """Return those that run in any case: not within functions, which may never be called."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.If)
-    later = {
-        id(node)
-        for outer in ast.walk(reading.tree)
-        if isinstance(outer, functions)
-        for node in ast.walk(outer)
-    }
-    return [imported for imported in _needed(reading) if id(imported.node) not in later]
+    return _not_within(_may_not_run, _needed(reading), reading)
+
+
+def _not_within(is_outer: Callable[[ast.AST], bool], imports: list[Import], reading: Reading) -> list[Import]:
+    """Return the imports that are not within certain nodes."""
+    top_level = {id(node) for node in reading.tree.body}
+    if all(id(imported.node) in top_level for imported in imports):
+        return imports
+    within = {id(node) for outer in reading.nodes if is_outer(outer) for node in ast.walk(outer)}
+    return [imported for imported in imports if id(imported.node) not in within]
+
+
+def _may_not_run(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.If)
 
 
 def _may_fail(node: ast.AST) -> bool:
@@ -136,7 +141,7 @@ def _is_written(root: str, reading: Reading) -> bool:
     """Return whether the program seems to write the module itself: a string names the file or the folder."""
     named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)")
     return any(isinstance(node, ast.Constant) and isinstance(node.value, str) and named.search(node.value)
-               for node in ast.walk(reading.tree))  # fmt: skip
+               for node in reading.nodes)  # fmt: skip
 
 
 def _alternative(root: str, available: Collection[str]) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from code_chains.analysis.output_detection import is_silent
+from code_chains.analysis.parsing import child_statements
 from code_chains.analysis.references import Reading, read, words
 from code_chains.records import Problem
 
@@ -46,7 +47,7 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         guarded = isinstance(node, ast.Try | ast.TryStar | ast.With | ast.AsyncWith)
-        below = [child for child in ast.iter_child_nodes(node) if not guarded or child not in node.body]  # type: ignore[attr-defined]
+        below = [child for child in child_statements(node) if not guarded or child not in node.body]  # type: ignore[attr-defined]
         stack.extend(reversed(below))
 
 

@@ -53,8 +53,8 @@ _PRINTING_ATTRIBUTES = {"plot", "show", "info", "write", "print", "display"}
 
 def is_silent(reading: Reading) -> bool:
     """Return whether a program certainly shows nothing. False in case of doubt."""
-    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in ast.walk(reading.tree))
-    own = {node.name for node in ast.walk(reading.tree) if isinstance(node, ast.FunctionDef)}
+    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in reading.nodes)
+    own = {node.name for node in reading.nodes if isinstance(node, ast.FunctionDef)}
     are_known = all(imported.name.partition(".")[0] in _MODULES | _LIBRARIES for imported in reading.imports)
     return not raises and are_known and all(_is_silent(use, own, reading) for use in reading.uses)
 

@@ -7,7 +7,7 @@ import functools
 import warnings
 from contextlib import suppress
 
-__all__ = ["UNREADABLE", "error_line", "parse", "syntax_tree"]
+__all__ = ["UNREADABLE", "child_statements", "error_line", "parse", "syntax_tree"]
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
@@ -41,6 +41,12 @@ def syntax_tree(code: str) -> ast.Module:
         with suppress(SystemError):  # Until Python 3.12 threads share a recursion counter (gh-106905).
             return ast.parse(code)
     return ast.parse(code)
+
+
+def child_statements(node: ast.AST) -> list[ast.AST]:
+    """Return the statements of a node's blocks, and the clauses that have blocks: `except` and `case`."""
+    kinds = ast.stmt | ast.excepthandler | ast.match_case
+    return [child for child in ast.iter_child_nodes(node) if isinstance(child, kinds)]
 
 
 def error_line(code: str) -> int:

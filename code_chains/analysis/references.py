@@ -74,6 +74,7 @@ class Reading(Bindings):
 
     Attributes:
         tree: Its tree.
+        nodes: All nodes of the tree, in the order of the source; each check looks at these instead of the tree.
         imports: Its imports.
         uses: Its references, in order.
         defined: All names that it binds.
@@ -85,7 +86,7 @@ class Reading(Bindings):
         self._names: dict[int, frozenset[str]] = {}
         self._texts: dict[int, str | None] = {}
         self._depth = 0
-        for node in self._nodes:
+        for node in self.nodes:
             self.uses.extend(dict.fromkeys(self._uses(node)))
             self._evaluate_arguments(node)
         self.imports.sort(key=lambda imported: imported.line)

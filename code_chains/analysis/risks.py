@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from code_chains.analysis.parsing import child_statements
 from code_chains.analysis.references import Reading, Use, argument, match, words
 from code_chains.records import Problem
 
@@ -214,7 +215,7 @@ def _while_loops(tree: ast.Module) -> Iterator[tuple[ast.While, bool]]:
             if guards and isinstance(node, ast.Try | ast.TryStar | ast.With)
             else ()
         )
-        stack.extend((child, is_free and id(child) not in guarded) for child in ast.iter_child_nodes(node))
+        stack.extend((child, is_free and id(child) not in guarded) for child in child_statements(node))
 
 
 def _is_true(test: ast.expr) -> bool:

@@ -48,6 +48,8 @@ def names_of(tests: str) -> list[str]:
 
 def free_names(tests: ast.Module) -> list[str]:
     """Return the names that tests use and neither define nor find among the builtins."""
+    if not tests.body:
+        return []
     names = [node for node in ast.walk(tests) if isinstance(node, ast.Name)]
     defined = (
         {node.id for node in names if not isinstance(node.ctx, ast.Load)} | {"output"} | set(dir(builtins))

@@ -228,8 +228,8 @@ class SandboxProvider:
         if not missing and not isolation.open and "user" in isolation.layers:
             return (
                 "without namespaces, programs of root run as another user, and this process may not see which files they"
-                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`, or use"
-                " executor='wasm' (the extra `wasm`)."
+                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`, or"
+                " use executor='wasm' (the extra `wasm`)."
             )
         if not missing and not isolation.open:
             return (
