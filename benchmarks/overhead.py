@@ -46,9 +46,52 @@ TOKENS = "LangGraph: the same, streaming tokens as well"
 PIECES = "**our five pieces in a `StreamingSequentialChain`**, traced"
 QUIET = "**our five pieces**, of a model that does not stream tokens (`disable_streaming=True`)"
 
-PROGRAM, ANSWER = "```python\nprint(sum(range(1, 6)))\n```", "The sum is 15."
+PROGRAM, ANSWER = "print(sum(range(1, 6)))", "The sum is 15."
+LONG_PROGRAM = """
+import math
+from collections import defaultdict
 
-model = ScriptedModel(lambda messages: PROGRAM if asks_for_code(messages) else ANSWER)
+import pandas as pd
+
+
+def monthly(frame, column="amount"):
+    months = frame["date"].dt.to_period("M")
+    grouped = frame.groupby(months)[column].agg(["sum", "mean", "count"])
+    grouped["share"] = grouped["sum"] / grouped["sum"].sum()
+    return grouped
+
+
+class Report:
+    def __init__(self, frame):
+        self.frame = frame
+        self.totals = defaultdict(float)
+
+    def add(self):
+        for _, row in self.frame.iterrows():
+            if row["amount"] > 0 and not math.isnan(row["amount"]):
+                self.totals[row["region"]] += row["amount"]
+        return self
+
+    def best(self):
+        return max(self.totals.items(), key=lambda pair: pair[1])
+
+
+data = pd.DataFrame({
+    "date": [f"2024-01-0{day}" for day in range(1, 6)],
+    "amount": range(1, 6),
+    "region": ["a", "b", "a", "b", "a"],
+})
+data["date"] = pd.to_datetime(data["date"])
+name, total = Report(data).add().best()
+print(f"Best region: {name} with {total:.2f}")
+print(monthly(data).round(2).to_string())
+print(sum(range(1, 6)))
+"""
+"""A program of the usual length: what checks cost grows with it."""
+writes = [PROGRAM]
+"""The last one is what the model writes."""
+
+model = ScriptedModel(lambda messages: f"```python\n{writes[-1]}\n```" if asks_for_code(messages) else ANSWER)
 place = ScriptedExecutor(lambda code: "15")
 writer = GenerateChain(model=model)
 judge = EvaluateChain(executor=place)
@@ -262,8 +305,25 @@ def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
     return measured
 
 
+def print_long(rounds: int) -> None:
+    """Measure and print what a call costs if the program is a long one."""
+    writes.append(LONG_PROGRAM.strip())
+    chains = dict(contenders())
+    measured: dict[str, list[float]] = {name: [] for name in chains}
+    for number in range(rounds + 1):
+        for name, chain in chains.items():
+            value = cpu("invoke", ways(chain)["invoke"])
+            if number:
+                measured[name].append(value)
+    writes.pop()
+    lines = len(LONG_PROGRAM.strip().splitlines())
+    print(f"\n| with a program of {lines} lines | invoke | spread |\n|---|---|---|")
+    for name, values in measured.items():
+        print(f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} to {max(values):.0f} |")
+
+
 def main(rounds: int) -> None:
-    """Measure and print the table."""
+    """Measure and print the tables."""
     measured = measure(rounds)
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic", "langgraph")
@@ -296,6 +356,7 @@ def main(rounds: int) -> None:
             end="",
         )
     print(".")
+    print_long(rounds)
 
 
 def _ratio(middle: dict[str, dict[str, float]], one: str, other: str) -> str:
