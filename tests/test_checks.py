@@ -372,6 +372,7 @@ def test_imports_only_allows_what_it_names(allowed: list[str], code: str, refuse
         "from hypothesis.strategies import text",
         "from __future__ import annotations",
         "try:\n    import ujson\nexcept ImportError:\n    import json as ujson",
+        "try:\n    import ujson\nexcept* ImportError:\n    import json as ujson",
         "from contextlib import suppress\nwith suppress(ImportError):\n    import ujson",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ujson",
         "open('mine.py', 'w').write('x = 5')\nimport mine",

@@ -1,5 +1,6 @@
 """Killing the processes of a run kills all of them, whatever they do meanwhile."""
 
+import shutil
 import subprocess
 import sys
 import time
@@ -53,6 +54,51 @@ def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, livin
         [sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.split() == ["True", "None", str(living)]
+
+
+# While the first process of a namespace reads the list, what it spares is resumed, forks, and stops again.
+RESUMED = """
+import os, signal, time
+from code_chains.executors.sandbox.inside import processes
+
+kept = os.fork()
+while not kept:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    if not os.fork():
+        time.sleep(60)
+while not processes.is_stopped(kept):
+    time.sleep(0.01)
+read, heirs = os.listdir, []
+
+def listdir(path):
+    listed = read(path)
+    if path == "/proc" and not heirs:
+        os.kill(kept, signal.SIGCONT)
+        while not heirs:
+            heirs.extend(int(name) for name in set(read(path)) - set(listed) if name.isdigit())
+        while not processes.is_stopped(kept):
+            time.sleep(0.01)
+    return listed
+
+os.listdir = listdir
+print(os.getpid(), processes.kill_all([kept]), processes.parent(heirs[0]), processes.parent(kept))
+os.listdir = read
+processes.kill_all()
+"""
+
+
+@pytest.mark.kernel_sandbox
+@pytest.mark.skipif(not shutil.which("unshare"), reason="needs unshare")
+def test_a_child_forked_by_a_spared_process_that_was_resumed_is_killed_too() -> None:
+    own_namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    done = subprocess.run(
+        [*own_namespace, sys.executable, "-c", RESUMED],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == ["1", "True", "None", "1"]
 
 
 @pytest.mark.kernel_sandbox

@@ -64,7 +64,7 @@ class Bindings:
 
     Attributes:
         tree: Its tree.
-        nodes: All nodes of the tree, in the order of the source.
+        nodes: All nodes of the tree, parents before children.
         imports: Its imports.
         defined: All names that it binds.
     """

@@ -102,8 +102,6 @@ def prints_set_order(code: str) -> bool:
     """
     if not any(sign in code for sign in ("set", "{", "object")):
         return False
-    if not any(sign in code for sign in ("set", "{", "object")):
-        return False
     reading = read(code)
     return reading is not None and _UnorderedValues(reading).is_shown()
 

@@ -117,7 +117,7 @@ def _may_fail(node: ast.AST) -> bool:
     if isinstance(node, ast.With):
         caught = [item.context_expr for item in node.items]
     else:
-        handlers = node.handlers if isinstance(node, ast.Try) else []
+        handlers = node.handlers if isinstance(node, ast.Try | ast.TryStar) else []
         caught = [handler.type or ast.Name("Exception") for handler in handlers]
     return any(
         isinstance(part, ast.Name) and part.id in _MISSING for what in caught for part in ast.walk(what)

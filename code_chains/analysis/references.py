@@ -74,7 +74,7 @@ class Reading(Bindings):
 
     Attributes:
         tree: Its tree.
-        nodes: All nodes of the tree, in the order of the source; each check looks at these instead of the tree.
+        nodes: All nodes of the tree, parents before children; each check looks at these instead of the tree.
         imports: Its imports.
         uses: Its references, in order.
         defined: All names that it binds.

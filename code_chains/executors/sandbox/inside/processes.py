@@ -258,18 +258,20 @@ def exit_code(pid: int) -> int:
 def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
     """Kill every process of the run except `spare`, which are stopped; return False on timeout.
 
-    What the first process of a namespace sends to all others arrives at once: until they are resumed, or for ever, nobody
-    forks, so a listing that follows is complete. Other listings are not: a process that is dead when it is read may have
-    left a child that was not listed yet, and one that is to stop may be about to fork. Invariant: such a listing without a
-    living process is trusted only if all spared processes were stopped before it, and nobody died since the listing before
-    it. Deaths are seen, as this process adopts all orphans (the filter lets nobody else become a subreaper). Whether the
-    spared processes are stopped is checked at last, when nobody is left who could resume them; the kernel itself, which may
-    do that for the group of a process that ends, does so before that counts as dead.
+    If the first process of a namespace kills all others, that is atomic: nobody forks afterwards, so a listing that follows
+    is complete. Other listings are not: what is dead when it is read may have left a child that was not listed, or have
+    resumed others (the kernel resumes groups that it orphans), and what is to stop may be about to fork. Invariant: such a
+    listing without a living process is trusted only if all spared processes were stopped before and after it, and nobody
+    died since the listing before it. The first process of a namespace knows besides that nobody was forked meanwhile, and
+    so needs one listing if nobody is dead; others need a second one, or no child at all. Deaths are seen, as this process
+    adopts all orphans (the filter lets nobody else become a subreaper).
     """
     deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
         if is_first:
             send_signal(-1, signal.SIGSTOP if spare else signal.SIGKILL)
+        newest = last_pid()
+        were_stopped = all(map(is_stopped, spare))
         listed = set(tree(dead=True)) - set(spare)
         alive = [pid for pid in listed if parent(pid) is not None]
         if not is_first:  # A stopped process cannot fork.
@@ -278,7 +280,11 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
         for pid in alive:
             send_signal(pid, signal.SIGKILL)
         reap()
-        is_complete = is_first or is_childless() or dead == listed
+        if is_first:
+            is_quiet = were_stopped and last_pid() == newest and (not listed or dead == listed)
+            is_complete = is_quiet or not spare
+        else:
+            is_complete = is_childless() or dead == listed
         is_stopped_now = all(map(is_stopped, spare))
         if not alive and is_complete and is_stopped_now:
             return True

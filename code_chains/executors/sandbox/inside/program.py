@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from multiprocessing import spawn
@@ -237,7 +238,8 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
         tools.disconnect()
         write_outcome(result, outcome)
         if not is_session:
-            os.sched_yield()  # The host may wait for this processor, which is busy while this memory is freed.
+            if threading.active_count() == 1:  # Others would not let this one go on for a while.
+                os.sched_yield()  # The host may wait for this processor, which frees this process's memory next.
             os._exit(0)
         with contextlib.suppress(OSError):
             folder = os.getcwd()

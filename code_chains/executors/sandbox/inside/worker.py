@@ -68,8 +68,10 @@ def main(control: int) -> NoReturn:
             os.environ.update(config["environment"])
             spawner.load(config, COMMON_MODULES)
             spawners = start_spawners(config)
-            serve(host, config, pid_namespace, spawners)
-            spawners.end()
+            try:
+                serve(host, config, pid_namespace, spawners)
+            finally:
+                spawners.end()
     except OSError as error:
         sys.stderr.write(f"{error.strerror or error}\n")
         os._exit(71)
@@ -133,10 +135,14 @@ class Spawners:
             end.close()
 
     def end(self) -> None:
-        """Kill them, and wait for that: one that still imports libraries would write to folders that are being removed."""
+        """Kill them and wait for that: the host removes folders then, to which one that still imports would write.
+
+        In a pid namespace the kernel does so when its first process ends.
+        """
         for pidfd in self.pidfds:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        for pidfd in self.pidfds:
             readable([pidfd], EXIT_TIMEOUT_S)
 
 
