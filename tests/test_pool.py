@@ -20,7 +20,7 @@ import pytest
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside import wire
+from code_chains.executors.sandbox.inside import processes, wire
 from code_chains.executors.sandbox.libraries import count_libraries, imported_libraries
 from code_chains.executors.sandbox.provider import PRELOAD
 from code_chains.executors.sandbox.worker import Worker
@@ -180,15 +180,8 @@ def test_what_still_loads_libraries_ends_with_its_executor() -> None:
         started, folder = everything() - others, executor._provider.pool._resources.folder
     assert folder is not None
     assert started
-    assert soon(lambda: not any(map(is_alive, started)))
+    assert soon(lambda: all(processes.parent(pid) is None for pid in started))
     assert not os.path.exists(folder)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def test_templates_end_with_their_executor() -> None:

@@ -270,7 +270,7 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
     while time.monotonic() < deadline:
         if is_first:
             send_signal(-1, signal.SIGSTOP if spare else signal.SIGKILL)
-        newest = last_pid()
+        newest = last_pid() if is_first and spare else 0
         were_stopped = all(map(is_stopped, spare))
         listed = set(tree(dead=True)) - set(spare)
         alive = [pid for pid in listed if parent(pid) is not None]
@@ -281,8 +281,8 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
             send_signal(pid, signal.SIGKILL)
         reap()
         if is_first:
-            is_quiet = were_stopped and last_pid() == newest and (not listed or dead == listed)
-            is_complete = is_quiet or not spare
+            nobody_died = not listed or dead == listed
+            is_complete = not spare or (were_stopped and nobody_died and last_pid() == newest)
         else:
             is_complete = is_childless() or dead == listed
         is_stopped_now = all(map(is_stopped, spare))
