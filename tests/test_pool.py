@@ -159,9 +159,11 @@ def test_programs_that_leave_no_trace_share_templates(code: str) -> None:
     at_rest()
     others, seen = templates(), set[int]()
     with SandboxExecutor(preload=()) as executor:
+        spent = executor._provider.pool._resources.spent
         for _ in range(8):
             assert executor.run(code).ok
-            assert soon(lambda: len(executor._provider.pool._resources.spent) > 0)
+            # A supervisor that is not done in time is not waited for, and the next program gets another template.
+            assert soon(lambda: any(fork.is_reusable() for fork in [*spent]), 20)
             seen |= templates() - others
     assert 0 < len(seen) < 8
 
