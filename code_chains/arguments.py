@@ -161,6 +161,12 @@ def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:
     return weights.name if weights and not weights.can_verify else ""
 
 
+def learns_from_feedback(model: Runnable[LanguageModelInput, Any]) -> bool:
+    """Return whether a model mends a program that failed tests, as far as is known."""
+    weights = _embedded(model)
+    return weights is None or weights.learns_from_feedback
+
+
 def _embedded(model: Runnable[LanguageModelInput, Any]) -> Weights | None:
     """Return which embedded model this is; None for others."""
     from code_chains.models.weights import CATALOGUE

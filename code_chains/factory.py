@@ -24,6 +24,7 @@ from code_chains.arguments import (
     check_iterate,
     check_models,
     has_sessions,
+    learns_from_feedback,
     may_ask_model,
     model_name,
     resolve_cache,
@@ -256,6 +257,7 @@ def create_code_chain(
         vision=_accepts_images(chat_model) if vision is None else vision,
         write_again=_write_again(verifier, run_executor, texts["generate"], toolbox) if verifier else (),
         is_independent=verifier is not None and (verifier is not chat_model or can_be_sampled(chat_model)),
+        restarting=[name for name, each in models.items() if not learns_from_feedback(each)],
     )
     store = resolve_snippets(snippets, chat_model)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):

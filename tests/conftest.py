@@ -282,7 +282,7 @@ class OpenAI:
         if fault and fault not in ("hang", "cut", "json", "length"):
             return Response(json.dumps({"error": {"message": fault}}), 400, content_type="application/json")
         if fault == "hang":
-            time.sleep(1.5)
+            time.sleep(4)
         if fault == "json":
             return Response("{not json", content_type="application/json")
         text = self.script(body["messages"])

@@ -160,10 +160,10 @@ def test_two_sessions_do_not_see_each_other_and_run_at_the_same_time(executor: B
             session.run(f"x = {number}; open('f', 'w').write('{number}')")
         started = time.monotonic()
         slow = [
-            threads.submit(s.run, "import time; time.sleep(1.2); x, open('f').read()") for s in (one, two)
+            threads.submit(s.run, "import time; time.sleep(2.5); x, open('f').read()") for s in (one, two)
         ]
         assert [done.result().result for done in slow] == ["(1, '1')", "(2, '2')"]
-        assert time.monotonic() - started < 2.3
+        assert time.monotonic() - started < 4.9
 
 
 def test_a_second_cell_at_the_same_time_is_refused(session: Session) -> None:

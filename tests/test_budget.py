@@ -263,10 +263,10 @@ def test_the_clock_stops_a_model_that_is_slow(sandbox: SandboxExecutor, streamed
 
 
 async def test_the_clock_stops_it_on_an_event_loop_too(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("print(1)", delay=3), executor=sandbox, budget=Budget(seconds=0.5))
+    chain = create_code_chain(writing("print(1)", delay=8), executor=sandbox, budget=Budget(seconds=0.5))
     began = time.monotonic()
     result = await chain.ainvoke(QUESTION)
-    assert (result["stop_reason"], time.monotonic() - began < 2.5) == ("seconds", True)
+    assert (result["stop_reason"], time.monotonic() - began < 6) == ("seconds", True)
 
 
 async def test_async_is_limited_like_sync(sandbox: SandboxExecutor) -> None:

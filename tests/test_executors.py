@@ -365,7 +365,7 @@ async def test_cancelling_kills_the_program(executor: SandboxExecutor) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert soon(lambda: len(descendants()) <= before)
 
 

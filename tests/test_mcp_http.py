@@ -331,8 +331,8 @@ def test_a_client_cannot_use_the_handshake_of_another(served: Served) -> None:
 async def test_clients_run_programs_at_once(served: Served) -> None:
     async with connected(served, ANN) as ann, connected(served, BEN, "legacy") as ben:
         start = time.monotonic()
-        await asyncio.gather(*(run(client, "import time; time.sleep(2)") for client in (ann, ben)))
-    assert time.monotonic() - start < 3.8
+        await asyncio.gather(*(run(client, "import time; time.sleep(3)") for client in (ann, ben)))
+    assert time.monotonic() - start < 5.8
 
 
 @ERAS

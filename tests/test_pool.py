@@ -334,8 +334,8 @@ def test_a_program_that_does_not_exit_after_its_result_is_killed(executor: Sandb
     executor.run("1")
     before, began = at_rest(), time.monotonic()
     assert executor.run(stays).output == "1"
-    assert soon(lambda: len(descendants()) <= before)
-    assert time.monotonic() - began < 3
+    assert soon(lambda: len(descendants()) <= before, 30)
+    assert time.monotonic() - began < 30
 
 
 def test_supervisors_end_that_no_program_needs_for_a_while() -> None:

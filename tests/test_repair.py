@@ -18,6 +18,7 @@ from code_chains.chains import (
     EvaluateChain,
     ExecuteChain,
     GenerateChain,
+    RepairChain,
     ValidateChain,
 )
 from code_chains.errors import ConfigurationError, InputError, SessionError
@@ -99,6 +100,63 @@ def test_never_more_programs_are_asked_for_than_allowed(sandbox: SandboxExecutor
     model = numbered(*(f"x = {number}\n1 / 0 + {number}" for number in range(9)))
     create_code_chain(model, executor=sandbox, max_attempts=most, interpret=False).invoke(QUESTION)
     assert len(model.seen) == most
+
+
+DOUBLE = {"query": "Write double(x).", "examples": [(2, 4)]}
+
+
+def restarting(model: Asked, executor: SandboxExecutor, most: int) -> RepairChain:
+    stages = [
+        GenerateChain(model=model),
+        ValidateChain(),
+        ExecuteChain(executor),
+        EvaluateChain(executor=executor),
+    ]
+    outputs = ["code", "problems", "execution", "output", "verdict"]
+    attempt = AttemptChain(chains=stages, input_variables=["query"], output_variables=outputs)
+    return RepairChain(attempt=attempt, max_attempts=most, on_failed_tests="restart")
+
+
+def test_after_failed_tests_it_may_restart_each_time(sandbox: SandboxExecutor) -> None:
+    model = numbered(*(f"def double(x): return {number} * x" for number in (3, 3, 4, 2)))
+    result = restarting(model, sandbox, 4).invoke(DOUBLE)
+    assert [attempt.strategy for attempt in result["attempts"]] == [
+        "initial",
+        "restart",
+        "restart",
+        "restart",
+    ]
+    assert (result["verdict"].status, model.heat) == ("verified", [0.0, 0.8, 0.8, 0.8])
+    assert not any("3 * x" in text for text in model.seen)
+
+
+def test_restarts_never_exceed_the_attempts(sandbox: SandboxExecutor) -> None:
+    model = numbered("def double(x): return 3 * x")
+    result = restarting(model, sandbox, 4).invoke(DOUBLE)
+    assert (len(model.seen), result["stop_reason"]) == (4, "attempts")
+
+
+def test_what_is_no_failed_test_is_repaired(sandbox: SandboxExecutor) -> None:
+    model = numbered("1 / 0", "def double(x): return 3 * x", "def double(x): return 2 * x")
+    result = restarting(model, sandbox, 3).invoke(DOUBLE)
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart"]
+    assert "ZeroDivisionError" in model.seen[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy"), [("local:0.5b", "restart"), ("local:1.5b", "repair"), ("another", "repair")]
+)
+def test_a_model_that_does_not_learn_from_feedback_restarts(
+    sandbox: SandboxExecutor, name: str, strategy: str
+) -> None:
+    class Embedded(Asked):
+        model_name: str = name
+
+    model = Embedded(
+        script=lambda _: "", codes=("def double(x): return 3 * x", "def double(x): return 2 * x")
+    )
+    chain = create_code_chain(model, executor=sandbox, interpret=False)
+    assert [attempt.strategy for attempt in chain.invoke(DOUBLE)["attempts"]] == ["initial", strategy]
 
 
 # -- sessions ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,9 @@ from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import failure_signature, repair_feedback
 
-__all__ = ["RepairChain", "merit"]
+__all__ = ["OnFailedTests", "RepairChain", "merit"]
+
+OnFailedTests = Literal["repair", "restart"]
 
 
 class RepairChain(StreamingChain):
@@ -24,15 +26,17 @@ class RepairChain(StreamingChain):
 
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
     the second time, patching leads nowhere: the chain restarts with a new program, at a higher temperature
-    and without the old one; if that fails in a known way, too, it stops. An outcome that only a sanity check
-    doubts is repeated as well, and accepted as `unverified` if the model insists or no other attempt did better. In a
-    `session` each attempt starts from the state before the first one. Streams `programs` and `stdout` while
-    an attempt is made, `attempts` one by one, then the best outcome.
+    and without the old one; if that fails in a known way, too, it stops. For a model that does not learn from
+    feedback it may restart whenever tests fail (Olausson et al. 2023, arXiv:2306.09896, compare both). An outcome that
+    only a sanity check doubts is repeated as well, and accepted as `unverified` if the model insists or no other
+    attempt did better. In a `session` each attempt starts from the state before the first one. Streams `programs` and
+    `stdout` while an attempt is made, `attempts` one by one, then the best outcome.
 
     Args:
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
             `AttemptChain`.
         max_attempts: Maximum number of attempts.
+        on_failed_tests: What follows a program that failed tests: `"repair"` with feedback, or a `"restart"` each time.
         repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
     """
 
@@ -41,6 +45,7 @@ class RepairChain(StreamingChain):
     name: str | None = "repair"
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
+    on_failed_tests: OnFailedTests = "repair"
     repeat_effects: bool = False
 
     def __init__(self, *, attempt: Chain, **kwargs: object) -> None:
@@ -63,7 +68,7 @@ class RepairChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         best: State = {}
-        history = RepairHistory()
+        history = RepairHistory(self.on_failed_tests)
         try:
             while history.stop_reason is None:
                 count_attempt(config)
@@ -99,6 +104,9 @@ class RepairChain(StreamingChain):
 class RepairHistory:
     """The attempts so far, and the strategy for the next one.
 
+    Args:
+        on_failed_tests: See `RepairChain`.
+
     Attributes:
         number: Attempts so far.
         restarts: How often the strategy was `restart`.
@@ -106,7 +114,8 @@ class RepairHistory:
         stop_reason: Why there is no next attempt; None while there is one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_failed_tests: OnFailedTests = "repair") -> None:
+        self._on_failed_tests = on_failed_tests
         self.number = 0
         self.restarts = 0
         self.strategy: Literal["initial", "repair", "restart"] = "initial"
@@ -137,13 +146,15 @@ class RepairHistory:
         is_known = bool(signatures & self._signatures)
         self._signatures |= signatures
         self._failed = outcome
+        # Each restart is another sample, so that two which fail alike say nothing about the next.
+        begins_anew = self._on_failed_tests == "restart" and outcome["verdict"].by == "tests"
         if outcome["verdict"].ok or (is_known and outcome["verdict"].by == "checks"):
             self.stop_reason = "answered"
-        elif is_known and self.strategy == "restart":
+        elif is_known and self.strategy == "restart" and not begins_anew:
             self.stop_reason = "same_failure"
         elif self.number >= max_attempts:
             self.stop_reason = "attempts"
-        elif is_known:
+        elif is_known or begins_anew:
             self.strategy = "restart"
             self.restarts += 1
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
@@ -17,7 +17,7 @@ from code_chains.chains.generate import GenerateChain
 from code_chains.chains.iterate import IterateChain
 from code_chains.chains.judge import JudgeChain
 from code_chains.chains.plan import PlanChain
-from code_chains.chains.repair import RepairChain
+from code_chains.chains.repair import OnFailedTests, RepairChain
 from code_chains.chains.sample import SampleChain
 from code_chains.chains.steps import StepsChain
 from code_chains.chains.validate import ValidateChain
@@ -51,6 +51,7 @@ def create_solver(
     vision: bool = False,
     write_again: Sequence[GenerateChain] = (),
     is_independent: bool = True,
+    restarting: Collection[str] = (),
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -73,6 +74,7 @@ def create_solver(
         write_again: Chains that write programs in other ways; if there are any, outcomes that nothing else checks are
             checked by these.
         is_independent: See `VerifyChain`.
+        restarting: Names of the models that write a new program after failed tests, as they do not learn from feedback.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -100,7 +102,13 @@ def create_solver(
         attempt: Chain = make_attempt(write)
         if samples > 1:
             attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
-        solver: Chain = RepairChain(attempt=attempt, max_attempts=max_attempts, repeat_effects=repeat_effects)
+        on_failed_tests: OnFailedTests = "restart" if name in restarting else "repair"
+        solver: Chain = RepairChain(
+            attempt=attempt,
+            max_attempts=max_attempts,
+            on_failed_tests=on_failed_tests,
+            repeat_effects=repeat_effects,
+        )
         if iterate:
             solver = IterateChain(
                 write=(write_cells or generate)[name],
