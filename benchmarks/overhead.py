@@ -19,6 +19,7 @@ from typing import Any, TypedDict
 
 from langchain_classic.chains import LLMChain, SequentialChain, TransformChain
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
@@ -37,6 +38,7 @@ from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 QUESTION = {"query": "What is the sum of the numbers from 1 to 5?"}
+LONG_QUESTION = {"query": "What is the sum of the numbers from 1 to 5? Take many lines."}
 CALLS = 10
 WAYS = ("invoke", "ainvoke", "stream", "batch", "heard")
 WORK, WHOLE = "the steps as plain functions", "**`create_code_chain`**"
@@ -88,10 +90,17 @@ print(monthly(data).round(2).to_string())
 print(sum(range(1, 6)))
 """
 """A program of the usual length: what checks cost grows with it."""
-writes = [PROGRAM]
-"""The last one is what the model writes."""
 
-model = ScriptedModel(lambda messages: f"```python\n{writes[-1]}\n```" if asks_for_code(messages) else ANSWER)
+
+def reply(messages: list[BaseMessage]) -> str:
+    """What the model says: a program, of the length that is asked for, and then the answer."""
+    if not asks_for_code(messages):
+        return ANSWER
+    is_long = any(LONG_QUESTION["query"] in str(message.text) for message in messages)
+    return f"```python\n{(LONG_PROGRAM if is_long else PROGRAM).strip()}\n```"
+
+
+model = ScriptedModel(reply)
 place = ScriptedExecutor(lambda code: "15")
 writer = GenerateChain(model=model)
 judge = EvaluateChain(executor=place)
@@ -256,17 +265,22 @@ def contenders() -> Iterator[tuple[str, Any]]:
     yield WHOLE + " (language, repair and usage on top), traced", create_code_chain(model, executor=place)
 
 
+def invoking(chain: Any, question: dict[str, Any]) -> Callable[[], Any]:
+    """What puts a question to a contender."""
+    return lambda: plain(question) if chain is None else chain.invoke(question)
+
+
 def ways(chain: Any) -> dict[str, Callable[[], Any]]:
     """What is called, by its name."""
     if chain is None:
-        return {"invoke": lambda: plain(QUESTION)}
+        return {"invoke": invoking(chain, QUESTION)}
 
     async def ainvokes() -> None:
         for _ in range(CALLS):
             await chain.ainvoke(QUESTION)
 
     return {
-        "invoke": lambda: chain.invoke(QUESTION),
+        "invoke": invoking(chain, QUESTION),
         "ainvoke": lambda: asyncio.run(ainvokes()),
         "stream": lambda: list(chain.stream(QUESTION)),
         "batch": lambda: chain.batch([QUESTION] * CALLS, {"max_concurrency": 2}),
@@ -283,16 +297,12 @@ def cpu(way: str, call: Callable[[], Any]) -> float:
     return (time.process_time() - began) / CALLS * 1e6
 
 
-def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
+Calls = dict[str, dict[str, Callable[[], Any]]]
+"""What is called, by contender and way."""
+
+
+def measure(calls: Calls, rounds: int) -> dict[str, dict[str, list[float]]]:
     """Microseconds by contender and way, all of them in turn in each round."""
-    chains = dict(contenders())
-    calls = {name: ways(chain) for name, chain in chains.items()}
-    quiet = pieces(InterpretChain(model=model.model_copy(update={"disable_streaming": True})))
-    calls[QUIET] = {"stream": lambda: list(quiet.stream(QUESTION))}
-    if GRAPH in chains:
-        calls[TOKENS] = {
-            "stream": lambda: list(chains[GRAPH].stream(QUESTION, stream_mode=["updates", "messages"]))
-        }
     measured: dict[str, dict[str, list[float]]] = {
         name: {way: [] for way in found} for name, found in calls.items()
     }
@@ -305,26 +315,34 @@ def measure(rounds: int) -> dict[str, dict[str, list[float]]]:
     return measured
 
 
+def all_ways() -> Calls:
+    """Each contender in each way."""
+    chains = dict(contenders())
+    calls = {name: ways(chain) for name, chain in chains.items()}
+    quiet = pieces(InterpretChain(model=model.model_copy(update={"disable_streaming": True})))
+    calls[QUIET] = {"stream": lambda: list(quiet.stream(QUESTION))}
+    if GRAPH in chains:
+        calls[TOKENS] = {
+            "stream": lambda: list(chains[GRAPH].stream(QUESTION, stream_mode=["updates", "messages"]))
+        }
+    return calls
+
+
 def print_long(rounds: int) -> None:
     """Measure and print what a call costs if the program is a long one."""
-    writes.append(LONG_PROGRAM.strip())
-    chains = dict(contenders())
-    measured: dict[str, list[float]] = {name: [] for name in chains}
-    for number in range(rounds + 1):
-        for name, chain in chains.items():
-            value = cpu("invoke", ways(chain)["invoke"])
-            if number:
-                measured[name].append(value)
-    writes.pop()
+    measured = measure(
+        {name: {"invoke": invoking(chain, LONG_QUESTION)} for name, chain in contenders()}, rounds
+    )
     lines = len(LONG_PROGRAM.strip().splitlines())
     print(f"\n| with a program of {lines} lines | invoke | spread |\n|---|---|---|")
-    for name, values in measured.items():
+    for name, found in measured.items():
+        values = found["invoke"]
         print(f"| {name} | {statistics.median(values):.0f} | {min(values):.0f} to {max(values):.0f} |")
 
 
 def main(rounds: int) -> None:
     """Measure and print the tables."""
-    measured = measure(rounds)
+    measured = measure(all_ways(), rounds)
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("langchain-core", "langchain-classic", "langgraph")
     )
