@@ -159,13 +159,15 @@ def test_programs_that_leave_no_trace_share_templates(code: str) -> None:
     at_rest()
     others, seen = templates(), set[int]()
     with SandboxExecutor(preload=()) as executor:
+        if executor._provider._make_spec().config["visible"]:
+            pytest.skip("Python is installed below /tmp: its folders there are made anew for each program")
         spent = executor._provider.pool._resources.spent
         for _ in range(8):
             assert executor.run(code).ok
             # A supervisor that is not done in time is not waited for, and the next program gets another template.
             assert soon(lambda: any(fork.is_reusable() for fork in [*spent]), 20)
             seen |= templates() - others
-    assert 0 < len(seen) < 8
+    assert 0 < len(seen) <= 4
 
 
 def test_a_template_cannot_be_found_by_its_programs(executor: SandboxExecutor) -> None:
