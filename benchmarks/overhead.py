@@ -92,12 +92,14 @@ print(sum(range(1, 6)))
 """A program of the usual length: what checks cost grows with it."""
 
 
+REPLY, LONG_REPLY = (f"```python\n{program.strip()}\n```" for program in (PROGRAM, LONG_PROGRAM))
+
+
 def reply(messages: list[BaseMessage]) -> str:
     """What the model says: a program, of the length that is asked for, and then the answer."""
     if not asks_for_code(messages):
         return ANSWER
-    is_long = any(LONG_QUESTION["query"] in str(message.text) for message in messages)
-    return f"```python\n{(LONG_PROGRAM if is_long else PROGRAM).strip()}\n```"
+    return LONG_REPLY if LONG_QUESTION["query"] in str(messages[-1].text) else REPLY
 
 
 model = ScriptedModel(reply)

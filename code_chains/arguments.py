@@ -36,6 +36,7 @@ from code_chains.executors.backend import SandboxProtocol, is_backend
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
+from code_chains.models.sampling import can_be_sampled
 from code_chains.models.sampling import chat_model as inner_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
@@ -63,6 +64,8 @@ __all__ = [
     "resolve_prompts",
     "resolve_snippets",
     "resolve_tools",
+    "resolve_verifier",
+    "restarts_on_failed_tests",
 ]
 
 ExecutorName = Literal[
@@ -161,10 +164,10 @@ def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:
     return weights.name if weights and not weights.can_verify else ""
 
 
-def learns_from_feedback(model: Runnable[LanguageModelInput, Any]) -> bool:
-    """Return whether a model mends a program that failed tests, as far as is known."""
+def restarts_on_failed_tests(model: Runnable[LanguageModelInput, Any]) -> bool:
+    """Return whether another sample of a model is worth more than a repair of a program that failed tests."""
     weights = _embedded(model)
-    return weights is None or weights.learns_from_feedback
+    return weights is not None and not weights.repairs_after_tests and can_be_sampled(model)
 
 
 def _embedded(model: Runnable[LanguageModelInput, Any]) -> Weights | None:

@@ -24,7 +24,6 @@ from code_chains.arguments import (
     check_iterate,
     check_models,
     has_sessions,
-    learns_from_feedback,
     may_ask_model,
     model_name,
     resolve_cache,
@@ -35,6 +34,7 @@ from code_chains.arguments import (
     resolve_snippets,
     resolve_tools,
     resolve_verifier,
+    restarts_on_failed_tests,
 )
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import (
@@ -132,7 +132,8 @@ def create_code_chain(
             executor protects.
         approve: A function, sync or async, that sees each program before it runs (an `ApprovalRequest`). It
             returns True, or False or the reason as text, which is fed back to the model.
-        max_attempts: Maximum number of programs that are written one after the other.
+        max_attempts: Maximum number of programs that are written one after the other. Models repair a program that failed,
+            but for `local:0.5b`, which writes a new one after failed tests (see `RepairChain`).
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
         write_tests: Whether the model writes tests first; passing them makes an outcome plausible at most.
@@ -257,7 +258,7 @@ def create_code_chain(
         vision=_accepts_images(chat_model) if vision is None else vision,
         write_again=_write_again(verifier, run_executor, texts["generate"], toolbox) if verifier else (),
         is_independent=verifier is not None and (verifier is not chat_model or can_be_sampled(chat_model)),
-        restarting=[name for name, each in models.items() if not learns_from_feedback(each)],
+        restart_on_failed_tests=[name for name, each in models.items() if restarts_on_failed_tests(each)],
     )
     store = resolve_snippets(snippets, chat_model)
     if learn and (snippets is True or not isinstance(store, SnippetStore)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import operator
 import threading
 import time
 from typing import Any
@@ -146,7 +148,7 @@ def test_what_is_no_failed_test_is_repaired(sandbox: SandboxExecutor) -> None:
 @pytest.mark.parametrize(
     ("name", "strategy"), [("local:0.5b", "restart"), ("local:1.5b", "repair"), ("another", "repair")]
 )
-def test_a_model_that_does_not_learn_from_feedback_restarts(
+def test_the_smallest_model_restarts_after_failed_tests(
     sandbox: SandboxExecutor, name: str, strategy: str
 ) -> None:
     class Embedded(Asked):
@@ -157,6 +159,39 @@ def test_a_model_that_does_not_learn_from_feedback_restarts(
     )
     chain = create_code_chain(model, executor=sandbox, interpret=False)
     assert [attempt.strategy for attempt in chain.invoke(DOUBLE)["attempts"]] == ["initial", strategy]
+    assert (model.heat[1] == 0.8, "3 * x" in model.seen[1]) == (strategy == "restart", strategy == "repair")
+
+
+def test_a_restart_for_tests_is_not_the_last_try_after_another_failure(sandbox: SandboxExecutor) -> None:
+    model = numbered("1 / 0", "def double(x): return 3 * x", "1 / 0", "def double(x): return 2 * x")
+    result = restarting(model, sandbox, 5).invoke(DOUBLE)
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart", "restart"]
+    assert result["verdict"].status == "verified"
+
+
+def test_other_failures_that_keep_coming_back_stop_it(sandbox: SandboxExecutor) -> None:
+    model = numbered("def double(x): return 3 * x", "1 / 0")
+    result = restarting(model, sandbox, 9).invoke(DOUBLE)
+    assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "restart", "repair", "restart"]
+    assert result["stop_reason"] == "same_failure"
+
+
+async def test_restarts_are_alike_in_all_ways(sandbox: SandboxExecutor) -> None:
+    state = {"query": "Write double(x).", "tests": "assert double(2) == 4"}
+
+    def chain() -> RepairChain:
+        return restarting(numbered(*(f"def double(x): return {n} * x" for n in (3, 4, 2))), sandbox, 3)
+
+    expected = chain().invoke(state)
+    assert [attempt.strategy for attempt in expected["attempts"]] == ["initial", "restart", "restart"]
+    assert functools.reduce(operator.add, chain().stream(state)) == expected == await chain().ainvoke(state)
+
+
+@pytest.mark.parametrize("value", ["Restart", None, True])
+def test_what_follows_failed_tests_is_one_of_two(sandbox: SandboxExecutor, value: Any) -> None:
+    attempt = restarting(numbered("1"), sandbox, 1).attempt
+    with pytest.raises(ValueError, match="'repair' or 'restart'"):
+        RepairChain(attempt=attempt, on_failed_tests=value)
 
 
 # -- sessions ------------------------------------------------------------------------------------------------------------

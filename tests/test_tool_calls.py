@@ -400,9 +400,9 @@ def test_threads_and_descriptors_are_given_back(box: SandboxExecutor) -> None:
     box.run("echo(1)", tools=TOOLS)
     at_rest()
     before = len(list(Path("/proc/self/fd").iterdir()))
-    for _ in range(10):
+    for _ in range(30):
         box.run("echo(1)", tools=TOOLS)
-    # Each run gives back what supervisors held that have ended meanwhile, for want of a program.
+    # What this process holds of supervisors that have ended is given back by the next run.
     assert soon(lambda: box.run("1").ok and len(list(Path("/proc/self/fd").iterdir())) <= before + 10, 20)
     assert soon(lambda: not [t for t in threading.enumerate() if t.name == "code-chains-tools"])
 

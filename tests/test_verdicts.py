@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.caches import InMemoryCache
 from langchain_core.messages import BaseMessage
+from langchain_core.prompts import ChatPromptTemplate
 
 from code_chains import create_code_chain
 from code_chains.chains import (
@@ -25,7 +28,7 @@ from code_chains.chains.judge import read_judgement
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors import SandboxExecutor, SqlExecutor
 from code_chains.models.local import ChatLocal
-from code_chains.models.sampling import for_sample
+from code_chains.models.sampling import can_be_sampled, for_sample
 from code_chains.state import Execution, Verdict
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
@@ -414,6 +417,31 @@ def test_a_cool_model_is_asked_at_a_higher_temperature_with_other_seeds() -> Non
     model = ChatLocal(model="local", temperature=0.0, seed=7, api_key="none")
     asked = [for_sample(model, number).kwargs for number in (1, 2)]  # type: ignore[attr-defined]
     assert asked == [{"temperature": 0.8, "seed": 8}, {"temperature": 0.8, "seed": 9}]
+
+
+def test_settings_reach_a_model_with_retries_and_fallbacks() -> None:
+    cool = ChatLocal(model="local", temperature=0.0, seed=7, api_key="none")
+    for model in (cool.with_retry(), cool.with_fallbacks([cool]), cool.bind(stop=["x"]).with_retry()):
+        assert can_be_sampled(model)
+        assert for_sample(model, 1).kwargs["temperature"] == 0.8  # type: ignore[attr-defined]
+
+
+def test_a_cool_model_with_a_prompt_of_its_own_cannot_be_sampled() -> None:
+    cool = ChatLocal(model="local", temperature=0.0, api_key="none")
+    chain: Any = ChatPromptTemplate.from_messages([("human", "{question}")]) | cool
+    for model in (chain, chain.with_retry(), chain.bind(stop=["x"])):
+        assert not can_be_sampled(model)
+        assert for_sample(model, 1) is model
+
+
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: m.with_retry(), lambda m: m.with_fallbacks([m])])
+def test_samples_without_a_seed_are_not_taken_from_a_cache(wrap: Callable[[Any], Any]) -> None:
+    class Counting(ScriptedModel):
+        temperature: float = 0.0
+
+    replies = map(str, itertools.count(1))
+    model = wrap(Counting(script=lambda _: next(replies), cache=InMemoryCache()))
+    assert [for_sample(model, number).invoke("?").text for number in (0, 0, 1, 2)] == ["1", "1", "2", "3"]
 
 
 def test_a_model_without_such_settings_is_asked_as_it_is() -> None:

@@ -197,7 +197,7 @@ class GenerateChain(StreamingChain):
         return () if self._is_plain(values) else EXAMPLES
 
     def _is_plain(self, values: Mapping[str, Any]) -> bool:
-        """Whether a question asks for functions alone; after a restart it is asked in the other way."""
+        """Whether a question asks for functions alone; every other restart asks in the other way."""
         has_rules = self.prompt.startswith(GENERATE_PROMPT) and self.examples == EXAMPLES
         has_data = any(values.get(key) for key in _DATA_KEYS)
         is_other = (values.get("sample_index") or 0) % 2

@@ -25,9 +25,10 @@ class RepairChain(StreamingChain):
     """Repeat an attempt until it succeeds, `max_attempts` are spent, or the same failure keeps coming back.
 
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
-    the second time, patching leads nowhere: the chain restarts with a new program, at a higher temperature
-    and without the old one; if that fails in a known way, too, it stops. For a model that does not learn from
-    feedback it may restart whenever tests fail (Olausson et al. 2023, arXiv:2306.09896, compare both). An outcome that
+    the second time, patching leads nowhere: the chain restarts, with a new program at a temperature of 0.8 at least
+    and without the failed one in sight; if that fails in a known way, too, it stops. With a model that repeats
+    programs, `on_failed_tests="restart"` restarts each time that tests or examples reject one; Olausson et al. (2023,
+    arXiv:2306.09896) compare the two. It needs a model that gives another reply to the same question. An outcome that
     only a sanity check doubts is repeated as well, and accepted as `unverified` if the model insists or no other
     attempt did better. In a `session` each attempt starts from the state before the first one. Streams `programs` and
     `stdout` while an attempt is made, `attempts` one by one, then the best outcome.
@@ -36,7 +37,8 @@ class RepairChain(StreamingChain):
         attempt: A chain that adds `code`, `problems`, `execution`, `output` and `verdict`, such as
             `AttemptChain`.
         max_attempts: Maximum number of attempts.
-        on_failed_tests: What follows a program that failed tests: `"repair"` with feedback, or a `"restart"` each time.
+        on_failed_tests: What follows a program that tests or examples reject, or cannot call: a `"repair"` with feedback,
+            or a `"restart"`. After other failures there is a repair in any case.
         repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
     """
 
@@ -121,6 +123,7 @@ class RepairHistory:
         self.strategy: Literal["initial", "repair", "restart"] = "initial"
         self.stop_reason: StopReason | None = None
         self._failed: State = {}
+        self._is_last_try = False
         self._signatures: set[tuple[int, str]] = set()
 
     def next_inputs(self, *, schema_only: bool = False) -> State:
@@ -146,19 +149,21 @@ class RepairHistory:
         is_known = bool(signatures & self._signatures)
         self._signatures |= signatures
         self._failed = outcome
-        # Each restart is another sample, so that two which fail alike say nothing about the next.
-        begins_anew = self._on_failed_tests == "restart" and outcome["verdict"].by == "tests"
+        is_rejected = self._on_failed_tests == "restart" and outcome["verdict"].by == "tests"
         if outcome["verdict"].ok or (is_known and outcome["verdict"].by == "checks"):
             self.stop_reason = "answered"
-        elif is_known and self.strategy == "restart" and not begins_anew:
+        elif is_known and self._is_last_try and not is_rejected:
             self.stop_reason = "same_failure"
         elif self.number >= max_attempts:
             self.stop_reason = "attempts"
-        elif is_known or begins_anew:
+        elif is_known or is_rejected:
             self.strategy = "restart"
             self.restarts += 1
+            # Programs that are rejected alike say nothing about the next sample.
+            self._is_last_try = not is_rejected
         else:
             self.strategy = "repair"
+            self._is_last_try = False
 
 
 def merit(outcome: State) -> tuple[int, bool, bool, bool]:

@@ -51,7 +51,7 @@ def create_solver(
     vision: bool = False,
     write_again: Sequence[GenerateChain] = (),
     is_independent: bool = True,
-    restarting: Collection[str] = (),
+    restart_on_failed_tests: Collection[str] = (),
 ) -> Chain:
     """Create the chain that writes, runs and evaluates programs until one succeeds.
 
@@ -74,7 +74,7 @@ def create_solver(
         write_again: Chains that write programs in other ways; if there are any, outcomes that nothing else checks are
             checked by these.
         is_independent: See `VerifyChain`.
-        restarting: Names of the models that write a new program after failed tests, as they do not learn from feedback.
+        restart_on_failed_tests: Names of the models that do not repair such programs; see `RepairChain`.
 
     Raises:
         ConfigurationError: `judge` is neither a truth value nor a model.
@@ -102,7 +102,7 @@ def create_solver(
         attempt: Chain = make_attempt(write)
         if samples > 1:
             attempt = SampleChain(attempt=attempt, samples=samples, judge=judge_chain)
-        on_failed_tests: OnFailedTests = "restart" if name in restarting else "repair"
+        on_failed_tests: OnFailedTests = "restart" if name in restart_on_failed_tests else "repair"
         solver: Chain = RepairChain(
             attempt=attempt,
             max_attempts=max_attempts,

@@ -6,7 +6,8 @@ from typing import Any
 
 from langchain_core.globals import get_llm_cache
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.runnables import Runnable, RunnableBinding, RunnableWithFallbacks
+from langchain_core.runnables import Runnable, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
 
 __all__ = ["can_be_sampled", "chat_model", "for_sample"]
 
@@ -33,7 +34,8 @@ def chat_model(model: object) -> BaseChatModel | None:
 
 def can_be_sampled(model: Runnable[LanguageModelInput, Any]) -> bool:
     """Return whether a model gives another reply if it is asked again for another sample, as far as is known."""
-    return hasattr(chat_model(model), "temperature")
+    inner = chat_model(model)
+    return hasattr(inner, "temperature") and (_takes_settings(model) or not _is_cool(inner))
 
 
 def for_sample(
@@ -41,34 +43,45 @@ def for_sample(
 ) -> Runnable[LanguageModelInput, Any]:
     """Return the model with the settings for another sample.
 
-    A low temperature is raised, and a fixed seed is changed for each sample. A model whose provider decides on both must
-    not take the reply to another sample from a cache. A model with a prompt of its own is returned unchanged.
+    A low temperature is raised, and a fixed seed is changed for each sample. Without a seed, which tells samples apart, none
+    may be taken from a cache. A model with a prompt of its own is returned unchanged.
 
     Args:
         model: Any chat model, or a Runnable around one.
         sample_index: Index of the sample; 0 returns the model unchanged.
     """
     inner = chat_model(model)
-    if (
-        not sample_index
-        or inner is None
-        or not isinstance(model, BaseChatModel | RunnableBinding | RunnableWithFallbacks)
-    ):
+    if not sample_index or inner is None or not _takes_settings(model):
         return model
-    options: dict[str, Any] = {}
-    temperature, seed = getattr(inner, "temperature", None), getattr(inner, "seed", None)
-    if isinstance(temperature, int | float) and temperature < MIN_TEMPERATURE:
-        options["temperature"] = MIN_TEMPERATURE
+    options: dict[str, Any] = {"temperature": MIN_TEMPERATURE} if _is_cool(inner) else {}
+    seed = getattr(inner, "seed", None)
     if isinstance(seed, int):
         options["seed"] = seed + sample_index
-    if not options and (inner.cache or get_llm_cache()):
-        return _without_cache(model)
+    elif inner.cache or get_llm_cache():
+        model = _without_cache(model)
     return model.bind(**options) if options else model
+
+
+def _is_cool(inner: object) -> bool:
+    temperature = getattr(inner, "temperature", None)
+    return isinstance(temperature, int | float) and temperature < MIN_TEMPERATURE
+
+
+def _takes_settings(model: Runnable[LanguageModelInput, Any]) -> bool:
+    """Return whether what is bound to a model reaches it; a chain with a prompt gives it to the prompt."""
+    while isinstance(model, RunnableBindingBase):
+        model = model.bound
+    if isinstance(model, RunnableWithFallbacks):
+        return all(map(_takes_settings, model.runnables))
+    return isinstance(model, BaseChatModel)
 
 
 def _without_cache(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
     if isinstance(model, BaseChatModel):
         return model.model_copy(update={"cache": False})
-    if isinstance(model, RunnableBinding):
+    if isinstance(model, RunnableBindingBase):
         return model.model_copy(update={"bound": _without_cache(model.bound)})
+    if isinstance(model, RunnableWithFallbacks):
+        fallbacks = [_without_cache(each) for each in model.fallbacks]
+        return model.model_copy(update={"runnable": _without_cache(model.runnable), "fallbacks": fallbacks})
     return model

@@ -50,8 +50,8 @@ class Weights:
             small repeats its mistakes.
         learns_from_examples: Whether it is shown the curated snippets. A model that is too small copies them, and answers
             their question.
-        learns_from_feedback: Whether it mends a program that failed tests when it is shown the failure. A model that is too
-            small repeats the program.
+        repairs_after_tests: Whether it repairs a program that failed tests when it is shown the failure. A model that is too
+            small mostly repeats the program.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Weights:
     parts: int
     can_verify: bool = True
     learns_from_examples: bool = True
-    learns_from_feedback: bool = True
+    repairs_after_tests: bool = True
 
     @property
     def path(self) -> Path:
@@ -250,7 +250,7 @@ CATALOGUE: dict[str, Weights] = {
             parts=6,
             can_verify=False,
             learns_from_examples=False,
-            learns_from_feedback=False,
+            repairs_after_tests=False,
         ),
         Weights(
             name="local:1.5b",

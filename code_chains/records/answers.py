@@ -96,7 +96,7 @@ class Attempt(Record):
         summary: How it ended, in one line.
         verdict: Its verdict.
         strategy: How the program was requested: the `initial` request, a `repair` of the one before, a `restart` without
-            it (see `RepairChain`), to `continue` with another cell, or to `verify` the outcome of another program.
+            the failed one in sight, to `continue` with another cell, or to `verify` the outcome of another program.
         autofixes: What was fixed in it without a model.
         step: The step of a plan, from 1; None without a plan.
         model: The name of the model that wrote the program, if there are several.
