@@ -23,7 +23,7 @@ from code_chains.testing import ExecutorContract
 
 from .conftest import KERNEL_LAUNCHERS, ROOT, at_rest, available, descendants, soon
 
-LIMITS = Limits(seconds=2, memory="256M", output="64K")
+LIMITS = Limits(seconds=3, memory="128M", output="64K")
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")

@@ -162,7 +162,7 @@ def test_every_ending_is_a_value_within_its_limit(monty: MontyExecutor, code: st
     began = time.monotonic()
     done = monty.run(code)
     assert (done.status, done.to_json() != "") == (status, True)
-    assert time.monotonic() - began < monty.limits.seconds * 1.25 + 1
+    assert time.monotonic() - began < monty.limits.seconds * 1.25 + 3
     assert monty.run("1 + 1").result == "2"
 
 

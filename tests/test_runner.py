@@ -306,7 +306,8 @@ def test_an_answer_that_dies_with_its_worker_before_it_is_read_is_computed_again
         return read(future, question)
 
     monkeypatch.setattr(module, "_read_answer", kill_first)
-    answers = list(map_questions(FACTORY, questions_up_to(8), cluster=workers))
+    # A question that waits may meet each of the workers just before it is killed.
+    answers = list(map_questions(FACTORY, questions_up_to(8), cluster=workers, allowed_failures=9))
     assert Counter(answer.question.query for answer in answers) == Counter(questions_up_to(8))
     assert are_correct(answers)
 

@@ -349,7 +349,7 @@ def test_every_ending_is_a_value_within_its_limit(
     before, began = at_rest(), time.monotonic()
     done = sql.run(statement)
     assert done.status in statuses, done.error
-    assert time.monotonic() - began < sql.limits.seconds * 1.25 + 1
+    assert time.monotonic() - began < sql.limits.seconds * 1.25 + 3
     assert done.ok or done.error is not None
     assert soon(lambda: len(descendants()) <= before)
 
