@@ -200,9 +200,8 @@ class Soak:
             session.run(PROGRAMS[self._pick()], files={"sales.csv": self._sales})
             session.restore()
             run = session.run("x")
-            assert run.output == "1" or run.status == "killed", (
-                run.to_json()
-            )  # It may be the one that is killed.
+            # It may be the one that is killed.
+            assert run.output == "1" or run.status == "killed", run.to_json()
 
     async def _cancel(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -36,8 +36,7 @@ from code_chains.executors.backend import SandboxProtocol, is_backend
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
 from code_chains.models import resolve_model
-from code_chains.models.sampling import can_be_sampled
-from code_chains.models.sampling import chat_model as inner_model
+from code_chains.models.sampling import can_be_sampled, inner_model
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
 from code_chains.storage.sqlite import SqliteStore
@@ -120,9 +119,7 @@ def resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable
     try:
         return resolve_model(model, start=False)
     except ConfigurationError as error:
-        remedy = (
-            f"{error.remedy}; base_url is for the first model alone, so pass a chat model for another server"
-        )
+        remedy = f"{error.remedy}; base_url is for the first model only: for another server pass a chat model"
         raise ConfigurationError("fallback_models", model, remedy) from error
 
 
@@ -137,15 +134,12 @@ def resolve_verifier(
     if verify == "auto":
         return None if unreliable or has_effects else verifier
     if has_effects:
-        remedy = (
-            'verify="auto", or tools that have metadata={"read_only": True}: further programs call them again'
-        )
-        raise ConfigurationError("verify", verify, remedy)
+        remedy = 'verify="auto", or tools that have metadata={"read_only": True}'
+        because = "further programs would call the tools again"
+        raise ConfigurationError("verify", verify, remedy, because=because)
     if unreliable:
-        remedy = (
-            f"a larger model, e.g. verify='local:1.5b': programs of {unreliable} agree on wrong answers, too"
-        )
-        raise ConfigurationError("verify", verify, remedy)
+        because = f"programs of {unreliable} agree on wrong answers"
+        raise ConfigurationError("verify", verify, 'a larger model, e.g. "local:1.5b"', because=because)
     return verifier
 
 
@@ -208,37 +202,53 @@ def check_iterate(iterate: object, *, samples: int, schema_only: bool) -> None:
     if iterate not in (True, False, "auto"):
         raise ConfigurationError("iterate", iterate, 'True, False or "auto"')
     if iterate and samples > 1:
-        raise ConfigurationError(
-            "iterate", iterate, "it with samples=1: cells depend on what was seen before"
-        )
+        raise ConfigurationError("iterate", iterate, "samples=1", because="cells build on each other")
     if iterate and schema_only:
+        because = "the model sees what its cells show"
+        raise ConfigurationError("iterate", iterate, "schema_only=False", because=because)
+
+
+def check_schema_only(schema_only: bool, *, judge: object, memory: object) -> None:
+    """Raise if another model would see what `schema_only` keeps from them."""
+    if schema_only and (judge is not False or may_ask_model(memory)):
+        remedy = "judge=False, and as memory= a ConversationMemory without summarize="
+        because = "a judge or a memory that summarizes would see the data"
+        raise ConfigurationError("schema_only", schema_only, remedy, because=because)
+
+
+def check_learn(learn: bool, snippets: object, store: object) -> None:
+    """Raise unless verified programs can be added to the snippets."""
+    if learn and (snippets is True or not isinstance(store, SnippetStore)):
+        remedy = "a SnippetStore or a folder as snippets="
         raise ConfigurationError(
-            "iterate", iterate, "it without schema_only: the model sees what its cells show"
+            "learn", learn, remedy, because="verified programs are added to the snippets"
         )
 
 
 def check_executor(
-    executor: Executor, *, write_tests: bool, plan: Plan, iterate: Iterate, checks: object
+    executor: Executor,
+    *,
+    write_tests: bool,
+    plan: Plan,
+    iterate: Iterate,
+    checks: object,
+    answer_type: object,
 ) -> None:
     """Raise if an executor lacks what an argument needs."""
-    if write_tests and (
-        isinstance(executor, ProcessExecutor) or type(executor).run_tests is Executor.run_tests
-    ):
-        raise ConfigurationError(
-            "write_tests", write_tests, "it with an executor that isolates tests, such as SandboxExecutor"
-        )
-    if plan is True and not has_sessions(executor):
-        raise ConfigurationError(
-            "plan", plan, "it with an executor that has sessions, such as SandboxExecutor"
-        )
-    if iterate is True and not has_sessions(executor):
-        raise ConfigurationError(
-            "iterate", iterate, "it with an executor that has sessions, such as SandboxExecutor"
-        )
+    kind, remedy = type(executor).__name__, "an executor that does, such as SandboxExecutor()"
+    isolates_tests = type(executor).run_tests is not Executor.run_tests
+    if write_tests and (isinstance(executor, ProcessExecutor) or not isolates_tests):
+        because = f"{kind} does not isolate tests"
+        raise ConfigurationError("write_tests", write_tests, remedy, because=because)
+    for name, value in {"plan": plan, "iterate": iterate}.items():
+        if value is True and not has_sessions(executor):
+            raise ConfigurationError(name, value, remedy, because=f"{kind} does not open sessions")
+    if answer_type is not None and not executor.returns_values:
+        because = f"{kind} does not return values"
+        raise ConfigurationError("answer_type", answer_type, remedy, because=because)
     if executor.language != "python" and checks == "strict":
-        raise ConfigurationError(
-            "checks", checks, '"none" or functions of your own: the policies read Python'
-        )
+        remedy = '"none" or functions of your own'
+        raise ConfigurationError("checks", checks, remedy, because="the strict policy reads Python")
 
 
 def check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
@@ -317,7 +327,7 @@ def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
             memory.memory_variables
         ):
             raise ConfigurationError(
-                "memory", memory, 'it with memory_key="history", which the model is shown'
+                "memory", memory, 'memory_key="history" to it', because="the model is shown that key"
             )
         # Classic memories need the keys of question and answer if a chain has further keys.
         keys = {"input_key": "query", "output_key": answer_key}
@@ -356,12 +366,15 @@ def resolve_tools(
     toolbox = Toolbox(tools, approve=approve_tools)
     if not toolbox:
         if approve_tools is not None:
-            raise ConfigurationError("approve_tools", approve_tools, "it with tools=, which it decides on")
+            raise ConfigurationError(
+                "approve_tools", approve_tools, "tools= as well", because="there are no tools"
+            )
         return None
     check_takes_tools(executor)
     if samples > 1 and not toolbox.is_read_only:
-        remedy = 'samples=1, or tools that have metadata={"read_only": True}: samples call them several times'
-        raise ConfigurationError("samples", samples, remedy)
+        remedy = 'samples=1, or tools that have metadata={"read_only": True}'
+        because = "each sample would call the tools"
+        raise ConfigurationError("samples", samples, remedy, because=because)
     return toolbox
 
 
@@ -369,7 +382,9 @@ def resolve_executor(executor: object, limits: Limits | None = None) -> Executor
     """Return an executor, or the one that a name stands for."""
     if isinstance(executor, Executor):
         if limits is not None:
-            raise ConfigurationError("limits", limits, "it to the executor itself, or name the executor")
+            raise ConfigurationError(
+                "limits", limits, "limits= to the executor", because="an Executor has its own"
+            )
         return executor
     if isinstance(executor, str) and executor in _EXECUTORS:
         return _EXECUTORS[executor](limits=limits)

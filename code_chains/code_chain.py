@@ -54,8 +54,9 @@ _USER_CODE_QUERY = "Run this program of mine."
 class CodeChain(StreamingSequentialChain, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the answer and how it came about out.
 
-    Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session`, `language`, `context`
-    and `history`. Adds `language`, `programs`, `stdout`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
+    Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session_id` (the name of a conversation) or
+    `session` (an open session of the executor), `language`, `context` and `history`.
+    Adds `language`, `programs`, `stdout`, `code`, `problems`, `execution`, `output`, `verdict`, `attempts`,
     `stop_reason`, `answer` (unless made with `interpret=False`) and `usage`; `sources`, `translation` and
     `learned` if these stages are enabled; `pasted` with `find_data`; `value` with an `answer_type`.
 
@@ -239,7 +240,7 @@ class CodeChain(StreamingSequentialChain, Closing):
             code: The program.
             session_id: The conversation; None for a program on its own.
             query: The purpose of the program, as the turn's question.
-            files: `{name in the working directory: path on this machine}`.
+            files: Paths, bytes or open binary files by their names in the working directory.
 
         Returns:
             The inputs with `problems`, `execution`, `output`, `verdict` and `usage`.

@@ -31,12 +31,12 @@ __all__ = [
     "ExecutorError",
     "InputError",
     "IsolationError",
+    "MissingExtraError",
     "OverloadedError",
     "SessionError",
     "StoreError",
     "WeightsError",
     "check_int",
-    "installing",
     "needs",
 ]
 
@@ -62,14 +62,34 @@ class ConfigurationError(CodeChainsError, ValueError):
         argument: Name of the argument.
         value: Its value; shown by its `repr`, shortened.
         remedy: What to pass instead, as the end of the sentence "Pass …".
+        because: Why the value is invalid, as a clause, if the remedy does not say so.
     """
 
-    def __init__(self, argument: str, value: object, remedy: str) -> None:
+    def __init__(self, argument: str, value: object, remedy: str, *, because: str = "") -> None:
         self.argument, self.value, self.remedy = argument, value, remedy
         shown = repr(value)
         if len(shown) > _MAX_VALUE_CHARS:
             shown = shown[: _MAX_VALUE_CHARS - 3] + "..."
-        super().__init__(f"Invalid {argument}={shown}. Pass {remedy}.")
+        cause = f": {because}" if because else ""
+        super().__init__(f"Invalid {argument}={shown}{cause}. Pass {remedy}.")
+
+
+class MissingExtraError(ConfigurationError):
+    """What an argument stands for needs packages of an extra that are not installed.
+
+    Args:
+        argument: Name of the argument.
+        value: Its value.
+        extra: The extra.
+        instead: What else to do, as a clause, if there is an alternative.
+    """
+
+    def __init__(self, argument: str, value: object, extra: str, *, instead: str = "") -> None:
+        command = f'pip install -e ".[{extra}]"'
+        super().__init__(argument, value, f"it once the extra is installed ({command})")
+        needed = f"{argument}={value!r} needs the extra {extra!r}."
+        alternative = f", or {instead}" if instead else ""
+        self.args = (f"{needed} In a clone of the repository, run: {command}{alternative}",)
 
 
 def check_int(
@@ -85,7 +105,7 @@ def check_int(
         maximum: Its largest valid value, if there is one.
 
     Raises:
-        ConfigurationError: It is no integer (a bool is none), or out of range.
+        ConfigurationError: It is not an int (bools are rejected), or it is out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise ConfigurationError(argument, value, remedy)
@@ -94,18 +114,13 @@ def check_int(
     return value
 
 
-def installing(extra: str) -> str:
-    """Return the remedy for a missing extra, as the end of the sentence "Pass …"."""
-    return f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'
-
-
 @contextmanager
 def needs(extra: str, argument: str, value: object) -> Iterator[None]:
-    """Import packages of an extra in this context; raise a `ConfigurationError` with the remedy if one is missing."""
+    """Import packages of an extra in this context; raise a `MissingExtraError` if one is missing."""
     try:
         yield
     except ImportError as error:
-        raise ConfigurationError(argument, value, installing(extra)) from error
+        raise MissingExtraError(argument, value, extra) from error
 
 
 class InputError(CodeChainsError, ValueError):
@@ -154,7 +169,9 @@ class BudgetError(CodeChainsError, RuntimeError):
 
     def __init__(self, limit: BudgetLimit, allowed: float) -> None:
         self.limit, self.allowed = limit, allowed
-        super().__init__(f"The budget's limit of {allowed:g} {limit.replace('_', ' ')} is reached.")
+        super().__init__(
+            f"The budget is exhausted ({limit}={allowed:g}). Raise the limit, or use a new Budget."
+        )
 
 
 class StoreError(CodeChainsError, RuntimeError):

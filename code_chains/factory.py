@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_classic.base_memory import BaseMemory
+from langchain_core.documents import Document
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_core.stores import ByteStore
@@ -22,9 +24,10 @@ from code_chains.arguments import (
     check_arguments,
     check_executor,
     check_iterate,
+    check_learn,
     check_models,
+    check_schema_only,
     has_sessions,
-    may_ask_model,
     model_name,
     resolve_cache,
     resolve_executor,
@@ -62,15 +65,13 @@ from code_chains.chains.validate import Approve
 from code_chains.chains.verify import ANOTHER_WAY
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversations
-from code_chains.errors import ConfigurationError
 from code_chains.executors import (
     Executor,
     Limits,
 )
 from code_chains.executors.backend import SandboxProtocol
 from code_chains.models import for_code, resolve_model
-from code_chains.models.sampling import can_be_sampled
-from code_chains.models.sampling import chat_model as inner_model
+from code_chains.models.sampling import can_be_sampled, inner_model
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution, Verdict
 from code_chains.toolbox import ApproveTools, Toolbox
@@ -132,7 +133,7 @@ def create_code_chain(
             executor protects.
         approve: A function, sync or async, that sees each program before it runs (an `ApprovalRequest`). It
             returns True, or False or the reason as text, which is fed back to the model.
-        max_attempts: Maximum number of programs that are written one after the other. Models repair a program that failed,
+        max_attempts: Maximum number of attempts of a model, one after the other. It repairs a program that failed,
             but for `local:0.5b`, which writes a new one after failed tests (see `RepairChain`).
         samples: Number of programs per attempt, of whose outcomes the most common one is selected.
         judge: Whether a model, this one or another, judges outcomes that no test verifies.
@@ -147,8 +148,9 @@ def create_code_chain(
             copies them; a folder of your own, `"package:acme_tax"` for the functions of an installed package, a
             `SnippetStore`, or any LangChain vector store or retriever.
         learn: Whether programs that tests have verified are added to the snippets.
-        budget: Limits on spending, shared by everything that this chain does.
-        schema_only: Whether the model is sent schemas alone of files, variables and earlier runs (names, sizes, columns,
+        budget: Limits on spending over the whole life of the chain: once one is reached, every later question ends at
+            once. `Budget(…, per="question")` limits each question instead.
+        schema_only: Whether the model is sent only the schemas of files, variables and earlier runs (names, sizes, columns,
             types, kinds of errors), and no rows, values or output. The answer is then the program's output.
         answer_type: The type of the value that the program must have: any type that pydantic supports, such as `float`,
             `list[str]`, `date`, a `BaseModel` or a `TypedDict`, or `pandas.DataFrame`. A value of another type is a failed
@@ -186,9 +188,10 @@ def create_code_chain(
         vision: Whether the model is shown the figures of its cells; None if its profile says that it accepts images.
 
     Returns:
-        A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples` and `session`,
-        to a dict with `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more; with an
-        `answer_type` also `value`.
+        A chain from `{"query": …}`, and optionally `files`, `variables`, `tests`, `examples`, `context`, `history`,
+        `language`, and `session_id` (the name of a conversation) or `session` (an open session of the executor), to a dict
+        with `code`, `output`, `verdict`, `attempts`, `stop_reason`, `usage`, `answer` and more; with an `answer_type` also
+        `value`.
 
     Raises:
         ConfigurationError: An argument is invalid; the message names it and the remedy.
@@ -211,18 +214,20 @@ def create_code_chain(
         approve=approve,
     )
     check_iterate(iterate, samples=samples, schema_only=schema_only)
-    if schema_only and (judge is not False or may_ask_model(memory)):
-        remedy = "it without a judge, and with a ConversationMemory that does not summarize: others may ask a model"
-        raise ConfigurationError("schema_only", schema_only, remedy)
+    check_schema_only(schema_only, judge=judge, memory=memory)
     texts = resolve_prompts(prompts, instructions)
     run_executor = resolve_executor(executor, limits)
     toolbox = resolve_tools(tools, approve_tools, run_executor, samples)
-    check_executor(run_executor, write_tests=write_tests, plan=plan, iterate=iterate, checks=checks)
+    check_executor(
+        run_executor,
+        write_tests=write_tests,
+        plan=plan,
+        iterate=iterate,
+        checks=checks,
+        answer_type=answer_type,
+    )
     if not has_sessions(run_executor):  # Both are False or "auto".
         plan = iterate = False
-    if answer_type is not None and not run_executor.returns_values:
-        remedy = "it with an executor that returns values, such as SandboxExecutor"
-        raise ConfigurationError("answer_type", answer_type, remedy)
     # A cached answer needs no weights.
     chat_model = resolve_model(model, base_url=base_url, start=not cache)
     validate = ValidateChain(
@@ -261,23 +266,22 @@ def create_code_chain(
         restart_on_failed_tests=[name for name, each in models.items() if restarts_on_failed_tests(each)],
     )
     store = resolve_snippets(snippets, chat_model)
-    if learn and (snippets is True or not isinstance(store, SnippetStore)):
-        raise ConfigurationError(
-            "learn", learn, "it with snippets= a SnippetStore or a folder, to which they can be added"
-        )
-    optional: list[tuple[bool, Callable[[], Chain]]] = [
-        (True, lambda: LanguageChain(language)),
-        (translate, lambda: TranslateChain(model=chat_model)),
-        (store is not None, lambda: _retrieve(cast("VectorStore", store), is_curated=snippets is True)),
-        (profile_files, lambda: ProfileChain(run_executor)),
-        (write_tests, lambda: WriteTestsChain(model=for_code(chat_model), validate_tests=validate)),
-        (True, lambda: solve),
-        (learn, lambda: LearnChain(store=cast("SnippetStore", store))),
-        (interpret, lambda: InterpretChain(model=chat_model, models=models, **texts["interpret"])),
-    ]
-    stages = _with_cache(
-        [make() for is_enabled, make in optional if is_enabled], resolve_cache(cache), run_executor
-    )
+    check_learn(learn, snippets, store)
+    stages: list[Chain] = [LanguageChain(language)]
+    if translate:
+        stages.append(TranslateChain(model=chat_model))
+    if store is not None:
+        stages.append(_retrieve(store, is_curated=snippets is True))
+    if profile_files:
+        stages.append(ProfileChain(run_executor))
+    if write_tests:
+        stages.append(WriteTestsChain(model=for_code(chat_model), validate_tests=validate))
+    stages.append(solve)
+    if learn and isinstance(store, SnippetStore):
+        stages.append(LearnChain(store=store))
+    if interpret:
+        stages.append(InterpretChain(model=chat_model, models=models, **texts["interpret"]))
+    stages = _with_cache(stages, resolve_cache(cache), run_executor)
     return CodeChain(
         chains=stages,
         input_variables=["query"],
@@ -315,7 +319,7 @@ def _verdict_on_user_code(execution: Execution) -> Verdict:
     return Verdict("failed", "none", execution.summary)
 
 
-def _retrieve(store: VectorStore, *, is_curated: bool) -> RetrieveChain:
+def _retrieve(store: VectorStore | Runnable[str, list[Document]], *, is_curated: bool) -> RetrieveChain:
     """Return the chain that retrieves snippets. Invariant: curated ones fit, or are not shown, as models copy them."""
     return RetrieveChain(store, min_score=MIN_CURATED_SCORE if is_curated else None)
 
@@ -342,9 +346,11 @@ def _is_repeatable(executor: Executor) -> bool:
 
 
 def open_conversations(executor: Executor) -> Conversations:
-    """Return the conversations, with a state if the executor has sessions; some of these are left to others."""
+    """Return the conversations, with a state if the executor has sessions; a quarter of these is left to others."""
+    if not has_sessions(executor):
+        return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
     max_open = max(1, 3 * getattr(executor, "max_sessions", 8) // 4)
-    return Conversations(executor.session if has_sessions(executor) else None, max_open=max_open)
+    return Conversations(executor.session, max_open=max_open)
 
 
 def _accepts_images(model: Runnable[LanguageModelInput, Any]) -> bool:

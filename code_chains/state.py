@@ -14,6 +14,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from code_chains.records import (
     BUDGET_STOPS,
+    FINAL_STOPS,
     PROBED,
     Artifact,
     Attempt,
@@ -37,6 +38,7 @@ from code_chains.records import (
 
 __all__ = [
     "BUDGET_STOPS",
+    "FINAL_STOPS",
     "PROBED",
     "Artifact",
     "Attempt",
@@ -68,8 +70,10 @@ class CodeState(TypedDict, total=False):
 
     Keys:
         query: The question, in any language.
-        files: `{name in the working directory: path on this machine}`; the program gets read-only copies.
-        variables: `{name: JSON value}` that exist when the program starts.
+        files: Paths, bytes or open binary files by their names in the working directory, or a list of paths and patterns;
+            the program gets read-only copies.
+        variables: Values by name that exist when the program starts: JSON values and, if the executor supports them,
+            dates, bytes, sets, arrays and tables.
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
         expectations: Tests and examples, validated; internal, set by `CodeChain`.
@@ -84,7 +88,7 @@ class CodeState(TypedDict, total=False):
         translation: The question in English; empty if it is in English or was not translated.
         context: Text that may help to write the program; untrusted.
         sources: The origins of the examples in the context.
-        history: Earlier turns of the conversation, as text.
+        history: Earlier turns of the conversation, as text or LangChain messages.
         previous_steps: Programs and outputs of the completed steps of a plan.
         feedback: What was wrong with the program in `failed_code`.
         failed_code: The program that `feedback` is about.
@@ -190,7 +194,7 @@ def _plain(value: object) -> object:
         return value
     try:
         return _state_adapter("value").dump_python(value, mode="json", fallback=_fallback)
-    except ValueError:  # It holds bytes that are no text.
+    except ValueError:  # It holds bytes that are not text.
         return str(value)
 
 

@@ -90,9 +90,8 @@ class OtherUser:
         return reply
 
     def close(self) -> None:
-        self._say(
-            {"op": "close"}
-        )  # Others that were forked later hold this line as well: its end would not be seen.
+        # Others that were forked later hold this line as well: its end would not be seen.
+        self._say({"op": "close"})
         self._stream.close()
         self._socket.close()
         os.waitpid(self._pid, 0)

@@ -235,7 +235,7 @@ def test_a_type_that_no_value_has_is_an_error_of_the_argument(sandbox: SandboxEx
 
 
 def test_an_executor_that_returns_no_values_is_an_error() -> None:
-    with pytest.raises(ConfigurationError, match="an executor that returns values"):
+    with pytest.raises(ConfigurationError, match="does not return values"):
         create_code_chain(ScriptedModel(lambda messages: ""), executor="monty", answer_type=float)
 
 

@@ -70,7 +70,7 @@ def test_calls_are_limited_on_any_langchain_chain() -> None:
     budget = Budget(model_calls=2)
     answered = [chain.invoke({"x": "Hi"}, {"callbacks": [budget]}).text for _ in range(2)]
     assert answered == ["Hello."] * 2
-    with pytest.raises(BudgetError, match="limit of 2 model calls"):
+    with pytest.raises(BudgetError, match="model_calls=2"):
         chain.invoke({"x": "Hi"}, {"callbacks": [budget]})
 
 
@@ -140,6 +140,15 @@ async def test_tasks_together_overshoot_by_one_reply_at_most() -> None:
         *(model.ainvoke("Hi", {"callbacks": [handler]}) for _ in range(40)), return_exceptions=True
     )
     assert 9 <= sum(not isinstance(outcome, BudgetError) for outcome in outcomes) <= 10
+
+
+async def test_the_limit_that_a_call_would_have_to_wait_for_is_the_one_that_is_named() -> None:
+    budget = Budget(tokens=1_000_000, usd=0.0015, prices={"scripted": (0, 10)})
+    model = ChatScripted(talking(delay=0.05))
+    calls = (model.ainvoke("Hi", {"callbacks": [budget]}) for _ in range(2))
+    _, refused = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(refused, BudgetError)
+    assert refused.limit == "usd"
 
 
 def test_what_could_not_be_at_once_waits_instead_of_failing() -> None:
@@ -227,7 +236,7 @@ def test_the_best_so_far_is_kept(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(writing("print(15)"), executor=sandbox, budget=Budget(model_calls=1))
     result = chain.invoke(QUESTION)
     assert (result["output"], result["stop_reason"]) == ("15", "answered")
-    assert result["answer"].startswith("15\n(The budget's limit of 1 model calls is reached.")
+    assert result["answer"].startswith("15\n(The budget is exhausted (model_calls=1).")
 
 
 def test_nothing_left_at_all_is_said(sandbox: SandboxExecutor) -> None:
@@ -235,7 +244,7 @@ def test_nothing_left_at_all_is_said(sandbox: SandboxExecutor) -> None:
     ask(talking(), budget, 1)
     result = create_code_chain(writing("print(15)"), executor=sandbox, budget=budget).invoke(QUESTION)
     assert (result["attempts"], result["stop_reason"]) == ([], "model_calls")
-    assert "limit of 1 model calls" in result["answer"]
+    assert "model_calls=1" in result["answer"]
 
 
 @pytest.mark.parametrize(("per", "answered"), [("all", 2), ("question", 4)])
@@ -285,7 +294,7 @@ def test_the_clock_stops_an_answer_that_stalls(sandbox: SandboxExecutor, streame
     chain = create_code_chain(ScriptedModel(script), executor=sandbox, budget=Budget(seconds=1))
     began = time.monotonic()
     result = reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION)
-    assert ("limit of 1 seconds" in result["answer"], time.monotonic() - began < 5) == (True, True)
+    assert ("seconds=1" in result["answer"], time.monotonic() - began < 5) == (True, True)
 
 
 def test_a_limit_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

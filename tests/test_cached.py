@@ -568,9 +568,8 @@ def test_reading_two_streams_of_one_question_is_no_deadlock(
     chunks = zip(
         *zip_longest(chain.stream(QUESTION), chain.stream(QUESTION), fillvalue=AddableDict()), strict=True
     )
-    first, second = (
-        reduce(operator.add, of_stream) for of_stream in chunks
-    )  # Output may come in more parts in one.
+    # Output may come in more parts in one.
+    first, second = (reduce(operator.add, of_stream) for of_stream in chunks)
     assert (first["answer"], first.keys()) == (second["answer"], second.keys())
 
 

@@ -389,6 +389,16 @@ def test_an_input_variable_is_not_undefined() -> None:
     assert ValidateChain().invoke({"code": "print(n * 2)", "variables": {"n": 3}})["problems"] == []
 
 
+@pytest.mark.parametrize(
+    ("state", "key"), [({"tests": "assert f(1)"}, "code"), ({"code": "1"}, "query"), ({"query": "?"}, "code")]
+)
+def test_what_a_test_or_a_judge_needs_is_named_if_it_is_missing(state: dict[str, Any], key: str) -> None:
+    judge = ScriptedModel(lambda messages: pytest.fail("It must not be asked."))
+    done = Execution("ok", result="1")
+    with pytest.raises(InputError, match=f"without '{key}'"):
+        EvaluateChain(judge=judge).invoke({"execution": done, **state})
+
+
 @pytest.mark.parametrize("chain", [ValidateChain(), ExecuteChain(ScriptedExecutor(outcome)), EvaluateChain()])
 def test_a_chain_has_a_repr(chain: StreamingChain) -> None:
     assert type(chain).__name__ in repr(chain)

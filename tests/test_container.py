@@ -245,9 +245,8 @@ def test_options_of_the_caller_take_precedence() -> None:
 
 def test_a_missing_engine_is_named_in_the_error() -> None:
     with warnings.catch_warnings(), ContainerExecutor(backend="docker") as executor:
-        warnings.simplefilter(
-            "ignore", ResourceWarning
-        )  # Docker's client leaves the socket open that it tried.
+        # Docker's client leaves the socket open that it tried.
+        warnings.simplefilter("ignore", ResourceWarning)
         with pytest.raises((ConfigurationError, ExecutorError), match="docker"):
             executor.run("1")
         gc.collect()

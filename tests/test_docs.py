@@ -62,9 +62,8 @@ def test_the_code_blocks_of_a_page_run(
     monkeypatch.setenv("OPENAI_API_KEY", "of the tests")
     monkeypatch.chdir(tmp_path)
     program = "\n".join(blocks(path, "python"))
-    exec(
-        compile(program, path.name, "exec"), {"__name__": "__main__"}
-    )  # In this process: importing takes seconds.
+    # In this process: importing takes seconds.
+    exec(compile(program, path.name, "exec"), {"__name__": "__main__"})
     printed = capfd.readouterr().out
     for line in program.splitlines():  # What a comment beside print says is what is printed.
         if line.lstrip().startswith("print(") and "  # " in line:

@@ -10,7 +10,7 @@ from importlib import import_module
 import pytest
 
 from code_chains.callbacks.tracing import OpenTelemetryTracer
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, MissingExtraError
 from code_chains.models.local import load_local
 
 
@@ -30,10 +30,13 @@ def test_a_missing_extra_is_named_with_what_to_do(
     for name in ("batch.workers", "apps.mcp_server", "apps.page.server"):
         monkeypatch.delitem(sys.modules, f"code_chains.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(
-        ConfigurationError,
-        match=re.escape(
-            f'it after installing what it needs, in a clone of the repository: pip install -e ".[{extra}]"'
-        ),
-    ):
+    message = (
+        f"""needs the extra '{extra}'. In a clone of the repository, run: pip install -e ".[{extra}]\""""
+    )
+    with pytest.raises(MissingExtraError, match=re.escape(message)):
         used()
+
+
+def test_an_invalid_argument_is_named_with_its_value_the_reason_and_the_remedy() -> None:
+    error = ConfigurationError("iterate", True, "samples=1", because="cells build on each other")
+    assert str(error) == "Invalid iterate=True: cells build on each other. Pass samples=1."

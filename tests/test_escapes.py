@@ -1653,7 +1653,7 @@ open('~', 'w'); open('C:x.csv', 'w'); open('a/b/\u202ecsv.exe', 'w')
     "names with lines": (r"""
 open('a\nb.csv', 'w'); open('a\rb.csv', 'w'); open('a\x1b[2Jb.csv', 'w'); open('\t', 'w')
 """, plain_artifacts),
-    "names that are no text": (r"""
+    "names that are not text": (r"""
 open(b'\xff\xfe.csv', 'w'); open(b'caf\xe9.csv', 'w'); os.mkdir(b'\x80'); open(b'\x80/x.csv', 'w')
 """, plain_artifacts),
     "huge names": ("""

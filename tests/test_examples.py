@@ -237,9 +237,8 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_example_is_run_by_a_test() -> None:
-    assert sorted([*PLAYS, *ALONE, "agent_tools", "own_server", "web_service"]) == sorted(
-        EXAMPLES
-    )  # The last by test_apps.py.
+    # The last by test_apps.py.
+    assert sorted([*PLAYS, *ALONE, "agent_tools", "own_server", "web_service"]) == sorted(EXAMPLES)
 
 
 def test_the_table_names_each_example() -> None:

@@ -320,7 +320,7 @@ def test_a_question_is_answered_in_sql(sales: Path) -> None:
 
 
 def test_a_policy_for_python_is_refused_for_another_language() -> None:
-    with SqlExecutor() as place, pytest.raises(ConfigurationError, match="read Python"):
+    with SqlExecutor() as place, pytest.raises(ConfigurationError, match="reads Python"):
         create_code_chain(ScriptedModel(lambda messages: ""), executor=place, checks="strict")
 
 

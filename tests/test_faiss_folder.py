@@ -242,8 +242,8 @@ MALFORMED = {
     ),
     "a document that is a text": pickle.dumps((InMemoryDocstore({"a": "text"}), {0: "a"}), protocol=4),  # type: ignore[dict-item]
     "a document that is missing": pickle.dumps((InMemoryDocstore(), {0: "a"}), protocol=4),
-    "an id that is no text": pickle.dumps((InMemoryDocstore(), {0: ["a"]}), protocol=4),
-    "metadata that are no JSON": pickle.dumps(
+    "an id that is not text": pickle.dumps((InMemoryDocstore(), {0: ["a"]}), protocol=4),
+    "metadata that are not JSON": pickle.dumps(
         store_of(Document("a", metadata={"day": date(2026, 1, 2)})), protocol=4
     ),
     "metadata with a set": pickle.dumps(store_of(Document("a", metadata={"set": {1, 2}})), protocol=4),

@@ -123,6 +123,5 @@ async def test_hostile_runs_cost_the_host_little_memory_and_time(flood: str) -> 
         assert not any(execution.ok for execution in done) or "'status': 'ok'" in flood
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 64 << 10
-    assert (
-        max(later - earlier for earlier, later in pairwise(ticks)) < 0.1
-    )  # Of this thread: the machine itself is busy with them.
+    # Of this thread: the machine itself is busy with them.
+    assert max(later - earlier for earlier, later in pairwise(ticks)) < 0.1

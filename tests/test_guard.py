@@ -95,9 +95,8 @@ async def test_the_token_redirects_only_to_this_address(path: str) -> None:
 async def test_a_server_on_another_port_receives_no_cookie_that_grants_access(path: str) -> None:
     async with client(token=TOKEN) as browser:
         await browser.get(await exchange_token(browser))
-        theirs = browser.build_request(
-            "GET", f"http://127.0.0.1:9999{path}"
-        )  # Cookies are shared between ports.
+        # Cookies are shared between ports.
+        theirs = browser.build_request("GET", f"http://127.0.0.1:9999{path}")
         ours = browser.build_request("GET", await exchange_token(browser))
     assert ("code_chains" in theirs.headers.get("cookie", ""), "code_chains" in ours.headers["cookie"]) == (
         False,

@@ -173,7 +173,7 @@ def test_variables_are_what_the_program_will_get() -> None:
 
 
 VALUES: dict[str, Any] = {
-    "a key that is no text": {1: "one", (1, 2): "pair", date(2024, 1, 1): None, 2.5: "float"},
+    "a key that is not text": {1: "one", (1, 2): "pair", date(2024, 1, 1): None, 2.5: "float"},
     "a date": date(2024, 2, 29),
     "a moment with its zone": datetime(2024, 2, 29, 12, 30, 1, 5, tzinfo=UTC),
     "a time": time(9, 30),
@@ -255,7 +255,7 @@ def test_series_are_series(sandbox: SandboxExecutor) -> None:
 
 @pytest.mark.parametrize("value", [date(2024, 1, 1), {1: 2}, b"x", pd.Series([1]), np.zeros(2)])
 def test_executors_that_take_json_alone_say_so(value: Any) -> None:
-    with MontyExecutor() as executor, pytest.raises(InputError, match="'d' is no JSON value"):
+    with MontyExecutor() as executor, pytest.raises(InputError, match="'d' is not a JSON value"):
         executor.run("1", variables={"d": value})
 
 

@@ -155,11 +155,11 @@ def test_a_wrong_number_is_seen_in_each_script() -> None:
     assert unsupported_numbers("合計は42です。", "15") == ["42"]
 
 
-def test_an_answer_that_tells_nothing_of_the_output_gets_the_programs_own_words() -> None:
+def test_an_answer_that_tells_nothing_of_the_output_gets_the_output_of_the_program() -> None:
     tell = InterpretChain(model=ScriptedModel(lambda messages: "योग क्या है?"))
     verdict = Verdict("unverified", "none", "It ran.")
     answer = tell.invoke({"query": "योग?", "output": "15", "verdict": verdict, "language": "hi"})["answer"]
-    assert answer.endswith("(प्रोग्राम ने स्वयं यह छापा: 15)")
+    assert answer.endswith("(प्रोग्राम का आउटपुट: 15)")
 
 
 def test_reasons_are_in_every_language() -> None:

@@ -107,6 +107,20 @@ async def test_the_server_and_its_tools_describe_themselves(server: Server) -> N
     assert all("description" in field for field in run_python.input_schema["properties"].values())
 
 
+async def test_what_can_act_outside_is_not_called_read_only(tmp_path: Path) -> None:
+    script = ScriptedModel(lambda messages: "1")
+    for options in ({"executor": "none"}, {"tools": [delete_order]}):
+        with create_code_chain(script, **options) as chain:
+            async with Client(create_server(chain, tmp_path)) as client:
+                tools = (await client.list_tools()).tools
+        hints = [(tool.annotations.read_only_hint, tool.annotations.open_world_hint) for tool in tools]  # type: ignore[union-attr]
+        assert hints == [(False, True), (False, True)]
+
+
+def delete_order(number: int) -> None:
+    """Delete an order."""
+
+
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\xff").decode()
 
 

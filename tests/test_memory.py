@@ -6,9 +6,9 @@ import asyncio
 import multiprocessing
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given
@@ -20,7 +20,7 @@ from langchain_core.stores import ByteStore, InMemoryByteStore
 
 from code_chains import ConversationMemory, SandboxExecutor, SqliteStore, create_code_chain
 from code_chains.conversations.memory import ChatHistory, new_turn_id
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import ConfigurationError, InputError, StoreError
 from code_chains.state import Artifact, Execution, Turn, Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -383,6 +383,26 @@ def test_a_turn_that_cannot_be_saved_is_still_answered(caplog: pytest.LogCapture
     ) as chain:
         assert chain.invoke({"query": "One?", "session_id": "ann"})["output"] == "1"
     assert "the disk is full" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda memory: memory.sessions(),
+        lambda memory: memory.remember({"query": "1?", "session_id": "ann"}, {"answer": "1"}),
+        lambda memory: memory.load_memory_variables({"session_id": "ann"}),
+    ],
+)
+def test_a_store_that_cannot_be_reached_is_a_store_error(use: Callable[[ConversationMemory], object]) -> None:
+    class Unreachable(InMemoryByteStore):
+        def mget(self, keys: object) -> NoReturn:
+            raise ConnectionError("no route")
+
+        def yield_keys(self, *, prefix: str | None = None) -> NoReturn:
+            raise ConnectionError("no route")
+
+    with pytest.raises(StoreError, match="no route"):
+        use(ConversationMemory(Unreachable(), summarize=ScriptedModel(lambda messages: "")))
 
 
 def test_an_invalid_memory_is_refused() -> None:

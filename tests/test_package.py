@@ -284,7 +284,7 @@ def test_a_module_that_is_no_python_is_skipped_with_a_warning(
     site: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert "é" in text("acme_tax.more.latin.latin")
-    assert "'acme_tax.more.broken' is skipped: it is no Python" in caplog.text
+    assert "'acme_tax.more.broken' is skipped: it is not Python" in caplog.text
 
 
 def test_what_is_huge_is_skipped_with_a_warning(
@@ -314,7 +314,7 @@ def test_a_module_of_one_file_is_read(tmp_path: Path) -> None:
         ("acme_tax.nothing", "no part"),
         ("acme-tax-suite", "installs 'acme_tax'"),
         ("sys", "no source"),
-        ("", "no name"),
+        ("", "not a name"),
         ("empty_space", "no source"),
         ("hidden", "nothing that is public"),
     ],

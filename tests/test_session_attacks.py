@@ -228,9 +228,8 @@ def test_nothing_of_a_session_computes_between_its_runs(session: Session, way: s
     time.sleep(0.5)  # The supervisor forks the next program in advance, and looks that nothing else runs.
     before = time_used()
     time.sleep(1)
-    assert (
-        time_used() - before <= 8
-    )  # Of 100; what is forked in advance on a busy machine may still be starting.
+    # Of 100; what is forked in advance on a busy machine may still be starting.
+    assert time_used() - before <= 8
 
 
 GROW = {

@@ -351,7 +351,7 @@ def test_a_budget_counts_calls_of_all_runs() -> None:
         assert chain.invoke({"query": "One?"})["stop_reason"] == "answered"
         second = chain.invoke({"query": "Two?"})
     assert second["stop_reason"] == "tool_calls"
-    assert "limit of 3 tool calls" in second["verdict"].reason
+    assert "tool_calls=3" in second["verdict"].reason
 
 
 def test_a_cancelled_question_cancels_its_calls(box: SandboxExecutor) -> None:
@@ -672,7 +672,7 @@ ATTACKS = {
     "deep json": "os.write(out, frame(b'[' * 60_000))",
     "no object": "os.write(out, frame(b'[1, 2]'))",
     "a missing key": "os.write(out, frame(b'{\"id\": 1}'))",
-    "an id that is no number": "os.write(out, ask(id=[], name='echo', arguments={}))",
+    "an id that is not a number": "os.write(out, ask(id=[], name='echo', arguments={}))",
     "arguments that are no object": "os.write(out, ask(id=1, name='echo', arguments=[]))",
     "not a number": 'os.write(out, frame(b\'{"id": 1, "name": "echo", "arguments": {"value": NaN}}\'))',
     "a huge number": (

@@ -468,7 +468,7 @@ def test_who_tells_the_answer_is_told_how_it_was_checked() -> None:
 
 def test_a_number_that_the_program_did_not_print_does_not_stand_alone() -> None:
     told = InterpretChain(model=saying("It is 16.")).invoke({"query": "?", "output": "Sum: 15"})["answer"]
-    assert told == "It is 16.\n\n(The program's own words: Sum: 15)"
+    assert told == "It is 16.\n\n(Program output: Sum: 15)"
 
 
 @pytest.mark.parametrize(

@@ -108,9 +108,8 @@ def _checker() -> Any:
     from pyflakes.checker import Checker
 
     class Quick(Checker):  # type: ignore[misc]
-        builtin_names: Collection[str] = getattr(
-            Checker, "builtIns", ()
-        )  # Before pyflakes 4 they belong to the class.
+        # Before pyflakes 4 they belong to the class.
+        builtin_names: Collection[str] = getattr(Checker, "builtIns", ())
 
         def __init__(self, tree: ast.Module, code: str) -> None:
             self.words = set(re.findall(r"\w+", unicodedata.normalize("NFKC", code)))

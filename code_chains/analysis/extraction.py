@@ -53,7 +53,7 @@ _REFUSES = re.compile(r"\b(?:never|don't|do not|avoid|must not)\b", re.IGNORECAS
 _MAX_LINE_CHARS = 1000
 _MAX_PROSE_LINES, _MAX_TRIES, _MAX_DEPTH = 2000, 60, 3
 _NOTEBOOK_MARKS = ("%", "!", "In [")
-"""What cells of notebooks begin with that are no Python."""
+"""What cells of notebooks begin with that are not Python."""
 
 
 def extract_code(reply: str) -> str:
@@ -62,7 +62,7 @@ def extract_code(reply: str) -> str:
     Reads fenced blocks with a real Markdown parser, and with a tolerant one where that finds no program; tags such as
     `<execute_python>`; tool calls as JSON, XML or tokens; labels such as `Code:`; inline code; and bare code. Thoughts,
     chat-template tokens and invented further turns are left out; prompts, line numbers, magics, diffs, escapes and
-    typographic characters are undone where the text is no Python otherwise. Several blocks are joined in order, without
+    typographic characters are undone where the text is not Python otherwise. Several blocks are joined in order, without
     those that later ones repeat, correct or replace. Prose is never returned. Of a reply longer than 200,000
     characters the beginning is read.
 
@@ -207,7 +207,7 @@ def _from_labels(text: str, syntax: Syntax, depth: int) -> str:
 
 
 def _from_inline(text: str, syntax: Syntax, depth: int) -> str:
-    """Return inline code that prints something; a name or a call in prose is no program."""
+    """Return inline code that prints something; a name or a call in prose is not a program."""
     spans = [match[2].strip() for match in islice(_INLINE.finditer(without_blocks(text)), _MAX_TRIES)]
     code = "\n".join(span for span in spans if syntax.is_program(span))
     is_complete = not used_names(code) - set(dir(builtins))

@@ -16,7 +16,7 @@ _MAX_CACHED, _MAX_CACHED_CHARS = 8, 20_000
 
 
 def parse(code: str) -> ast.Module | None:
-    """Return the tree of a program; None if it is no Python, or nested too deeply. Never raise, and never warn.
+    """Return the tree of a program; None if it is not Python, or nested too deeply. Never raise, and never warn.
 
     Invariant: trees are cached and shared, as several stages read the same program. Never mutate one.
     """

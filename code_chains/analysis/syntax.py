@@ -32,7 +32,7 @@ class Syntax:
         return tree is not None and bool(tree.body) and _compiles(tree)
 
     def is_program(self, code: str) -> bool:
-        """Return whether text is valid and computes anything: a name, a constant or data alone is no program."""
+        """Return whether text is valid and computes anything: a name, a constant or data alone is not a program."""
         if not self.is_valid(code):
             return False
         tree = parse(code)

@@ -266,9 +266,8 @@ class LineReader:
 
     def __enter__(self) -> LineReader:
         if self._editor is not None:
-            self._editor.set_auto_history(
-                False
-            )  # Replies to confirmation prompts do not belong in the history.
+            # Replies to confirmation prompts do not belong in the history.
+            self._editor.set_auto_history(False)
             with suppress(OSError):
                 self._editor.read_history_file(self._history)
         return self

@@ -94,7 +94,9 @@ _CHAIN_OPTIONS = (
         show_default=True,
         help="Static checks before a run: standard, strict, none.",
     ),
-    click.option("--max-attempts", default=3, show_default=True, help="Maximum number of programs to try."),
+    click.option(
+        "--max-attempts", default=3, show_default=True, help="Maximum number of attempts of a model."
+    ),
     click.option(
         "--samples",
         default=1,

@@ -66,7 +66,7 @@ class Client:
         """Return the name by which the chain knows a session: clients share none, whatever they call theirs.
 
         Raises:
-            InputError: `session_id` is no valid name.
+            InputError: `session_id` is not a valid name.
         """
         if session_id is None:
             return None

@@ -134,7 +134,7 @@ def _encode(name: str, text: str) -> bytes:
     except UnicodeEncodeError as error:
         raise InputError(f"The file {name!r} is not valid text (broken UTF-8).") from error
     except binascii.Error as error:
-        raise InputError(f"The file {name!r} is no valid data URI: {error}.") from error
+        raise InputError(f"The file {name!r} is not a valid data URI: {error}.") from error
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> Path:

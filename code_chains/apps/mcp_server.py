@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,8 +30,10 @@ from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
 from code_chains.arguments import has_sessions
 from code_chains.callbacks.redaction import describe_error
+from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
+from code_chains.executors import BackendExecutor, ProcessExecutor
 
 with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
@@ -49,10 +52,13 @@ _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
     " what happened."
 )
+_EFFECTS = (
+    "Runs Python. Programs can act outside of their sandbox: use a network, change this machine, or call tools with"
+    " effects. Results say what happened."
+)
 _SESSIONS = "Use session_id to go on with variables, imports and files of earlier calls."
 _RUN_DESCRIPTION = (
-    "Runs a Python program in a sandbox. Print what you need to see;"
-    " the value of a last expression is shown as well."
+    "Runs a Python program. Print what you need to see; the value of a last expression is shown as well."
 )
 _STATE = (
     "Without session_id each program starts from nothing; with one, variables, imports and files stay for the next call,"
@@ -60,7 +66,7 @@ _STATE = (
 )
 _NO_STATE = "Each program starts from nothing; session_id cannot be used here."
 _ANSWER_DESCRIPTION = (
-    "Answers a question by code: another model writes a Python program, which is run in a sandbox, evaluated, and repaired"
+    "Answers a question by code: another model writes a Python program, which is run, evaluated, and repaired"
     " if it fails. Use it for anything that should be computed rather than estimated."
 )
 
@@ -190,25 +196,39 @@ def create_server(
     available = shared.describe()
     guidance = f"{chain.executor.guidance if chain.executor else ''} {available}".strip()
     description = f"{_RUN_DESCRIPTION} {_STATE if keeps_state else _NO_STATE} {guidance}"
-    tools = [_tool(run_python, "Run Python", description)]
+    has_effects = _has_effects(chain)
+    instructions = _EFFECTS if has_effects else _INSTRUCTIONS
+    tool = partial(_tool, has_effects=has_effects)
+    tools = [tool(run_python, "Run Python", description)]
     if answers:
         description = f"{_ANSWER_DESCRIPTION} {available}".strip()
-        tools.append(_tool(answer_with_code, "Answer with code", description))
+        tools.append(tool(answer_with_code, "Answer with code", description))
     return CodeServer(
         artifacts,
         clients,
         name="code_chains",
         version=__version__,
-        instructions=f"{_INSTRUCTIONS} {_SESSIONS}" if keeps_state else _INSTRUCTIONS,
+        instructions=f"{instructions} {_SESSIONS}" if keeps_state else instructions,
         log_level="WARNING",
         tools=tools,
         **token_options(tokens),
     )
 
 
-def _tool(function: Callable[..., Any], title: str, description: str) -> Tool:
-    # It changes nothing outside its sandbox; with a session it is not idempotent.
-    hints = ToolAnnotations(read_only_hint=True, idempotent_hint=False, open_world_hint=False)
+def _has_effects(chain: CodeChain) -> bool:
+    """Return whether programs can change anything outside their sandbox."""
+    toolboxes = [stage.tools for stage in chain.user_code_chains if isinstance(stage, ExecuteChain)]
+    calls_effects = any(tools is not None and not tools.is_read_only for tools in toolboxes)
+    # A third-party sandbox may have a network, whatever its service says.
+    is_open = isinstance(chain.executor, ProcessExecutor | BackendExecutor)
+    return is_open or calls_effects or bool(getattr(chain.executor, "network", ()))
+
+
+def _tool(function: Callable[..., Any], title: str, description: str, *, has_effects: bool) -> Tool:
+    # Clients may call read-only tools without asking. With a session, a tool is not idempotent.
+    hints = ToolAnnotations(
+        read_only_hint=not has_effects, idempotent_hint=False, open_world_hint=has_effects
+    )
     tool = Tool.from_function(function, title=title, description=description, annotations=hints)
     arguments = tool.fn_metadata.arg_model
     # Unknown arguments are refused: a model that misspells one must learn of it.

@@ -59,7 +59,7 @@ _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
 @click.option("--result", metavar="NAME", help="Variable for the complete result.")
 @click.option("--new", is_flag=True, help="Start a new conversation.")
 @click.option("--judge", is_flag=True, help="Have the model judge the outcome.")
-@click.option("--max-attempts", default=3, show_default=True, help="Maximum number of programs to try.")
+@click.option("--max-attempts", default=3, show_default=True, help="Maximum number of attempts of a model.")
 @click.option(
     "--budget",
     multiple=True,

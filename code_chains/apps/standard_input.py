@@ -38,13 +38,13 @@ def read_question() -> str:
     """Return standard input as a question.
 
     Raises:
-        InputError: It is no text.
+        InputError: It is not text.
     """
     try:
         return _read().decode("utf-8-sig").strip()
     except UnicodeDecodeError:
         raise InputError(
-            'Standard input is no UTF-8 text, so it is no question. To pass data, ask: cat data | code-chains ask "…"'
+            'Standard input is not UTF-8 text, so it cannot be a question. To pass data, ask: cat data | code-chains ask "…"'
         ) from None
 
 

@@ -56,7 +56,7 @@ def _is_export(path: Path) -> bool:
 
         rows = load_workbook(path, read_only=True).active.iter_rows(max_row=1, values_only=True)
         return next(rows, None) == COLUMNS
-    except Exception:  # Whatever it is, it is no table of ours.
+    except Exception:  # Whatever it is, it is not a table of ours.
         return False
 
 

@@ -68,7 +68,9 @@ class ResultsFile:
 
     def _open(self) -> None:
         if self.path.exists() and not self._resume:
-            raise StoreError(f"{self.path} exists. Continue it (--resume), or choose another file.")
+            raise StoreError(
+                f"{self.path} exists. Resume it (resume=True, or --resume), or choose another file."
+            )
         try:
             self._file = self.path.open("a+b")
             self.done = self._read_ids()

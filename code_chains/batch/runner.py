@@ -45,8 +45,8 @@ def map_questions(
     Questions may be a generator of any length, which is consumed lazily: at most twice as many as can run. An
     answer is in the results file before it is yielded, and questions that are in the file are skipped: an
     interrupted run can be resumed. A question whose worker dies is retried elsewhere, so its program may run
-    more than once, but its answer is written and yielded exactly once. After `allowed_failures` dead workers
-    the question is abandoned.
+    more than once, but its answer is written and yielded exactly once. A question that more than
+    `allowed_failures` workers did not survive is abandoned.
 
     Args:
         chain: A `CodeChain` (only without a cluster), arguments of `create_code_chain` as JSON, or
@@ -57,9 +57,11 @@ def map_questions(
             (`"tcp://…:8786"`), or a Dask `Client`.
         concurrency: How many questions run at once in this process; two per core by default.
         results_file: Where answers are written; the caller opens and closes it.
-        budget: Limits for all questions together. In this process they are never exceeded; on a cluster no
-            question starts once a limit is reached, and running ones are finished.
-        allowed_failures: How many workers may die while running a question, as in Dask.
+        budget: Limits for all questions together. In this process tokens and dollars are exceeded by at most
+            one reply, and the others never; on a cluster no question starts once a limit is reached, and
+            running ones are finished.
+        allowed_failures: How many dead workers a question survives, as in Dask: one more, and it is abandoned. It
+            applies to the whole scheduler; a `Client` keeps the setting of its own.
 
     Yields:
         An answer for each question that was not in the results file.

@@ -20,7 +20,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ExecutorError, IsolationError, needs
 from code_chains.state import as_json
 
-with needs("cluster", "cluster", "it"):
+with needs("cluster", "cluster", "dask"):
     from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, as_completed
 
 __all__ = ["run_on_cluster"]

@@ -59,7 +59,8 @@ class Budget(UsageMeter):
         tokens: Input and output tokens.
         model_calls: Model calls, including failed ones.
         tool_calls: Calls that programs make to tools of the application, including failed ones.
-        seconds: Wall-clock seconds from the first call on. A call in flight is abandoned, and a program that runs in the
+        seconds: Wall-clock seconds from the first call on: with `per="all"` a deadline for all that follows, with
+            `per="question"` a limit for each question. A call in flight is abandoned, and a program that runs in the
             sandbox is stopped; one in a container or Monty ends by the `Limits` of its executor.
         attempts: Attempts, over all questions that share the budget; with `samples` each asks for several
             programs.
@@ -80,7 +81,7 @@ class Budget(UsageMeter):
         >>> model.invoke("Hi again", {"callbacks": [budget]})
         Traceback (most recent call last):
         ...
-        code_chains.errors.BudgetError: The budget's limit of 1 model calls is reached.
+        code_chains.errors.BudgetError: The budget is exhausted (model_calls=1). Raise the limit, or use a new Budget.
     """
 
     raise_error = True
@@ -191,28 +192,26 @@ class Budget(UsageMeter):
     def _begin(
         self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
     ) -> None:
-        deadline = time.monotonic() + (
-            0 if _in_a_loop() else _MAX_WAIT_S
-        )  # On a loop it would block what it waits for.
-        while not self.reserve(run_id, parent, call, messages):
-            self.raise_if_expired(deadline)
+        # On an event loop, waiting would block the calls that it waits for.
+        deadline = time.monotonic() + (0.0 if _in_a_loop() else _MAX_WAIT_S)
+        while (limit := self.reserve(run_id, parent, call, messages)) is not None:
+            self.raise_if_expired(deadline, limit)
             with self._settled:
                 self._settled.wait(_POLL_INTERVAL_S)
 
-    def raise_if_expired(self, until: float) -> None:
+    def raise_if_expired(self, until: float, limit: BudgetLimit) -> None:
         """Give up waiting for other calls after some time.
 
         Raises:
-            BudgetError: The wait is over.
+            BudgetError: The wait for this limit is over.
         """
         if time.monotonic() >= until:
-            name: BudgetLimit = "tokens" if "tokens" in self.limits else "usd"
-            raise BudgetError(name, self.limits[name])
+            raise BudgetError(limit, self.limits[limit])
 
     def reserve(
         self, run_id: UUID, parent: UUID | None, call: ModelCall, messages: Sequence[BaseMessage | str]
-    ) -> bool:
-        """Reserve what a call may take; return False if it must wait for others to settle.
+    ) -> BudgetLimit | None:
+        """Reserve what a call may take; return the limit for which it must wait until others settle, or None.
 
         Raises:
             BudgetError: It does not fit.
@@ -223,12 +222,12 @@ class Budget(UsageMeter):
         self.check_time()
         with self._lock:
             if run_id in self._reservations:  # It is attached in two places.
-                return True
+                return None
             if self._begun_calls >= self.limits.get("model_calls", float("inf")):
                 raise BudgetError("model_calls", self.limits["model_calls"])
             input_tokens, output_tokens = _tokens(messages), call.max_tokens or self.reply_tokens
-            if not self._fits(call, input_tokens):
-                return False
+            if (limit := self._blocking_limit(call, input_tokens)) is not None:
+                return limit
             needs = {
                 "tokens": float(input_tokens + output_tokens),
                 "usd": self._cost(call, input_tokens, output_tokens),
@@ -238,10 +237,10 @@ class Budget(UsageMeter):
             self._reservations[run_id] = _Reservation(needs, input_tokens, owner, above)
             self._begun_calls += 1
             super()._begin(run_id, parent, call, messages)
-        return True
+        return None
 
-    def _fits(self, call: ModelCall, input_tokens: int) -> bool:
-        """Return whether a call may begin beside those in flight; False if others must settle first."""
+    def _blocking_limit(self, call: ModelCall, input_tokens: int) -> BudgetLimit | None:
+        """Return the limit for which a call must wait until those in flight settle; None if it may begin."""
         self._reservations = {
             run_id: reservation for run_id, reservation in self._reservations.items() if reservation.is_alive
         }
@@ -249,16 +248,20 @@ class Budget(UsageMeter):
         others = call.is_single and any(
             reservation.owner is not me for reservation in self._reservations.values()
         )
-        for name, needs in (("tokens", float(input_tokens)), ("usd", self._cost(call, input_tokens, 0))):
+        all_needs: dict[BudgetLimit, float] = {
+            "tokens": float(input_tokens),
+            "usd": self._cost(call, input_tokens, 0),
+        }
+        for name, needs in all_needs.items():
             limit = self.limits.get(name, float("inf"))
             reserved = sum(reservation.needs[name] for reservation in self._reservations.values())
             if self._used(name) + needs > limit or self._used(name) >= limit:
-                raise BudgetError(name, limit)  # type: ignore[arg-type]
+                raise BudgetError(name, limit)
             if self._reservations and self._used(name) + reserved + needs > limit:
                 if not others:  # Nobody else will settle.
-                    raise BudgetError(name, limit)  # type: ignore[arg-type]
-                return False
-        return True
+                    raise BudgetError(name, limit)
+                return name
+        return None
 
     def _used(self, name: str) -> float:
         if name == "usd":
@@ -354,8 +357,9 @@ class _OnTheLoop(AsyncCallbackHandler, RunObserver):
     async def _begin(self, kwargs: Mapping[str, Any], messages: Sequence[BaseMessage | str]) -> None:
         self._before()
         call, deadline = ModelCall.from_event(kwargs), time.monotonic() + _MAX_WAIT_S
-        while not self.budget.reserve(kwargs["run_id"], kwargs.get("parent_run_id"), call, messages):
-            self.budget.raise_if_expired(deadline)
+        run_id, parent = kwargs["run_id"], kwargs.get("parent_run_id")
+        while (limit := self.budget.reserve(run_id, parent, call, messages)) is not None:
+            self.budget.raise_if_expired(deadline, limit)
             await asyncio.sleep(_POLL_INTERVAL_S)  # What it waits for may settle in any thread.
 
     async def on_chat_model_start(

@@ -339,7 +339,7 @@ def _callback_manager(
         nested
         and isinstance(callbacks, kind)
         and not (chain.callbacks or chain.verbose or chain.tags or chain.metadata)
-        and run_collector_var.get() is None  # `collect_runs` reports each run by itchain.
+        and run_collector_var.get() is None  # `collect_runs` reports each run by itself.
     ):
         return callbacks
     return kind.configure(

@@ -13,15 +13,11 @@ Invariant: the chunks of `chain.stream(x)`, added up with `+`, equal `chain.invo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar, TypeAlias, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from langchain_classic.chains.base import Chain
 from langchain_classic.chains.sequential import SequentialChain
 from langchain_classic.chains.transform import TransformChain
-from langchain_core.callbacks import (
-    AsyncCallbackManager,
-    CallbackManager,
-)
 from langchain_core.runnables import RunnableSequence
 from langchain_core.runnables.graph import Graph
 from langchain_core.tools import BaseTool
@@ -46,9 +42,6 @@ __all__ = [
     "StreamingSequentialChain",
     "StreamingTransformChain",
 ]
-
-_ManagerType: TypeAlias = type[CallbackManager] | type[AsyncCallbackManager]
-_CONFIG_KEYS = {"tags", "metadata", "callbacks", "recursion_limit", "configurable"}
 
 
 class StreamingChain(FlowChain):
@@ -174,9 +167,8 @@ class StreamingSequentialChain(StreamingChain, SequentialChain):
     """
 
     chains: list[Chain]
-    output_variables: list[str] = Field(
-        default_factory=list
-    )  # SequentialChain fills it in if it is not given.
+    # SequentialChain fills it in if it is not given.
+    output_variables: list[str] = Field(default_factory=list)
 
     @property
     def optional_keys(self) -> list[str]:

@@ -249,9 +249,8 @@ class CachedChain(StreamingChain):
             )
         flight.leader = leader = self._in_flight.enter(flight)
         if leader is not None and leader.owner == flight.owner:
-            return _JoinAttempt(
-                True
-            )  # Halfway through a stream of the same question, waiting would be a deadlock.
+            # Halfway through a stream of the same question, waiting would be a deadlock.
+            return _JoinAttempt(True)
         if leader is None and (flight.lease is not None or self._acquire_lease(flight)):
             # Read again: another process may have finished between the first read and the lease.
             return _JoinAttempt(True, self._lookup(flight.key))
@@ -358,10 +357,8 @@ class _InFlight:
     def enter(self, flight: _SingleFlight) -> _SingleFlight | None:
         """Register a flight, or return the one that is registered for its question."""
         with self._lock:
-            slot = (
-                os.getpid(),
-                flight.key,
-            )  # A forked child does not run the threads that compute in its parent.
+            # A forked child does not run the threads that compute in its parent.
+            slot = (os.getpid(), flight.key)
             leader = self._leaders.get(slot)
             if leader is flight or flight.finished.done():
                 return None

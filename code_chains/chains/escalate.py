@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
 from code_chains.chains.repair import merit
 from code_chains.errors import ConfigurationError
-from code_chains.state import BUDGET_STOPS
+from code_chains.state import FINAL_STOPS
 
 __all__ = ["EscalateChain"]
-
-_FINAL_STOPS = (*BUDGET_STOPS, "effects")
-"""Reasons to stop for good, also with another program or model."""
 
 
 class EscalateChain(StreamingChain):
@@ -63,7 +60,7 @@ class EscalateChain(StreamingChain):
             count += len(outcome["attempts"])
             if not best or merit(outcome) > merit(best):
                 best = outcome
-            if outcome["verdict"].ok or outcome["stop_reason"] in _FINAL_STOPS:
+            if outcome["verdict"].ok or outcome["stop_reason"] in FINAL_STOPS:
                 break
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": outcome["stop_reason"]}
 
@@ -72,7 +69,7 @@ def _emit(model: str, *, after: int) -> Callable[[State], Mapping[str, object]]:
     """Return what maps chunks of a solver: what is live, and its attempts, numbered on after those of others."""
 
     def emit(chunk: State) -> State:
-        live = {key: chunk[key] for key in LIVE_KEYS if key in chunk}
+        live = select_live(chunk)
         if "attempts" not in chunk:
             return live
         attempts = [replace(made, number=made.number + after, model=model) for made in chunk["attempts"]]

@@ -36,9 +36,9 @@ _UNTESTED = "The tests were not run, as they run the program again, and it calle
 class EvaluateChain(StreamingChain):
     """Decide whether an outcome answers the question. Adds `verdict`.
 
-    A program that failed, or printed nothing and made no file, is no answer (`failed`), unless it defines what the
+    A program that failed, or printed nothing and made no file, is not an answer (`failed`), unless it defines what the
     question asks for, such as a function. With an `answer_type`, a program without a value of that type, or with a number
-    that has more decimals than the question asks for, is no answer either. Otherwise:
+    that has more decimals than the question asks for, is not an answer either. Otherwise:
 
     - If `tests` or `examples` are given, they decide, in a sandbox of their own that the program cannot
       reach: `verified` or `failed`.
@@ -46,6 +46,8 @@ class EvaluateChain(StreamingChain):
       as the model that wrote them may have misread the question, too.
     - If there is a judge, it decides: `plausible` or `failed`.
     - Otherwise the outcome is `unverified`.
+
+    Of the optional keys, tests, examples and a judge need `code`, and a judge needs `query`.
 
     Args:
         executor: Runs the tests; required for tests and examples only.
@@ -114,8 +116,10 @@ class EvaluateChain(StreamingChain):
         elif verdict.ok and expectations:
             verdict = yield from self._test(expectations, values, config)
         elif verdict.ok:
-            insane = (yield from self._check_sanity(values, config)) if self.sanity_checks else None
-            verdict = insane or (yield from self._assess(verdict, values, config))
+            doubt = None
+            if self.sanity_checks:
+                doubt = yield from self._check_sanity(values, config)
+            verdict = doubt or (yield from self._assess(verdict, values, config))
         yield {"verdict": verdict}
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
@@ -123,7 +127,7 @@ class EvaluateChain(StreamingChain):
         if values["execution"].has_effects:  # Tests run the program once more.
             return Verdict("unverified", "none", _UNTESTED)
         language = self.executor.language if self.executor else "python"
-        output, code = values["execution"].output, as_program(values["code"], language)
+        output, code = values["execution"].output, as_program(_required(values, "code", "a test"), language)
         try:
             harness = expectations.program(code, query=str(values.get("query") or ""), output=output)
         except UntestableError as error:
@@ -147,7 +151,8 @@ class EvaluateChain(StreamingChain):
         verdict = yield from self._test_generated(verdict, values, config)
         if self.judge is not None and verdict.status == "unverified" and not values.get("schema_only"):
             output = _output_for_judge(values["execution"])
-            state = {"query": values["query"], "code": values["code"], "output": output}
+            query, code = _required(values, "query", "a judge"), _required(values, "code", "a judge")
+            state = {"query": query, "code": code, "output": output}
             try:
                 verdict = (yield Invoke(self.judge, state, config))["verdict"]
             except BudgetError as error:  # Invariant: what a program has shown is not lost.
@@ -209,6 +214,13 @@ def _verdict_on_type(values: State) -> Verdict:
     if problem := rounding_problem(str(values.get("query") or ""), value):
         return Verdict("failed", "type", f"The value is not rounded: {problem}.")
     return UNCHECKED
+
+
+def _required(values: State, key: str, user: str) -> str:
+    """Return an input that only some outcomes need."""
+    if values.get(key) is None:
+        raise InputError(f"EvaluateChain: {user} cannot decide without {key!r}. Pass it with the execution.")
+    return str(values[key])
 
 
 def _only_defines(values: State, query: str) -> bool:

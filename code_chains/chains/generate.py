@@ -15,7 +15,7 @@ from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, St
 from code_chains.errors import InputError
 from code_chains.inputs import FencedText, check_history, check_query, describe_inputs, fenced
 from code_chains.language import LANGUAGES
-from code_chains.models.sampling import chat_model, for_sample
+from code_chains.models.sampling import for_sample, is_openai
 from code_chains.verification.expectations import expectations_of
 
 __all__ = [
@@ -96,9 +96,6 @@ _TRUNCATED = {
 }
 HELP = "This may help:"
 _PREVIOUS_STEPS = "These steps were done before; their variables, imports and files are still there:"
-_SEND_FINISH_REASON = ("openai-chat", "azure-openai-chat")
-"""Types of chat models that send a finish reason with every complete reply."""
-
 _DATA_KEYS = ("files", "variables", "context", "history", "previous_steps", "cells", "answer_type")
 """Keys of questions about more than a function."""
 _SLOW_KEYS = ("files", "variables", "tests", "examples", "history", "context")
@@ -295,6 +292,5 @@ def finish_reason(reply: object, model: object = None) -> str:
     names = ("finish_reason", "stop_reason", "stopReason", "done_reason", "status")
     reason = next((str(metadata[name]).lower() for name in names if metadata.get(name)), None)
     if reason is None:
-        inner = chat_model(model)
-        return "missing" if inner is not None and inner._llm_type in _SEND_FINISH_REASON else "stop"
+        return "missing" if is_openai(model) else "stop"
     return "length" if reason in _TRUNCATED or reason.startswith("length") else "stop"

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable, RunnableBinding
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import reply_text
 from code_chains.inputs import check_query, describe_inputs, fenced
-from code_chains.models.sampling import chat_model
+from code_chains.models.sampling import is_openai
 
 __all__ = ["PLAN_PROMPT", "PlanChain", "read_steps", "seems_to_need_steps"]
 
@@ -122,9 +122,7 @@ def read_steps(reply: str) -> list[str]:
 
 
 def _with_schema(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
-    inner = chat_model(model)
-    is_openai = inner is not None and inner._llm_type in ("openai-chat", "azure-openai-chat")
-    if not is_openai or not isinstance(model, BaseChatModel | RunnableBinding):
+    if not is_openai(model) or not isinstance(model, BaseChatModel | RunnableBinding):
         return model
     schema = {"name": "plan", "schema": _SCHEMA, "strict": True}
     return model.bind(response_format={"type": "json_schema", "json_schema": schema})

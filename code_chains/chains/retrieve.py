@@ -97,7 +97,10 @@ class RetrieveChain(StreamingChain):
         store = retriever if isinstance(retriever, SnippetStore) else None
         if store is None and min_score is not None:
             raise ConfigurationError(
-                "min_score", min_score, "it with a SnippetStore, whose scores are cosines"
+                "min_score",
+                min_score,
+                "a SnippetStore as retriever, or no min_score",
+                because="only its scores are known to be cosines",
             )
         if store is not None and min_score is None and isinstance(store.embeddings, OfflineEmbeddings):
             min_score = MIN_OFFLINE_SCORE

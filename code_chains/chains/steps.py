@@ -14,13 +14,11 @@ from code_chains.chains.plan import seems_to_need_steps
 from code_chains.errors import BudgetError
 from code_chains.executors.base import Session
 from code_chains.inputs import fenced, shortened
-from code_chains.state import BUDGET_STOPS, Attempt, Execution, Verdict
+from code_chains.state import FINAL_STOPS, Attempt, Execution, Verdict
 from code_chains.verification.expectations import expectations_of
 
 __all__ = ["StepsChain"]
 
-_FINAL_STOPS = (*BUDGET_STOPS, "effects")
-"""Reasons to stop for good, also with another program or model."""
 _MAX_PLANS = 2
 _MAX_TASK_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 2000, 2000, 1000
 
@@ -109,7 +107,7 @@ class StepsChain(StreamingChain):
                 progress.solved.append((step, outcome))
                 continue
             progress.failed = (step, outcome)
-            if plans == _MAX_PLANS or outcome["stop_reason"] in _FINAL_STOPS:
+            if plans == _MAX_PLANS or outcome["stop_reason"] in FINAL_STOPS:
                 break
             plans += 1
             pending = yield from self._plan_remainder(pending, values, progress, config)

@@ -162,6 +162,7 @@ class ConversationMemory(BaseMemory):
             self._summarize(session_id)
         return turn
 
+    @_store_errors()
     def _next_id(self, session_id: str) -> str:
         """Return an id greater than the existing ones, even if the clock was set back."""
         if self.history is not None:
@@ -251,6 +252,7 @@ class ConversationMemory(BaseMemory):
             self.store.mdelete(keys)
         return turns[-1]
 
+    @_store_errors()
     def sessions(self) -> list[str]:
         """Return the ids of all sessions, the latest last; none with a `history`, which cannot be listed."""
         if self.history is not None:
@@ -266,6 +268,7 @@ class ConversationMemory(BaseMemory):
 
     # -- summary ---------------------------------------------------------------------------------------------
 
+    @_store_errors()
     def _summary(self, session_id: str) -> tuple[str, str]:
         """Return the summary of a session, and the id of the last turn that it covers."""
         if self.history is not None:

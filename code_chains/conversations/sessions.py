@@ -147,11 +147,11 @@ class Conversations(Closing):
     ) -> None:
         self._open = open_session
         self._max_open, self._max_queued, self._queue_timeout = max_open, max_queued, queue_timeout
-        busy = f"{max_open} other sessions are busy (more may be at once with max_sessions=… of the executor)"
-        self._session_limiter = ConcurrencyLimiter(max_open, max_waiting, queue_timeout, busy)
-        self._all: WeakValueDictionary[str, Conversation] = (
-            WeakValueDictionary()
-        )  # A turn that waits holds a reference to its own.
+        busy = f"all {max_open} sessions for conversations are in use"
+        remedy = "Retry later, or raise max_sessions= of the executor."
+        self._session_limiter = ConcurrencyLimiter(max_open, max_waiting, queue_timeout, busy, remedy)
+        # A turn that waits holds a reference to its own.
+        self._all: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
         self._open_conversations: OrderedDict[str, Conversation] = OrderedDict()
         self._lock = threading.Lock()
 

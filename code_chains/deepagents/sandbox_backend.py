@@ -153,7 +153,7 @@ class SandboxBackend(BaseSandbox):
             timeout: Seconds after which it is ended, with exit code 124; at most the time limit, as is None or 0.
 
         Raises:
-            InputError: The command is no text, or the timeout no number of seconds.
+            InputError: The command is not text, or the timeout is not a number of seconds.
             SessionError: The session, and with it all files, is lost.
         """
         if not isinstance(command, str) or "\0" in command:
@@ -176,7 +176,7 @@ class SandboxBackend(BaseSandbox):
         """Write files at absolute paths, with the folders above them.
 
         Raises:
-            InputError: A path is no text, or a content no bytes.
+            InputError: A path is not text, or a content is not bytes.
         """
         for path, content in files:
             if not isinstance(path, str) or not isinstance(content, bytes):
@@ -198,7 +198,7 @@ class SandboxBackend(BaseSandbox):
         """Read files at absolute paths, each as large as half the limit of artifacts at most.
 
         Raises:
-            InputError: A path is no text.
+            InputError: A path is not text.
         """
         if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
             raise InputError("paths must be a list of texts.")

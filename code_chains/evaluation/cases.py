@@ -180,5 +180,5 @@ def _pattern(place: str, pattern: object) -> str:
         if isinstance(pattern, str) and pattern and re.compile(pattern):
             return pattern
     except (re.error, RecursionError, OverflowError) as error:
-        raise InputError(f"{place}: expected_pattern is no regular expression: {error}.") from error
+        raise InputError(f"{place}: expected_pattern is not a regular expression: {error}.") from error
     raise InputError(f"{place}: expected_pattern must be a regular expression as text.")

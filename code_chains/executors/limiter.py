@@ -26,12 +26,23 @@ class ConcurrencyLimiter:
         max_running: How many run at once.
         max_queued: How many may wait.
         timeout: Maximum seconds that each of them waits.
-        busy: How error messages describe that all slots are taken.
+        busy: How error messages describe that all slots are in use.
+        remedy: What error messages advise then.
     """
 
-    def __init__(self, max_running: int, max_queued: int, timeout: float, busy: str = "") -> None:
+    def __init__(
+        self,
+        max_running: int,
+        max_queued: int,
+        timeout: float,
+        busy: str = "",
+        remedy: str = "Retry later.",
+    ) -> None:
         self.max_running, self.max_queued, self.timeout = max_running, max_queued, timeout
-        self._busy = busy or f"{max_running} programs run already"
+        self._busy = busy or (
+            f"all {max_running} slots are in use" if max_running > 1 else "the slot is in use"
+        )
+        self._remedy = remedy
         self.reset()
         _limiters.add(self)
 
@@ -74,7 +85,7 @@ class ConcurrencyLimiter:
             raise
         if self._withdraw(ticket):
             raise OverloadedError(
-                f"Nothing was run: {self._busy}, and {seconds:.3g} seconds went by. Ask again later."
+                f"Nothing was run: {self._busy}, and waiting timed out after {seconds:.3g} s. {self._remedy}"
             )
 
     def check(self) -> None:
@@ -87,11 +98,11 @@ class ConcurrencyLimiter:
         with self._released:
             if self._is_shut_down:
                 raise ExecutorError(
-                    "Nothing is started any more: this is closed, or is being closed. Make a new one."
+                    "Nothing was run: the executor or chain is closed, or shutting down. Create a new one."
                 )
             if self._running >= self.max_running and len(self._queue) >= self.max_queued:
                 raise OverloadedError(
-                    f"Nothing was run: {self._busy}, and {len(self._queue)} wait. Ask again later."
+                    f"Nothing was run: {self._busy}, and the queue of {self.max_queued} is full. {self._remedy}"
                 )
 
     def release(self) -> None:

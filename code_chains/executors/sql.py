@@ -65,7 +65,7 @@ class SqlExecutor(Executor):
         "Write SQL in DuckDB's dialect that only reads: SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE. Steps go into WITH;"
         " of several statements the last one's rows are shown. Each file is a table named after it without its ending,"
         " e.g. `sales.csv` is `sales`, with _ for every character that is no letter or digit. Each variable is a table"
-        " of its name; a value that is no list of records is in its column `value`."
+        " of its name; a value that is not a list of records is in its column `value`."
     )
 
     def __init__(
@@ -155,7 +155,7 @@ def _table_name(name: str) -> str:
     stem, _, suffix = re.sub(r"\.gz$", "", PurePosixPath(name).name, flags=re.IGNORECASE).rpartition(".")
     if suffix.lower() not in READERS or not stem:
         raise InputError(
-            f"The file {name!r} is no table that SQL can read. Pass one of {', '.join(READERS)}."
+            f"The file {name!r} is not a table that SQL can read. Pass one of {', '.join(READERS)}."
         )
     table = re.sub(r"\W", "_", stem)
     return f"_{table}" if table[0].isdigit() else table

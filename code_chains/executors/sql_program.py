@@ -45,7 +45,7 @@ def main(request: Json) -> None:
             outcome = answer(database, request)
     except duckdb.OutOfMemoryException as error:
         raise MemoryError from error
-    except (duckdb.Error, TypeError, ValueError) as error:  # The latter two for code that is no text.
+    except (duckdb.Error, TypeError, ValueError) as error:  # The latter two for code that is not text.
         outcome = {"error": {"type": type(error).__name__, "message": str(error)}}
     sys.stdout.write(json.dumps(outcome))
 

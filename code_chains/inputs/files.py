@@ -177,4 +177,4 @@ def _check_file(value: object) -> Path:
 def _why_no_file(path: Path) -> str:
     if path.is_dir():
         return "is a directory"
-    return "is no regular file" if path.exists() else "does not exist"
+    return "is not a regular file" if path.exists() else "does not exist"

@@ -331,7 +331,7 @@ def _is_table(rows: list[list[str]], delimiter: str, *, has_rule: bool) -> bool:
         return False
     if any(len(field.split()) > _MAX_FIELD_WORDS for row in rows for field in row):
         return False
-    # Invariant: sentences with as many commas each are no table.
+    # Invariant: sentences with as many commas each are not a table.
     if any(_CONJUNCTION.match(row[-1]) for row in rows):
         return False
     has_values = any(all(_VALUE.fullmatch(row[column]) for row in rows[1:]) for column in range(width))

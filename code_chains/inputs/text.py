@@ -79,7 +79,7 @@ def check_query(query: object) -> str:
             'The question is empty. Ask something, e.g. "What is the sum of the numbers from 1 to 5?".'
         )
     if not is_text(query):
-        raise InputError("The question holds characters that are no text (broken UTF-8). Type them again.")
+        raise InputError("The question holds characters that are not text (broken UTF-8). Type them again.")
     if len(query) > MAX_QUERY_CHARS:
         raise InputError(
             f"The question has {len(query):,} characters; at most {MAX_QUERY_CHARS:,} are allowed. Put long texts"
@@ -103,7 +103,7 @@ def check_session_id(session_id: object) -> str:
     """Return a validated name of a conversation.
 
     Raises:
-        InputError: It is no text, empty, or longer than 500 characters.
+        InputError: It is not text, empty, or longer than 500 characters.
     """
     if (
         not isinstance(session_id, str)

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 TAG = "$"
-"""Key of the encoded values that are no JSON; the same as in `sandbox.inside.values`."""
+"""Key of the encoded values that are not JSON; the same as in `sandbox.inside.values`."""
 _SCALARS = {str, int, float, bool, type(None)}
 _DATES = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, complex)
 _ENCODERS: dict[type, Callable[[Any], JsonValue]] = {
@@ -160,7 +160,7 @@ def check_json_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonV
     for name, value in checked.items():
         if table_kind(value) or _is_tagged(encode_value(value)):
             raise InputError(
-                f"The variable {name!r} is no JSON value, and this executor takes nothing else. Pass numbers, text,"
+                f"The variable {name!r} is not a JSON value, and this executor takes nothing else. Pass numbers, text,"
                 " lists and dicts with text as keys, or use SandboxExecutor."
             )
     return checked

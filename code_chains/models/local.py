@@ -19,7 +19,7 @@ from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
 from pydantic import PrivateAttr, SecretStr
 
 from code_chains.callbacks.pricing import EMBEDDED
-from code_chains.errors import ConfigurationError, WeightsError, installing
+from code_chains.errors import ConfigurationError, MissingExtraError, WeightsError
 from code_chains.models.choice import install_local
 from code_chains.models.hub import PREFIX, HubFile
 from code_chains.models.weights import CATALOGUE
@@ -207,7 +207,8 @@ def _runtime() -> Any:
     except ImportError as error:
         if "libgomp" in str(error):
             raise WeightsError("The embedded model needs libgomp: `apt install libgomp1`.") from error
-        raise ConfigurationError("model", "local", f"{installing('local')}, or set OPENAI_API_KEY") from error
+        instead = 'use a hosted model, such as "openai:gpt-5-mini" with OPENAI_API_KEY set'
+        raise MissingExtraError("model", "local", "local", instead=instead) from error
     return xllamacpp
 
 

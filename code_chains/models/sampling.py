@@ -9,13 +9,13 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import Runnable, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 
-__all__ = ["can_be_sampled", "chat_model", "for_sample"]
+__all__ = ["can_be_sampled", "for_sample", "inner_model", "is_openai"]
 
 MIN_TEMPERATURE = 0.8
 """Minimum temperature of further samples: that with which agreement was measured (`docs/benchmarks.md`)."""
 
 
-def chat_model(model: object) -> BaseChatModel | None:
+def inner_model(model: object) -> BaseChatModel | None:
     """Return the chat model inside bindings, retries, fallbacks, options or a prompt before it."""
     while not isinstance(model, BaseChatModel):
         inner = next(
@@ -32,9 +32,14 @@ def chat_model(model: object) -> BaseChatModel | None:
     return model
 
 
+def is_openai(model: object) -> bool:
+    """Return whether a model speaks the protocol of OpenAI: it sends finish reasons, and takes JSON schemas."""
+    return getattr(inner_model(model), "_llm_type", "") in ("openai-chat", "azure-openai-chat")
+
+
 def can_be_sampled(model: Runnable[LanguageModelInput, Any]) -> bool:
     """Return whether a model gives another reply if it is asked again for another sample, as far as is known."""
-    inner = chat_model(model)
+    inner = inner_model(model)
     return hasattr(inner, "temperature") and (_takes_settings(model) or not _is_cool(inner))
 
 
@@ -50,7 +55,7 @@ def for_sample(
         model: Any chat model, or a Runnable around one.
         sample_index: Index of the sample; 0 returns the model unchanged.
     """
-    inner = chat_model(model)
+    inner = inner_model(model)
     if not sample_index or inner is None or not _takes_settings(model):
         return model
     options: dict[str, Any] = {"temperature": MIN_TEMPERATURE} if _is_cool(inner) else {}

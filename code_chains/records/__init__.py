@@ -2,6 +2,7 @@
 
 from code_chains.records.answers import (
     BUDGET_STOPS,
+    FINAL_STOPS,
     Attempt,
     PastedData,
     Problem,
@@ -33,6 +34,7 @@ from code_chains.records.runs import (
 
 __all__ = [
     "BUDGET_STOPS",
+    "FINAL_STOPS",
     "PROBED",
     "Artifact",
     "Attempt",

@@ -12,6 +12,7 @@ from code_chains.records.runs import Artifact, DisplayData, Status, ToolCall
 
 __all__ = [
     "BUDGET_STOPS",
+    "FINAL_STOPS",
     "Attempt",
     "PastedData",
     "Problem",
@@ -31,6 +32,8 @@ StopReason = Literal[
 program that failed had called a tool with effects, or at a limit of the budget."""
 BUDGET_STOPS: tuple[StopReason, ...] = ("usd", "tokens", "model_calls", "tool_calls", "seconds")
 """Those of a budget that is spent."""
+FINAL_STOPS: tuple[StopReason, ...] = (*BUDGET_STOPS, "effects")
+"""Those after which no other model or strategy may go on."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class Verdict(Record):
     Attributes:
         status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
             agree), `unverified` (it ran, and nothing checked it) or `failed`.
-        by: Who decided; `type` if the value is not of the type that was asked for, `output` if the output reports a
-            failure, and `checks` if a sanity check raises a doubt.
+        by: Who decided: the `tests`, the `judge`, a `vote` of programs, the `type` of the value, the `output` (it reports a
+            failure), sanity `checks` (they raise a doubt), or `none`: the run itself.
         reason: Why, as one sentence.
     """
 

@@ -1,4 +1,4 @@
-"""Stores of what is no folder of code: an installed package, or a folder that FAISS has written."""
+"""Stores of what is not a folder of code: an installed package, or a folder that FAISS has written."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from code_chains.errors import ConfigurationError, WeightsError, installing
+from code_chains.errors import ConfigurationError, MissingExtraError, WeightsError
 from code_chains.language import detect_language
 from code_chains.storage.files import sha256_file
 
@@ -22,7 +22,7 @@ __all__ = ["OfflineEmbeddings", "identity", "resolve_embedding"]
 
 Vectors = NDArray[np.float32]
 
-_INSTALL = f"{installing('embeddings')}, or any LangChain Embeddings"
+_ALTERNATIVE = "pass any LangChain Embeddings"
 MAX_TOKENS = 256
 """Tokens of a text that MiniLM reads, as in its training."""
 BATCH_TEXTS = 32
@@ -51,12 +51,12 @@ class _Model:
         """Return the path of the file after checking its content.
 
         Raises:
-            ConfigurationError: The package is not installed.
+            MissingExtraError: The package is not installed.
             WeightsError: The file cannot be read, or has another checksum.
         """
         spec = importlib.util.find_spec(self.package)
         if spec is None or not spec.submodule_search_locations:
-            raise ConfigurationError("embedding", self.package, _INSTALL)
+            raise MissingExtraError("embedding", self.package, "embeddings", instead=_ALTERNATIVE)
         path = Path(spec.submodule_search_locations[0], self.file)
         try:
             actual = sha256_file(path)
@@ -89,7 +89,7 @@ class OfflineEmbeddings(Embeddings):
         multilingual: Whether to use E5; None to use it where it is installed.
 
     Raises:
-        ConfigurationError: A package is not installed.
+        MissingExtraError: A package is not installed.
         WeightsError: A package contains an unexpected model.
     """
 
@@ -179,7 +179,7 @@ class _MiniLM:
             from onnxruntime import InferenceSession, SessionOptions
             from tokenizers import BertWordPieceTokenizer
         except ImportError as error:
-            raise ConfigurationError("embedding", error.name, _INSTALL) from error
+            raise MissingExtraError("embedding", error.name, "embeddings", instead=_ALTERNATIVE) from error
         vocabulary = files("code_chains") / "data" / "minilm_vocab.txt"
         self._tokenizer: Any = BertWordPieceTokenizer(str(vocabulary), lowercase=True)
         self._tokenizer.enable_truncation(MAX_TOKENS)

@@ -142,9 +142,8 @@ def split_python(source: str, name: str) -> list[Document]:
     definitions = [node for node in tree.body if isinstance(node, _Definition)]
     if len(definitions) < 2 or any(isinstance(node, ast.Expr) and not _is_text(node) for node in tree.body):
         return [_module(source, name, tree, definitions)] if source.strip() else []
-    lines = re.split(
-        r"\r\n|\r|\n", source
-    )  # splitlines() would cut at form feeds, too, which Python does not.
+    # splitlines() would cut at form feeds, too, which Python does not.
+    lines = re.split(r"\r\n|\r|\n", source)
     imports, about = _imports(tree), ast.get_docstring(tree) or ""
     return _numbered([_definition(node, lines, imports, about, name) for node in definitions])
 

@@ -83,8 +83,8 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
     modules = [module for item in ordered[:MAX_MODULES] if (module := _parsed(*item)) is not None]
     if not modules:
         raise InputError(
-            f"The package {name!r} has no source that can be read: no .py and no .pyi file (or only ones that are no Python,"
-            " or too large). Pass its own examples, with SnippetStore.from_folder or from_texts."
+            f"The package {name!r} has no source that can be read: no .py and no .pyi file (or only some"
+            " that are not Python, or too large). Pass its own examples, with SnippetStore.from_folder or from_texts."
         )
     return modules
 
@@ -95,7 +95,9 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
 def _locate(name: str, search_path: list[str] | None) -> _Place:
     parts = name.split(".") if isinstance(name, str) else [""]
     if not all(part.isidentifier() for part in parts):
-        raise InputError(f'{name!r} is no name of a package to import, such as "acme_tax".{_hint(str(name))}')
+        raise InputError(
+            f'{name!r} is not a name of a package to import, such as "acme_tax".{_hint(str(name))}'
+        )
     spec = _spec(parts[0], search_path)
     stubs = _spec(f"{parts[0]}-stubs", search_path)
     if spec is None and stubs is None:
@@ -198,7 +200,7 @@ def _parsed(name: str, path: Path) -> Module | None:
             raise ValueError(f"it is larger than {MAX_MODULE_BYTES:,} bytes")
         tree = parse(importlib.util.decode_source(data))
         if tree is None:
-            raise ValueError("it is no Python")
+            raise ValueError("it is not Python")
     except (OSError, ValueError, SyntaxError, LookupError) as error:
         _log.warning("The module %r is skipped: %s.", name, error)
         return None

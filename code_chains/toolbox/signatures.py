@@ -91,8 +91,8 @@ def signature_of(tool: BaseTool) -> Signature:
     parameters = []
     for name, field in properties.items():
         if not name.isidentifier() or keyword.iskeyword(name):
-            remedy = f"it without the parameter {name!r}, which is no name of a Python parameter; wrap it in a function"
-            raise ConfigurationError("tools", tool.name, remedy)
+            because = f"its parameter {name!r} is not a valid Python name"
+            raise ConfigurationError("tools", tool.name, "a function that wraps it", because=because)
         default = field.get("default") if isinstance(field, Mapping) else None
         kind = short_type(field, schema.get("$defs"))
         parameters.append(Parameter(name, kind, name in required, default))

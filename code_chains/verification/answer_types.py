@@ -37,8 +37,8 @@ class AnswerType:
 
     Values come from a program and are read leniently where nothing can be lost: arrays, series, tuples and ranges are
     lists; frames are lists of records; an integral float is an integer and a decimal a float; dates may be ISO 8601
-    text. They are read strictly where a guess could be wrong: text is no number, True is no integer, a number is no date.
-    NaN, NaT and NA are None, as JSON has no other word for a missing value; infinite numbers have no type.
+    text. They are read strictly where a guess could be wrong: text is not a number, True is not an integer, a number is
+    not a date. NaN, NaT and NA are None, as JSON has no other word for a missing value; infinite numbers have no type.
 
     Args:
         kind: The type.

@@ -140,7 +140,7 @@ def _parse_tests(tests: object) -> ast.Module:
     try:
         tree = syntax_tree(tests)
     except UNREADABLE as error:
-        raise InputError(f"The tests are no Python: {error}.") from error
+        raise InputError(f"The tests are not valid Python: {error}.") from error
     if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
     tree = without_runner(tree)  # Raises for tests that need more of a test runner.
@@ -170,10 +170,10 @@ def _parse_example(example: object) -> tuple[str, str]:
         args = args if isinstance(args, tuple) else (args,)
     else:
         raise InputError(
-            f"{example!r:.80} is no example. Give a pair of arguments and result, e.g. ((2, 3), 5)."
+            f"{example!r:.80} is not an example. Give a pair of arguments and result, e.g. ((2, 3), 5)."
         )
     if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
-        raise InputError(f"{example!r:.80} is no example: args must be a list, and kwargs a mapping.")
+        raise InputError(f"{example!r:.80} is not an example: args must be a list, and kwargs a mapping.")
     if wrong := [name for name in kwargs if not isinstance(name, str) or not name.isidentifier()]:
         raise InputError(f"An argument of an example cannot be called {wrong[0]!r}.")
     keywords = [f"{name}={_literal(value)}" for name, value in kwargs.items()]

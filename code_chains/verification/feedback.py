@@ -93,7 +93,7 @@ def _line(code: str, number: int | None) -> str:
 
 
 def _describe_verdict(verdict: Verdict, execution: Execution) -> list[str]:
-    """Describe a program that ran and still is no answer."""
+    """Describe a program that ran and still is not an answer."""
     if verdict.by != "none":
         return [f"The program ran, but its outcome was not accepted:\n{fenced(verdict.reason)}"]
     return [

@@ -141,9 +141,8 @@ def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str, str]:
     rows = arguments.get("argvalues")
     if not names or rows is None or "indirect" in positional:
         raise _unknown(test, f"the decorator {ast.unparse(decorator)[:80]}")
-    is_single = (
-        isinstance(arguments["argnames"], ast.Constant) and len(names) == 1
-    )  # A list of one name means tuples.
+    # A list of one name means tuples.
+    is_single = isinstance(arguments["argnames"], ast.Constant) and len(names) == 1
     if isinstance(rows, ast.List | ast.Tuple):
         rows.elts = [_row(row, test, is_single=is_single) for row in rows.elts]
     target = names[0] if is_single else f"({', '.join(names)},)"

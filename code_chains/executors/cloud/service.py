@@ -62,7 +62,7 @@ class Service(ABC):
 
     def wrong_key(self, reason: str) -> ConfigurationError:
         """Return the error for a key that is missing, malformed or refused."""
-        return ConfigurationError("executor", self.name, f"it with a valid key of {self.title}: {reason}")
+        return ConfigurationError("executor", self.name, f"a valid API key of {self.title}", because=reason)
 
     def _has_key(self) -> bool:
         return all(map(os.environ.get, self.key_variables))

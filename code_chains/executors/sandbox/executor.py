@@ -109,7 +109,10 @@ class SandboxExecutor(Executor):
             raise ConfigurationError("launcher", launcher, f"one of {sorted(LAUNCHERS)}")
         if network and (launcher in ("landlock", "none") or min_isolation != "kernel"):
             raise ConfigurationError(
-                "network", network, 'it with min_isolation="kernel": only namespaces can open some addresses'
+                "network",
+                network,
+                'min_isolation="kernel" as well',
+                because="only network namespaces can open single addresses",
             )
         for name, number in (("min_idle", min_idle), ("max_sessions", max_sessions)):
             check_int(
@@ -378,7 +381,8 @@ def _limiter(concurrency: int | None, max_queued: int, queue_timeout: float) -> 
     is_number = isinstance(queue_timeout, int | float) and not isinstance(queue_timeout, bool)
     if not is_number or not 0 <= queue_timeout <= MAX_QUEUE_TIMEOUT_S:
         raise ConfigurationError("queue_timeout", queue_timeout, "a number of seconds, at most a day")
-    return ConcurrencyLimiter(max_running, max_queued, float(queue_timeout))
+    remedy = "Retry later, or raise concurrency=, max_queued= or queue_timeout=."
+    return ConcurrencyLimiter(max_running, max_queued, float(queue_timeout), remedy=remedy)
 
 
 def _module_names(argument: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def other(executable: str, packages: tuple[str, ...] = ()) -> Interpreter:
 
     Raises:
         OSError: It cannot be started.
-        ValueError: It is no Python, or too old.
+        ValueError: It is not Python, or too old.
     """
     command = [os.path.abspath(executable), "-I", "-B", os.path.abspath(__file__), *packages]
     completed = subprocess.run(

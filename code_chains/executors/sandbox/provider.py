@@ -82,9 +82,8 @@ class SandboxSettings:
 class SandboxProvider:
     """Provides sandboxes whose isolation was proven.
 
-    Invariants: a fork leaves `acquire` only after its probe reported the required isolation. The launcher is
-        replaced by a
-    weaker one only while no launcher has built a sandbox yet, and never by one below `min_isolation`.
+    Invariants: a fork leaves `acquire` only after its probe reported the required isolation. A launcher is replaced by a
+    weaker one only while none has built a sandbox yet, and never by one below `min_isolation`.
 
     Args:
         settings: What sandboxes are like.

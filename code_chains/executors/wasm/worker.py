@@ -199,9 +199,8 @@ class Worker:
         while (now := time.monotonic()) < deadline:
             if reason := self.exceeded_disk():
                 self.finish(reason)
-            taken = (
-                time.monotonic() - now
-            )  # Many files take long to count: looking must not take all of the time.
+            # Many files take long to count: looking must not take all of the time.
+            taken = time.monotonic() - now
             time.sleep(max(0.0, min(max(CHECK_INTERVAL_S, taken), deadline - time.monotonic())))
         self.finish("timeout")
 

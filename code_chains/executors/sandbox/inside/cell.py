@@ -232,9 +232,8 @@ def failing_source(entry: types.TracebackType) -> tuple[str, str]:
     if first is None or last is None or start is None or end is None or last > len(lines):
         return "", ""
     text = "".join(lines[first - 1 : last]).encode()
-    end += sum(
-        len(line.encode()) for line in lines[first - 1 : last - 1]
-    )  # Columns count bytes of their line.
+    # Columns count bytes of their line.
+    end += sum(len(line.encode()) for line in lines[first - 1 : last - 1])
     return text[start:end].decode(), text.decode()
 
 

@@ -124,11 +124,8 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         is_namespaced: Whether the supervisor is the first process of a pid namespace.
     """
     path, pid = canaries["file"], canaries["pid"]
-    is_foreign = pid not in (
-        1,
-        os.getpid(),
-        os.getppid(),
-    )  # In a namespace of its own, the same pid is another process.
+    # In a namespace of its own, the same pid is another process.
+    is_foreign = pid not in (1, os.getpid(), os.getppid())
     return {
         "filesystem": not can_open(path, os.O_RDONLY)
         and not can_open(path + ".made", os.O_CREAT | os.O_WRONLY)

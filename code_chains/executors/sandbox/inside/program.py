@@ -81,9 +81,8 @@ def main(
         result = move_descriptor(result, config["limits"])
         set_up_descriptors(result, channel.fileno(), out, err)
         has_own_user = config["namespaces"] or os.geteuid() == 0
-        others = (
-            0 if has_own_user else confine.count_others()
-        )  # Before it is isolated: then it sees nobody else.
+        # Before it is isolated: then it sees nobody else.
+        others = 0 if has_own_user else confine.count_others()
         if layers is None:
             layers = isolate(config)
             prepare(config)

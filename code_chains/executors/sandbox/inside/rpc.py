@@ -106,9 +106,8 @@ class RpcChannel:
             raise TypeError(f"Tests must not hand on {value!r}: a program could forge its outcome with it.")
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self.lent)
-            self.lent.append(
-                value
-            )  # Invariant: it lives as long as its number, so that its id is not reused.
+            # Invariant: it lives as long as its number, so that its id is not reused.
+            self.lent.append(value)
         return {
             "lent": self._numbers[id(value)],
             "type": type(value).__name__,

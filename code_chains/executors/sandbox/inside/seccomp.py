@@ -191,9 +191,8 @@ def filter_program(machine: str, *, namespaces: bool = True, network: bool = Fal
     if machine == "x86_64":  # The numbers of the x32 ABI would bypass the list.
         program += [(JUMP_IF_AT_LEAST, 0, 1, X32_SYSCALL_BIT), ret(SECCOMP_RET_KILL_PROCESS)]
     program += [(JUMP_IF_AT_LEAST, 0, 1, LAST_SYSCALL + 1), ret(RET_ENOSYS)]
-    program += if_equal(
-        [CLONE3[column]], RET_ENOSYS
-    )  # Its flags are behind a pointer; libraries fall back to clone.
+    # Its flags are behind a pointer; libraries fall back to clone.
+    program += if_equal([CLONE3[column]], RET_ENOSYS)
     decided = set(ON_CALLER)
     if not namespaces:
         for names, action in ((WITHOUT_EFFECT, RET_SUCCESS), (UNSUPPORTED, RET_ENOTSUP), (DENIED, RET_EPERM)):

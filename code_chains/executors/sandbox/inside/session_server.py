@@ -64,9 +64,8 @@ def main() -> None:
     # Invariant: the key is gone before a program can look for it.
     os.remove(KEY)
     sys.path.remove(folder)
-    sys.path.append(
-        site.getusersitepackages()
-    )  # What isolation leaves out is for programs, not for this one.
+    # What isolation leaves out is for programs, not for this one.
+    sys.path.append(site.getusersitepackages())
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:

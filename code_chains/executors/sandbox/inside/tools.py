@@ -236,7 +236,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, float):
-        return float(value) if value - value == 0 else None  # NaN and infinity are no JSON.
+        return float(value) if value - value == 0 else None  # NaN and infinity are not JSON.
     if isinstance(value, dict):
         return {key_of(key): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

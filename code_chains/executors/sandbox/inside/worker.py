@@ -53,9 +53,8 @@ def main(control: int) -> NoReturn:
     """
     host = socket.socket(fileno=control)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write(
-            OOM_SCORE
-        )  # If memory runs out, the kernel kills this process and its forks before the app.
+        # If memory runs out, the kernel kills this process and its forks before the app.
+        file.write(OOM_SCORE)
     try:
         message, _ = wire.receive(host)
         if message is not None:
