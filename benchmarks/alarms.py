@@ -40,14 +40,14 @@ def wrong_programs(question: Everyday, program: str) -> Iterator[str]:
             yield program[: match.start()] + changed + program[match.end() :]
 
 
-def row(name: str, questions: Sequence[Everyday], box: SandboxExecutor) -> tuple[object, ...]:
+def row(name: str, questions: Sequence[Everyday], sandbox: SandboxExecutor) -> tuple[object, ...]:
     """Count what the checks say of the programs of some questions."""
     programs = [(question, program) for question in questions for program in question.programs]
     checked = [
         (task_of(q), program) for q, program in programs if not defines_what_is_asked(program, q.query)
     ]
     doubted = sum(bool(unused_values(task, program)) for task, program in checked)
-    outputs = [(question.query, box.run(program).output) for question, program in programs]
+    outputs = [(question.query, sandbox.run(program).output) for question, program in programs]
     failures = sum(bool(reported_failure(query, output)) for query, output in outputs)
     empty = sum(empty_output(query, output) for query, output in outputs)
     impossible = sum(bool(broken_invariant(query, output)) for query, output in outputs)
@@ -67,8 +67,8 @@ def main() -> None:
         "output impossible",
         "wrong values found",
     )
-    with SandboxExecutor() as box:
-        rows = [row("development", DEVELOPMENT, box), row("held out", HELD_OUT, box)]
+    with SandboxExecutor() as sandbox:
+        rows = [row("development", DEVELOPMENT, sandbox), row("held out", HELD_OUT, sandbox)]
     table(head, rows)
 
 

@@ -165,15 +165,17 @@ def question(case: Case, given: Literal["examples", "tests"]) -> dict[str, Any]:
     return state
 
 
-def play(case: Case, box: SandboxExecutor, given: Literal["examples", "tests"], *, stubborn: bool) -> Outcome:
+def play(
+    case: Case, sandbox: SandboxExecutor, given: Literal["examples", "tests"], *, stubborn: bool
+) -> Outcome:
     """Put one case to the library."""
     model = replayed(case, stubborn=stubborn)
 
     def judge(result: Mapping[str, Any]) -> bool:
-        done = box.run(case.probe(result["code"]), variables=case.variables)
+        done = sandbox.run(case.probe(result["code"]), variables=case.variables)
         return done.ok and case.holds(done.output)
 
-    with create_code_chain(model, executor=box, interpret=False) as chain:
+    with create_code_chain(model, executor=sandbox, interpret=False) as chain:
         return outcome(case.bug, case.task, lambda: chain.invoke(question(case, given)), judge)
 
 
@@ -238,10 +240,10 @@ def replay(given: Literal["examples", "tests"], only: str, seconds: float) -> No
     cases = [case for case in build() if only in ("", case.bug)]
     began = time.monotonic()
     runs: dict[bool, list[Outcome]] = {False: [], True: []}
-    with SandboxExecutor(limits=Limits(seconds=seconds)) as box:
+    with SandboxExecutor(limits=Limits(seconds=seconds)) as sandbox:
         for stubborn, outcomes in runs.items():
             for number, case in enumerate(cases, start=1):
-                outcomes.append(play(case, box, given, stubborn=stubborn))
+                outcomes.append(play(case, sandbox, given, stubborn=stubborn))
                 print(f"{number}/{len(cases)} {case.bug}{' stubborn' * stubborn}", end="\r", file=sys.stderr)
     helped, stubbornly = runs[False], runs[True]
     table(REPLAY_HEAD, replay_rows(helped, stubbornly))

@@ -44,16 +44,16 @@ def milliseconds(ask: Callable[[int], object], repeats: int) -> tuple[float, flo
     return statistics.median(ordered), ordered[int(0.95 * len(ordered))]
 
 
-def costs(folder: Path, place: SandboxExecutor, repeats: int) -> None:
+def costs(folder: Path, executor: SandboxExecutor, repeats: int) -> None:
     """The table of single questions."""
     model = ScriptedModel(answers)
     large = folder / "large.bin"
     large.write_bytes(b"x" * 10_000_000)
     with_file = {"query": "Sum?", "files": {"large.bin": large}}
-    plain = create_code_chain(model, executor=place)
-    replies = create_code_chain(ScriptedModel(answers, cache=InMemoryCache()), executor=place)
-    memory = create_code_chain(model, executor=place, cache=InMemoryByteStore())
-    file = create_code_chain(model, executor=place, cache=SqliteStore(folder / "answers.sqlite"))
+    plain = create_code_chain(model, executor=executor)
+    replies = create_code_chain(ScriptedModel(answers, cache=InMemoryCache()), executor=executor)
+    memory = create_code_chain(model, executor=executor, cache=InMemoryByteStore())
+    file = create_code_chain(model, executor=executor, cache=SqliteStore(folder / "answers.sqlite"))
     rows: list[tuple[str, Callable[[int], object]]] = [
         ("no cache", lambda n: plain.invoke(f"Sum {n}?")),
         ("LangChain's cache of model replies, a hit", lambda n: replies.invoke("Sum?")),
@@ -83,7 +83,7 @@ class Slow:
         return answers(messages)
 
 
-def flight(folder: Path, place: SandboxExecutor) -> None:
+def flight(folder: Path, executor: SandboxExecutor) -> None:
     """The table of many who ask at once."""
     print(
         f"\n| {ASKERS} threads ask the same at once; a reply takes 1 s | calls of the model | seconds |\n|---|---|---|"
@@ -91,7 +91,7 @@ def flight(folder: Path, place: SandboxExecutor) -> None:
     chains: dict[str, Any] = {"no cache": False, "cache": SqliteStore(folder / "flight.sqlite")}
     for name, cache in chains.items():
         model = Slow()
-        chain = create_code_chain(ScriptedModel(model), executor=place, cache=cache)
+        chain = create_code_chain(ScriptedModel(model), executor=executor, cache=cache)
         threads = [threading.Thread(target=chain.invoke, args=("Sum?",)) for _ in range(ASKERS)]
         began = time.perf_counter()
         for thread in threads:
@@ -104,9 +104,9 @@ def flight(folder: Path, place: SandboxExecutor) -> None:
 def main(repeats: int) -> None:
     """Measure and print both tables."""
     print(f"Python {platform.python_version()} on {platform.system()}\n")
-    with tempfile.TemporaryDirectory() as folder, SandboxExecutor(preload=()) as place:
-        costs(Path(folder), place, repeats)
-        flight(Path(folder), place)
+    with tempfile.TemporaryDirectory() as folder, SandboxExecutor(preload=()) as executor:
+        costs(Path(folder), executor, repeats)
+        flight(Path(folder), executor)
 
 
 if __name__ == "__main__":

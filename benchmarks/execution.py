@@ -126,8 +126,8 @@ def _ours(stack: ExitStack, name: str, make: Callable[[], Executor], *, pandas: 
 def _launchers() -> Iterator[Launcher]:
     launchers: tuple[Launcher, ...] = ("bubblewrap", "namespaces")
     for launcher in launchers:
-        with contextlib.suppress(ExecutorError), SandboxExecutor(launcher=launcher) as box:
-            box.run("1")
+        with contextlib.suppress(ExecutorError), SandboxExecutor(launcher=launcher) as sandbox:
+            sandbox.run("1")
             yield launcher
 
 
@@ -323,11 +323,11 @@ def _memory() -> None:
     """Proportional memory of the idle sandbox, and of each run of pandas that is active."""
     from concurrent.futures import wait
 
-    with SandboxExecutor() as box, ThreadPoolExecutor(8) as pool:
-        box.run(PANDAS)  # Then the libraries are loaded.
+    with SandboxExecutor() as sandbox, ThreadPoolExecutor(8) as pool:
+        sandbox.run(PANDAS)  # Then the libraries are loaded.
         time.sleep(1)
         idle = _proportional(_below(os.getpid()))
-        running = [pool.submit(box.run, f"{PANDAS}\nimport time; time.sleep(4)") for _ in range(8)]
+        running = [pool.submit(sandbox.run, f"{PANDAS}\nimport time; time.sleep(4)") for _ in range(8)]
         time.sleep(2.5)
         busy = _proportional(_below(os.getpid()))
         wait(running)

@@ -41,8 +41,8 @@ def milliseconds(call: Callable[[], object], times: int = 5) -> float:
 def scripted(memory: ConversationMemory | None = None) -> CodeChain:
     """A chain whose model and executor cost nothing."""
     model = ScriptedModel(lambda messages: "print(6 * 7)" if asks_for_code(messages) else "It is 42.")
-    place = ScriptedExecutor(lambda code: "42")
-    return create_code_chain(model, executor=place, memory=True if memory is None else memory)
+    executor = ScriptedExecutor(lambda code: "42")
+    return create_code_chain(model, executor=executor, memory=True if memory is None else memory)
 
 
 def turns(counts: Iterable[int]) -> Iterator[Row]:
@@ -74,12 +74,12 @@ def data(sizes: Iterable[int]) -> Iterator[Row]:
     """A run that is given a file of so many bytes, of which the program reads the first line."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        SandboxExecutor(preload=(), limits=Limits(disk="256M")) as box,
+        SandboxExecutor(preload=(), limits=Limits(disk="256M")) as sandbox,
     ):
         for size in sizes:
             path = Path(folder, f"{size}.csv")
             path.write_bytes(b"region,amount\n" + b"north,10\n" * (size // 9))
-            run = partial(box.run, "print(open('a.csv').readline())", files={"a.csv": path})
+            run = partial(sandbox.run, "print(open('a.csv').readline())", files={"a.csv": path})
             yield f"a file of {size:,} bytes", milliseconds(run)
 
 

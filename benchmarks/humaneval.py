@@ -87,7 +87,7 @@ def smolagents(model: Any) -> Solve:
     return solve
 
 
-def langchain(model: Any, box: SandboxExecutor) -> Solve:
+def langchain(model: Any, sandbox: SandboxExecutor) -> Solve:
     """Solve with an agent that may call a tool which runs Python."""
     from langchain.agents import create_agent
     from langchain_core.tools import tool
@@ -98,7 +98,7 @@ def langchain(model: Any, box: SandboxExecutor) -> Solve:
     def python(code: str) -> str:
         """Run a Python program, and return what it prints."""
         ran.append(code)
-        return box.run(code).output
+        return sandbox.run(code).output
 
     agent: Any = create_agent(model, [python])
 
@@ -125,19 +125,19 @@ def _defining(candidates: list[str], problem: Problem) -> str:
     return next(iter([*defining, *candidates]), "")
 
 
-def solver(way: str, model: Any, box: SandboxExecutor, stack: ExitStack) -> Solve:
+def solver(way: str, model: Any, sandbox: SandboxExecutor, stack: ExitStack) -> Solve:
     """Return what solves problems in a way."""
     if way in OURS:
         return ours(model, way, stack)
     others: dict[str, Callable[[], Solve]] = {
         "bare": lambda: bare(model),
         "smolagents": lambda: smolagents(model),
-        "langchain": lambda: langchain(model, box),
+        "langchain": lambda: langchain(model, sandbox),
     }
     return others[way]()
 
 
-def ask(way: str, problem: Problem, solve: Solve, box: SandboxExecutor) -> Outcome:
+def ask(way: str, problem: Problem, solve: Solve, sandbox: SandboxExecutor) -> Outcome:
     """Put a problem to a solver, and run the hidden tests on what comes out."""
     began = time.monotonic()
     try:
@@ -145,7 +145,7 @@ def ask(way: str, problem: Problem, solve: Solve, box: SandboxExecutor) -> Outco
     except Exception as error:  # Whatever others raise, they have no answer.
         return Outcome(way, problem.id, False, "error", 0, 0, 0, time.monotonic() - began, repr(error)[:500])
     seconds = round(time.monotonic() - began, 3)
-    right = problem.is_solved_by(str(solved["code"]), box)
+    right = problem.is_solved_by(str(solved["code"]), sandbox)
     return Outcome(way, problem.id, right, str(solved["status"]), 0, 0, 0, seconds, str(solved["code"]))
 
 
@@ -176,12 +176,12 @@ def main(model: str, ways: str, count: int, held_out: bool, seed: int, log: Path
         wanted = [problem for problem in wanted[1::2] if problem.tests]
     known = {(one.group, one.task): one for one in logged(log, name)}
     chat_model = resolve_model(model, seed=seed)
-    with SandboxExecutor(limits=Limits(seconds=10), preload=()) as box, ExitStack() as stack:
+    with SandboxExecutor(limits=Limits(seconds=10), preload=()) as sandbox, ExitStack() as stack:
         for way in chosen:
             missing = [problem for problem in wanted if (way, problem.id) not in known]
-            solve = solver(way, chat_model, box, stack)
+            solve = solver(way, chat_model, sandbox, stack)
             for problem in missing:
-                one = known[way, problem.id] = ask(way, problem, solve, box)
+                one = known[way, problem.id] = ask(way, problem, solve, sandbox)
                 note(one, name, log)
     table(HEAD, rows([known[way, problem.id] for way in chosen for problem in wanted]))
 

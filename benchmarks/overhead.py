@@ -103,9 +103,9 @@ def reply(messages: list[BaseMessage]) -> str:
 
 
 model = ScriptedModel(reply)
-place = ScriptedExecutor(lambda code: "15")
+executor = ScriptedExecutor(lambda code: "15")
 writer = GenerateChain(model=model)
-judge = EvaluateChain(executor=place)
+judge = EvaluateChain(executor=executor)
 teller = InterpretChain(model=model)
 
 
@@ -141,7 +141,7 @@ def validate(state: Any) -> dict[str, Any]:
 
 def execute(state: Any) -> dict[str, Any]:
     """The same executor as ExecuteChain."""
-    execution = place.run(state["code"])
+    execution = executor.run(state["code"])
     return {"execution": execution, "output": execution.output}
 
 
@@ -219,7 +219,7 @@ def _adding(step: Callable[[Any], dict[str, Any]]) -> Callable[[Any], dict[str, 
 
 def pieces(answering: InterpretChain = teller) -> StreamingSequentialChain:
     """The steps as our pieces: traced, streaming."""
-    chains = [writer, ValidateChain(), ExecuteChain(place), judge, answering]
+    chains = [writer, ValidateChain(), ExecuteChain(executor), judge, answering]
     return StreamingSequentialChain(
         chains=chains, input_variables=["query"], output_variables=["code", "output", "answer"]
     )
@@ -264,7 +264,7 @@ def contenders() -> Iterator[tuple[str, Any]]:
         yield GRAPH, graph()
     except ImportError:
         print("LangGraph is left out: pip install langgraph", file=sys.stderr)
-    yield WHOLE + " (language, repair and usage on top), traced", create_code_chain(model, executor=place)
+    yield WHOLE + " (language, repair and usage on top), traced", create_code_chain(model, executor=executor)
 
 
 def invoking(chain: Any, question: dict[str, Any]) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Minutes of mixed questions, some of them hostile, from twice as many threads and tasks as there are places.
+"""Minutes of mixed questions, some of them hostile, from twice as many threads and tasks as there are slots.
 
     python -m benchmarks.soak [--minutes 30]
 
@@ -60,7 +60,7 @@ HOSTILE = {
 PROGRAMS = {**ORDINARY, **HOSTILE, "next": "try: n += 1\nexcept NameError: n = 1\nprint(n)"}
 LIMITS = Limits(seconds=1.0, memory="128M", output="64K", processes=32, disk="8M")
 PATIENCE = 4.0
-"""Seconds that a run waits for a place."""
+"""Seconds that a run waits for a slot."""
 BREATH = 0.02
 """Seconds before each asks again."""
 NAMES = 12
@@ -113,7 +113,7 @@ class Soak:
     """
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
-        self.box = stack.enter_context(
+        self.sandbox = stack.enter_context(
             SandboxExecutor(limits=LIMITS, preload=(), queue_timeout=PATIENCE, max_queued=4, max_sessions=6)
         )
         self.outcomes, self.seconds, self.wrong = Counter[str](), list[float](), list[str]()
@@ -123,18 +123,18 @@ class Soak:
         memory = ConversationMemory(stack.enter_context(SqliteStore(folder / "turns.sqlite")))
         cache = stack.enter_context(SqliteStore(folder / "answers.sqlite", max_bytes=1 << 20))
         self.chain = stack.enter_context(
-            create_code_chain(model, executor=self.box, memory=memory, cache=cache, max_attempts=2)
+            create_code_chain(model, executor=self.sandbox, memory=memory, cache=cache, max_attempts=2)
         )
         self.sampling = stack.enter_context(
-            create_code_chain(model, executor=self.box, samples=3, max_attempts=1)
+            create_code_chain(model, executor=self.sandbox, samples=3, max_attempts=1)
         )
         self._memory = memory
 
     # -- those who ask ------------------------------------------------------------------------------------------------
 
     def round(self, seconds: float) -> None:
-        """Ask for some seconds, from twice as many threads and tasks as there are places."""
-        until, half = time.monotonic() + seconds, self.box.limiter.max_running
+        """Ask for some seconds, from twice as many threads and tasks as there are slots."""
+        until, half = time.monotonic() + seconds, self.sandbox.limiter.max_running
         with ThreadPoolExecutor(half + 2) as threads:
             asking = [threads.submit(self._ask_on, until) for _ in range(half)]
             asking += [
@@ -194,7 +194,7 @@ class Soak:
                 pass
 
     def _in_a_session(self) -> None:
-        with self.box.session() as session:
+        with self.sandbox.session() as session:
             session.run("x = 1")
             session.checkpoint()
             session.run(PROGRAMS[self._pick()], files={"sales.csv": self._sales})
@@ -249,11 +249,11 @@ class Soak:
             all=(own + _proportional(below)) / 2**20,
             slack=(with_slack - own) / 2**20,
             files=sum(len(files) + len(folders) for _, folders, files in os.walk(tempfile.gettempdir())),
-            sessions=len(self.box._sessions),
+            sessions=len(self.sandbox._sessions),
         )
 
     def _rest(self) -> None:
-        self.box.run("1")  # So that the same is ready each time.
+        self.sandbox.run("1")  # So that the same is ready each time.
         counts, deadline = [-1], time.monotonic() + 20
         while (len(counts) < 8 or len(set(counts[-8:])) > 1) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -63,9 +63,9 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def batches(place: Executor, questions: int) -> tuple[float, float, float]:
+async def batches(executor: Executor, questions: int) -> tuple[float, float, float]:
     """Seconds for all, seconds of CPU, and megabytes that stay."""
-    with create_code_chain(SlowModel(script=_script), executor=place) as chain:
+    with create_code_chain(SlowModel(script=_script), executor=executor) as chain:
         config: Any = {"max_concurrency": WIDTH}
         await chain.abatch([{"query": "warm up"}] * WIDTH, config)
         before = resident()
@@ -78,10 +78,10 @@ async def batches(place: Executor, questions: int) -> tuple[float, float, float]
         return seconds, cpu, resident() - before
 
 
-async def first_chunks(place: Executor, times: int) -> list[float]:
+async def first_chunks(executor: Executor, times: int) -> list[float]:
     """Milliseconds until the first piece of a program arrives, beyond what the model takes; each question alone."""
     found = []
-    with create_code_chain(SlowModel(script=_script), executor=place) as chain:
+    with create_code_chain(SlowModel(script=_script), executor=executor) as chain:
         for _ in range(times):
             began = time.perf_counter()
             stream: Any = chain.astream_events({"query": "What is 6 times 7?"}, version="v2")
@@ -106,18 +106,18 @@ def main(questions: int) -> None:
     print(
         "| executor | seconds | of the ideal | CPU ms a question | memory that stays, MB |\n|---|---|---|---|---|"
     )
-    with SandboxExecutor(preload=()) as box:
-        places: dict[str, Executor] = {
+    with SandboxExecutor(preload=()) as sandbox:
+        executors: dict[str, Executor] = {
             "one that runs nothing": ScriptedExecutor(lambda code: "42"),
-            "`SandboxExecutor`": box,
+            "`SandboxExecutor`": sandbox,
         }
-        for name, place in places.items():
-            seconds, cpu, kept = asyncio.run(batches(place, questions))
+        for name, executor in executors.items():
+            seconds, cpu, kept = asyncio.run(batches(executor, questions))
             print(
                 f"| {name} | {seconds:.1f} | {ideal / seconds:.0%} | {cpu / questions * 1e3:.1f} | {kept:.0f} |",
                 flush=True,
             )
-        first = asyncio.run(first_chunks(box, 20))
+        first = asyncio.run(first_chunks(sandbox, 20))
     print(
         f"\nThe first token of a program arrives {statistics.median(first):.1f} ms after the model gives it (median of 20)."
     )

@@ -55,14 +55,14 @@ def open_orders(customer: int) -> list[float]:
 
 def contenders(stack: ExitStack) -> dict[str, Measure]:
     """Return what is measured, by its name: functions that return the microseconds of one call."""
-    box = stack.enter_context(SandboxExecutor(limits=Limits(seconds=60, tool_calls=CALLS), preload=()))
+    sandbox = stack.enter_context(SandboxExecutor(limits=Limits(seconds=60, tool_calls=CALLS), preload=()))
     tool = StructuredTool.from_function(echo)
     measures: dict[str, Measure] = {
         "a Python function, in this process": lambda: timed(lambda: [echo(n) for n in range(CALLS)]),
         "`StructuredTool.invoke`, in this process": lambda: timed(
             lambda: [tool.invoke({"value": n}) for n in range(CALLS)]
         ),
-        "**a tool, from a program in the sandbox**": lambda: inside(box),
+        "**a tool, from a program in the sandbox**": lambda: inside(sandbox),
     }
     with contextlib.suppress(ImportError):
         measures["smolagents' `LocalPythonExecutor`, in this process"] = smolagents()
@@ -78,12 +78,12 @@ def timed(run: Callable[[], object]) -> float:
     return (time.perf_counter() - started) / CALLS * 1e6
 
 
-def inside(box: SandboxExecutor) -> float:
+def inside(sandbox: SandboxExecutor) -> float:
     """Return the microseconds of each call as a program measures them, without the start of the sandbox."""
     code = (
         f"import time\nstarted = time.perf_counter()\n{LOOP}(time.perf_counter() - started) / {CALLS} * 1e6"
     )
-    done = box.run(code, tools=[echo])
+    done = sandbox.run(code, tools=[echo])
     done.raise_for_failure()
     return float(done.result or "nan")
 
