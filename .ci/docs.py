@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -103,14 +104,15 @@ def main() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/v1"
-    failures = []
-    with tempfile.TemporaryDirectory() as folder:
+    runs: list[Future[str]] = []
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         for number, (command, of_command) in enumerate(pages.items()):
+            # One environment is made after the other, as each builds the package in this folder; pages run meanwhile.
             python = environment(command, Path(folder, str(number)))
-            failures += [text for page in of_command if (text := failure(page, python, address))]
+            runs += [pool.submit(failure, page, python, address) for page in of_command]
             print(f"{command}: {', '.join(page.name for page in of_command)}")  # noqa: T201
     server.shutdown()
-    sys.exit("\n".join(failures) or 0)
+    sys.exit("\n".join(filter(None, (run.result() for run in runs))) or 0)
 
 
 if __name__ == "__main__":
