@@ -402,6 +402,14 @@ def browser() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture(scope="module")
+def profile(browser: Any) -> Iterator[Any]:
+    """A context of the browser that shares scripts between tests: its first page keeps alive who has compiled them."""
+    with browser.new_context(permissions=["clipboard-read", "clipboard-write"]) as context:
+        context.new_page()
+        yield context
+
+
 @pytest.fixture
 def host() -> Iterator[test_escapes.Host]:
     """Canaries that no program may reach."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from .conftest import ROOT
 
@@ -73,6 +73,22 @@ def open_page(browser: Browser, address: str, **options: Any) -> Page:
     page.set_default_timeout(TIMEOUT_MS)
     page.goto(address)
     return page
+
+
+@contextmanager
+def page_of(
+    context: BrowserContext, address: str, width: int = 1280, height: int = 800, scheme: Any = None
+) -> Iterator[Page]:
+    """Open a page in the context that tests share, and forget its cookies afterwards."""
+    page = context.new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(address)
+    yield page
+    for opened_by_test in context.pages[1:]:
+        opened_by_test.close()
+    context.clear_cookies()
 
 
 def ask(page: Page, question: str) -> Locator:

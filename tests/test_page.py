@@ -26,6 +26,7 @@ from .page_browser import (
     ask_and_wait,
     needs_browser,
     open_page,
+    page_of,
     running_server,
     server_address,
 )
@@ -39,23 +40,10 @@ def address() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def profile(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser context that shares cached scripts between tests; cookies are cleared after each."""
-    context = browser.new_context()
-    yield context
-    context.close()
-
-
 @pytest.fixture
 def page(profile: BrowserContext, address: str) -> Iterator[Page]:
-    page = profile.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    page.goto(address)
-    yield page
-    for opened_by_test in profile.pages:
-        opened_by_test.close()
-    profile.clear_cookies()
+    with page_of(profile, address) as page:
+        yield page
 
 
 # -- asking ------------------------------------------------------------------------------------------------------------
@@ -203,13 +191,12 @@ def test_a_plot_is_visible(page: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_table_is_as_dark_as_the_page(browser: Browser, address: str, scheme: Any) -> None:
-    page = open_page(browser, address, color_scheme=scheme)
-    frame = ask_and_wait(page, "Make a table").locator(".outcome iframe")
-    frame.content_frame.locator("td").first.wait_for()
-    brightness = ImageStat.Stat(Image.open(BytesIO(frame.screenshot())).convert("L")).mean[0]
-    assert (brightness < 128) == (scheme == "dark")
-    page.context.close()
+def test_a_table_is_as_dark_as_the_page(profile: BrowserContext, address: str, scheme: Any) -> None:
+    with page_of(profile, address, scheme=scheme) as page:
+        frame = ask_and_wait(page, "Make a table").locator(".outcome iframe")
+        frame.content_frame.locator("td").first.wait_for()
+        brightness = ImageStat.Stat(Image.open(BytesIO(frame.screenshot())).convert("L")).mean[0]
+        assert (brightness < 128) == (scheme == "dark")
 
 
 def test_a_file_that_a_program_wrote_can_be_downloaded(page: Page) -> None:
@@ -387,12 +374,13 @@ def test_answers_are_announced(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1400, "light")])
-def test_nothing_overflows(browser: Browser, address: str, width: int, scheme: Any, sales: Path) -> None:
-    page = open_page(browser, address, viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.locator("input[type=file]").set_input_files(sales)
-    ask_and_wait(page, "Something wide")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.context.close()
+def test_nothing_overflows(
+    profile: BrowserContext, address: str, width: int, scheme: Any, sales: Path
+) -> None:
+    with page_of(profile, address, width, scheme=scheme) as page:
+        page.locator("input[type=file]").set_input_files(sales)
+        ask_and_wait(page, "Something wide")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_theme_follows_the_system_until_it_is_switched(browser: Browser, address: str) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from .page_browser import ask, ask_and_wait, needs_browser, open_page, server_address
+from .page_browser import ask, ask_and_wait, needs_browser, page_of, server_address
 
 pytestmark = needs_browser
 AXE = Axe()
-LOOKS = [("light", 1280), ("dark", 1280), ("light", 375), ("dark", 375)]
+WIDTHS = [375, 1280]
 
 
 @pytest.fixture(scope="module")
@@ -23,23 +23,24 @@ def address() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=LOOKS, ids=lambda look: f"{look[0]}-{look[1]}")
-def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
-    scheme, width = request.param
-    page = open_page(browser, address, color_scheme=scheme, viewport={"width": width, "height": 800})
-    expect(page.get_by_label("Your question")).to_be_visible()
-    yield page
-    page.context.close()
+@pytest.fixture(params=["light", "dark"])
+def page(request: pytest.FixtureRequest, profile: BrowserContext, address: str) -> Iterator[Page]:
+    with page_of(profile, address, scheme=request.param) as page:
+        expect(page.get_by_label("Your question")).to_be_visible()
+        yield page
 
 
-def findings(page: Page) -> str:
-    """Return what axe-core finds wrong, by the rule and the element."""
-    violations = AXE.run(page).response["violations"]
-    return "\n".join(
-        f"{violation['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
-        for violation in violations
-        for node in violation["nodes"]
-    )
+def findings(page: Page) -> list[str]:
+    """Return what axe-core finds wrong at any width, by the rule and the element."""
+    found = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 800})
+        found += [
+            f"{width}: {violation['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+            for violation in AXE.run(page).response["violations"]
+            for node in violation["nodes"]
+        ]
+    return found
 
 
 def test_an_empty_page_is_accessible(page: Page) -> None:
@@ -79,6 +80,7 @@ def test_dialogs_are_accessible(page: Page) -> None:
     assert not findings(page)
 
 
+@pytest.mark.parametrize("page", ["light"], indirect=True)
 def test_the_keyboard_leaves_the_editor(page: Page) -> None:
     ask_and_wait(page, "What is six times seven?").get_by_role("button", name="Edit").click()
     editor = page.get_by_role("textbox", name="Edit program 1")

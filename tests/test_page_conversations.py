@@ -7,13 +7,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from .page_browser import (
     ask,
     ask_and_wait,
     needs_browser,
     open_page,
+    page_of,
     running_server,
     server_address,
 )
@@ -28,10 +29,9 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def page(browser: Browser, address: str) -> Iterator[Page]:
-    page = open_page(browser, address, permissions=["clipboard-read", "clipboard-write"])
-    yield page
-    page.context.close()
+def page(profile: BrowserContext, address: str) -> Iterator[Page]:
+    with page_of(profile, address) as page:
+        yield page
 
 
 # -- conversations -----------------------------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from .page_browser import TIMEOUT_MS, ask, ask_and_wait, needs_browser, open_page, server_address
+from .page_browser import TIMEOUT_MS, ask, ask_and_wait, needs_browser, page_of, server_address
 
 pytestmark = needs_browser
 SIZES = [(1280, 800), (800, 600), (375, 667)]
@@ -62,13 +62,11 @@ def expect_end_in_view(page: Page, element: Locator) -> None:
 
 
 @pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def page(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
+def page(request: pytest.FixtureRequest, profile: BrowserContext, address: str) -> Iterator[Page]:
     """A page on which one question was answered."""
-    width, height = request.param
-    page = open_page(browser, address, viewport={"width": width, "height": height})
-    ask_and_wait(page, "What is six times seven?")
-    yield page
-    page.context.close()
+    with page_of(profile, address, *request.param) as page:
+        ask_and_wait(page, "What is six times seven?")
+        yield page
 
 
 def test_program_and_answer_of_later_questions_are_in_view(page: Page, resume: Callable[[], None]) -> None:
@@ -151,15 +149,14 @@ def test_opening_the_editor_of_an_earlier_program_does_not_move_to_the_latest(pa
     expect_end_in_view(page, page.locator(".cm-content"))
 
 
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_the_buttons_of_an_approval_are_in_view(browser: Browser, width: int, height: int) -> None:
+def test_the_buttons_of_an_approval_are_in_view(profile: BrowserContext) -> None:
     with server_address("--approve") as address:
-        page = open_page(browser, address, viewport={"width": width, "height": height})
-        for _ in range(2):
-            turn = ask(page, "Something lengthy")
-            group = turn.get_by_role("group", name="Approval")
-            expect_end_in_view(page, group)
-            group.get_by_role("button", name="Refuse").click()
-            expect(turn.locator(".verdict")).to_be_visible()
-            expect_end_in_view(page, turn.locator(".verdict"))
-        page.context.close()
+        for size in SIZES:
+            with page_of(profile, address, *size) as page:
+                for _ in range(2):
+                    turn = ask(page, "Something lengthy")
+                    group = turn.get_by_role("group", name="Approval")
+                    expect_end_in_view(page, group)
+                    group.get_by_role("button", name="Refuse").click()
+                    expect(turn.locator(".verdict")).to_be_visible()
+                    expect_end_in_view(page, turn.locator(".verdict"))
