@@ -251,6 +251,13 @@ def check_executor(
         raise ConfigurationError("checks", checks, remedy, because="the strict policy reads Python")
 
 
+def check_switches(**switches: object) -> None:
+    """Raise unless arguments that turn something on or off are True or False."""
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise ConfigurationError(name, value, "True or False")
+
+
 def check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
     """Raise unless the arguments that are no parts are valid; the counts are passed by name."""
     for name, count in counts.items():

@@ -33,6 +33,7 @@ from code_chains.executors.waiting import drive
 from code_chains.inputs import (
     Paste,
     check_history,
+    check_keys,
     check_session_id,
     files_on_disk,
     files_with,
@@ -134,6 +135,7 @@ class CodeChain(StreamingSequentialChain, Closing):
 
     def _with_session_id(self, inputs: Any) -> State:
         state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
+        check_keys(state, (*self.input_keys, *self.optional_keys))
         configured = ensure_config().get("configurable", {}).get("session_id")
         if state.get("session_id") is None and configured is not None:
             state["session_id"] = configured
@@ -391,7 +393,9 @@ def _checked_inputs(chain: CodeChain, values: State) -> State:
 def _check_expectations(executor: Executor | None, values: State) -> Expectations:
     expectations = check_expectations(values)
     if expectations and executor is not None and type(executor).run_tests is Executor.run_tests:
-        raise ConfigurationError("executor", executor, "one that can run tests, such as SandboxExecutor")
+        because = f"{type(executor).__name__} cannot run the tests of a question"
+        remedy = "one that can, such as SandboxExecutor(), or leave tests and examples out"
+        raise ConfigurationError("executor", executor, remedy, because=because)
     return expectations
 
 

@@ -27,6 +27,7 @@ from code_chains.arguments import (
     check_learn,
     check_models,
     check_schema_only,
+    check_switches,
     has_sessions,
     model_name,
     resolve_cache,
@@ -212,6 +213,16 @@ def create_code_chain(
         budget=budget,
         plan=plan,
         approve=approve,
+    )
+    check_switches(
+        write_tests=write_tests,
+        learn=learn,
+        schema_only=schema_only,
+        profile_files=profile_files,
+        find_data=find_data,
+        translate=translate,
+        interpret=interpret,
+        repeat_effects=repeat_effects,
     )
     check_iterate(iterate, samples=samples, schema_only=schema_only)
     check_schema_only(schema_only, judge=judge, memory=memory)

@@ -75,7 +75,7 @@ def test_a_question_without_quotes_is_a_usage_error_that_shows_them(run: Run) ->
 
 def test_binary_standard_input_is_no_question(run: Run) -> None:
     result = run("ask", "-", stdin=b"\xff\xfe\x00")
-    assert (result.exit_code, "no UTF-8 text" in result.stderr) == (2, True)
+    assert (result.exit_code, "not UTF-8 text" in result.stderr) == (2, True)
 
 
 # -- data ------------------------------------------------------------------------------------------------------

@@ -389,6 +389,12 @@ def test_an_input_variable_is_not_undefined() -> None:
     assert ValidateChain().invoke({"code": "print(n * 2)", "variables": {"n": 3}})["problems"] == []
 
 
+@pytest.mark.parametrize("chain", [ValidateChain(), ExecuteChain(ScriptedExecutor(str))])
+def test_code_that_is_no_text_is_an_input_error(chain: Any) -> None:
+    with pytest.raises(InputError, match="Code must be text, not NoneType"):
+        chain.invoke({"code": None})
+
+
 @pytest.mark.parametrize(
     ("state", "key"), [({"tests": "assert f(1)"}, "code"), ({"code": "1"}, "query"), ({"query": "?"}, "code")]
 )
@@ -480,9 +486,7 @@ def test_the_output_of_a_failed_run_says_so(sandbox: SandboxExecutor, code: str,
 
 def test_the_output_of_a_refused_program_says_so(sandbox: SandboxExecutor) -> None:
     chain = ValidateChain(checks=no_calls("open")) | ExecuteChain(sandbox)
-    assert chain.invoke({"code": "open('x')"})["output"].startswith(
-        "The program was refused: Refused: line 1: "
-    )
+    assert chain.invoke({"code": "open('x')"})["output"].startswith("The program was refused: line 1: ")
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "x = 1", "while True: pass", "open('/etc/shadow')"])

@@ -468,7 +468,7 @@ def test_the_models_of_a_page_share_executor_and_budget(
 
 def test_a_port_in_use_is_reported_in_one_line(openai_server: OpenAI) -> None:
     result = serve(openai_server, "--port", openai_server.base_url.split(":")[2].split("/")[0])
-    assert (result.exit_code, result.stderr.count("\n"), "an available address" in result.stderr) == (
+    assert (result.exit_code, result.stderr.count("\n"), "in use. Pass another port" in result.stderr) == (
         2,
         1,
         True,

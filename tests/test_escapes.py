@@ -1946,15 +1946,17 @@ def test_each_group_is_met_in_sessions_and_by_another_user_without_soak_tests() 
     """Where it differs there, with a launcher of the kernel and with Landlock alone."""
     for places in (KERNEL_ENVIRONMENTS, LANDLOCK_ENVIRONMENTS):
         tried = rows(places)
-        for groups, differs in (
-            (OF_SESSIONS, lambda place: place.session),
-            (OF_USERS, lambda place: place.user != "caller"),
-        ):
+        for groups in (OF_SESSIONS, OF_USERS):
             every, without = (
-                {row.values[1] for row in some if differs(row.values[0]) and row.id.split(": ")[1] in groups}
-                for some in (tried, _unmarked(tried))
+                {row.values[1] for row in some if _differs(row, groups)} for some in (tried, _unmarked(tried))
             )
             assert every == without != set()
+
+
+def _differs(row: Any, groups: tuple[str, ...]) -> bool:
+    environment: Environment = row.values[0]
+    is_elsewhere = environment.session if groups is OF_SESSIONS else environment.user != "caller"
+    return is_elsewhere and row.id.split(": ")[1] in groups
 
 
 def _unmarked(tried: list[Any]) -> list[Any]:

@@ -24,7 +24,7 @@ from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
-from code_chains.testing import ScriptedModel, asks_for_code
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, SUM_ANSWER, at_rest, descendants, soon
 
@@ -317,6 +317,36 @@ def test_a_question_is_answered_in_sql(sales: Path) -> None:
         "The south.",
     )
     assert "south" in result["output"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda chain: chain.invoke({"query": "f?", "test": "assert f(1)"}),
+        lambda chain: chain.invoke({"query": "f?", "file": ["sales.csv"]}),
+        lambda chain: chain.invoke("f?", tests="assert f(1)"),
+        lambda chain: list(chain.stream("f?", session_id="ann")),
+        lambda chain: asyncio.run(chain.ainvoke("f?", files=["sales.csv"])),
+    ],
+)
+def test_an_input_that_would_be_ignored_is_an_error_before_a_model_is_asked(call: Any) -> None:
+    model = ScriptedModel(lambda messages: pytest.fail("It must not be asked."))
+    with (
+        create_code_chain(model, executor=ScriptedExecutor(str)) as chain,
+        pytest.raises(InputError, match=r"did you mean|in the dict of inputs"),
+    ):
+        call(chain)
+
+
+def test_other_keys_pass_through_as_in_any_chain(model: ScriptedModel) -> None:
+    with create_code_chain(model, executor="none") as chain:
+        assert chain.invoke({"query": QUESTION, "customer": 5, "text": "x"})["customer"] == 5
+
+
+@pytest.mark.parametrize("name", ["schema_only", "translate", "find_data", "interpret", "write_tests"])
+def test_a_switch_is_true_or_false(name: str, model: ScriptedModel) -> None:
+    with pytest.raises(ConfigurationError, match=f"Invalid {name}='no'. Pass True or False"):
+        create_code_chain(model, executor="none", **{name: "no"})  # type: ignore[arg-type]
 
 
 def test_a_policy_for_python_is_refused_for_another_language() -> None:

@@ -113,7 +113,7 @@ def test_a_program_reads_the_files_of_a_folder(folder: Path, sandbox: SandboxExe
 
 def test_a_fifo_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         check_files({"pipe": tmp_path / "pipe"})
 
 

@@ -476,7 +476,7 @@ def test_a_token_of_the_environment_is_not_printed(served: Served) -> None:
 def test_a_port_in_use_is_an_error_in_one_line(served: Served) -> None:
     port = served.base.rpartition(":")[2]
     done = command("--http", "--port", port)
-    assert (done.returncode, "available address" in done.stderr, len(done.stderr.splitlines())) == (
+    assert (done.returncode, "in use. Pass another port" in done.stderr, len(done.stderr.splitlines())) == (
         2,
         True,
         1,

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
+from code_chains import create_code_chain
 from code_chains.batch.export import check_table, export_table, without_formula
 from code_chains.batch.questions import Question, read_questions, with_ids
-from code_chains.errors import InputError
+from code_chains.batch.runner import map_questions
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors import SandboxExecutor
+from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 
 def read_text(path: Path, text: str) -> list[Question]:
@@ -50,13 +54,37 @@ def test_ids_are_reproducible_and_unique() -> None:
 @pytest.mark.parametrize(
     "questions",
     [
-        [""],
         [{"question": "x"}],
         [{"query": 3}],
         [{"id": 1, "query": "a"}, {"id": "1", "query": "b"}],
         [{"query": "x", "files": {1: object()}}],
     ],
 )
+def test_an_empty_question_does_not_end_a_lazy_run(sandbox: SandboxExecutor) -> None:
+    with create_code_chain(ScriptedModel(lambda messages: "6 * 7"), executor=sandbox) as chain:
+        answers = list(map_questions(chain, (query for query in ("one?", "", "two?")), concurrency=1))
+    assert [answer.error is None or "empty" in answer.error for answer in answers] == [True] * 3
+    assert sum(answer.error is None for answer in answers) == 2
+
+
+@pytest.mark.parametrize("questions", ["one?", Path("questions.jsonl"), 5])
+def test_questions_are_a_list_of_them(questions: Any) -> None:
+    with (
+        create_code_chain(ScriptedModel(lambda messages: ""), executor=ScriptedExecutor(str)) as chain,
+        pytest.raises(ConfigurationError, match="read_questions"),
+    ):
+        list(map_questions(chain, questions))
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [({"qury": "x"}, "no key query; its keys are qury"), ({"query": "x", "test": "y"}, "'tests'")],
+)
+def test_a_misspelt_key_is_named(item: dict[str, str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        list(with_ids([item]))
+
+
 def test_an_invalid_question_is_reported_by_its_number(questions: list[Any]) -> None:
     with pytest.raises(InputError, match=r"uestion [12]"):
         list(with_ids(questions))

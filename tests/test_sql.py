@@ -19,11 +19,12 @@ import duckdb
 import pandas as pd
 import pytest
 
+from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 from code_chains.executors.sql import SqlExecutor
-from code_chains.testing import ExecutorContract, ScriptedExecutor
+from code_chains.testing import ExecutorContract, ScriptedExecutor, ScriptedModel
 
 from .conftest import at_rest, descendants, soon
 
@@ -90,6 +91,17 @@ def test_other_kinds_of_files_are_tables_too(sql: SqlExecutor, tmp_path: Path, n
     assert (
         sql.run("SELECT sum(a) AS s, max(b) AS b FROM t", files={name: path}).output == "s | b\n- | -\n3 | y"
     )
+
+
+def test_a_result_without_rows_says_so(sql: SqlExecutor) -> None:
+    assert sql.run("SELECT 1 AS a WHERE false").output == "a\n-\n(0 rows)"
+
+
+@pytest.mark.parametrize("tag", ["sql", "duckdb", "postgresql", "sqlite"])
+def test_a_query_may_name_its_dialect(sql: SqlExecutor, tag: str) -> None:
+    model = ScriptedModel(lambda messages: f"```{tag}\nSELECT 6 * 7 AS n\n```")
+    with create_code_chain(model, executor=sql, interpret=False) as chain:
+        assert "42" in chain.invoke("6 * 7?")["output"]
 
 
 @pytest.mark.parametrize(
@@ -382,7 +394,7 @@ def test_runs_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("name", ["book.xlsx", "notes.txt", ".csv", "table"])
 def test_a_file_that_is_no_table_is_refused(sql: SqlExecutor, sales: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no table"):
+    with pytest.raises(InputError, match="not a table"):
         sql.run("SELECT 1", files={name: sales})
 
 

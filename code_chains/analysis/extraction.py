@@ -17,6 +17,7 @@ from code_chains.analysis.tool_calls import calls_in
 
 __all__ = ["as_program", "extract_code", "extract_fenced"]
 
+_SQL_TAGS = ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _TAGS = tuple(
     re.compile(pattern, re.DOTALL | re.IGNORECASE | re.MULTILINE)
@@ -87,14 +88,16 @@ def extract_fenced(reply: str, language: str) -> str:
 
     Args:
         reply: The text of the reply.
-        language: The word after the fence, e.g. `sql`. Blocks without a word count where none has it.
+        language: The word after the fence, e.g. `sql`, for which the names of dialects stand as well.
+            Blocks without a word count where none has it.
 
     Returns:
         The blocks in order; the whole reply where it has no fences at all.
     """
     text = first_turn(visible_text(reply))
     fences = markdown_blocks(text)
-    tagged = [block.code for block in fences if block.language == language]
+    tags = _SQL_TAGS if language == "sql" else (language,)
+    tagged = [block.code for block in fences if block.language in tags]
     blocks = tagged or [block.code for block in fences if not block.language] or ([] if fences else [text])
     code = "\n".join(block.strip() for block in blocks)
     return code + "\n" if code.strip() else ""

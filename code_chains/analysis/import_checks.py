@@ -149,7 +149,9 @@ def _alternative(root: str, available: Collection[str]) -> str:
 
     public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
     close = did_you_mean(root, {*public, *available, *(module.name for module in iter_modules())})
-    return close or f"{install_advice(root)}; use the standard library, or what is installed"
+    # Where no package is installed, as in WebAssembly, none can be.
+    advice = install_advice(root) if available else ""
+    return close or f"{advice}; use the standard library, or what is installed"
 
 
 def check_names(names: Collection[str]) -> None:

@@ -51,7 +51,8 @@ def show(number: int, as_json: bool) -> None:
     with QuestionLog() as questions:
         conversations = questions.conversations()
     if number > len(conversations):
-        raise click.BadParameter(f"the log has only {len(conversations)}", param_hint="NUMBER")
+        count = f"only {len(conversations)}" if conversations else "no questions"
+        raise click.BadParameter(f"the log has {count}", param_hint="NUMBER")
     turns = conversations[-number].turns
     if as_json:
         click.echo(

@@ -324,6 +324,11 @@ def _snippets(folder: str | None, package: str | None) -> str | bool:
         )
     if package:
         return PACKAGE_PREFIX + package
+    if folder and folder != CURATED and not Path(folder).expanduser().exists():
+        raise click.BadParameter(
+            f"the folder {folder!r} does not exist. If it is the question, put it before --snippets.",
+            param_hint="--snippets",
+        )
     return True if folder == CURATED else folder or False
 
 

@@ -125,7 +125,9 @@ def index(path: str, into: str | None) -> None:
     type=click.Path(exists=True, file_okay=False),
     help="A folder. [default: the curated snippets]",
 )
-@click.option("-k", "count", default=3, show_default=True, help="Maximum number of results.")
+@click.option(
+    "-k", "count", type=click.IntRange(min=1), default=3, show_default=True, help="Maximum number of results."
+)
 @click.option("--code/--no-code", default=True, help="Whether to show the code as well.")
 @handle_errors
 def search(query: str, folder: str | None, count: int, code: bool) -> None:

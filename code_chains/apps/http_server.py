@@ -51,8 +51,11 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError, UnicodeError) as error:
-        remedy = f"an available address, e.g. --port 0 for a free port ({error})"
-        raise ConfigurationError("host, port", (host, port), remedy) from error
+        remedy = "another port, e.g. --port 0 for a free one, or an address of this machine"
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigurationError(
+            "address", f"{host}:{port}", remedy, because=reason.partition(" (")[0]
+        ) from error
 
 
 class GracefulServer(uvicorn.Server):

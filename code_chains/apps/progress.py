@@ -23,8 +23,8 @@ from rich.text import Text
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
-from code_chains.errors import CodeChainsError
-from code_chains.state import Attempt, Usage
+from code_chains.errors import CodeChainsError, InputError
+from code_chains.state import Attempt, Source, Usage
 
 if TYPE_CHECKING:
     from code_chains.batch.records import Answer
@@ -57,6 +57,7 @@ STAGE_LABELS = {
 }
 
 
+_MAX_SOURCES = 5
 REPORT_INTERVAL_S = 10.0
 """How often the progress of many questions is reported where there is no terminal."""
 WAITING_INTERVAL_S = 30.0
@@ -140,7 +141,14 @@ class Progress(BaseCallbackHandler):
                 self.console.print(
                     Text(strip_control_chars(f"  it may read {name}, a copy of {path}"), "dim")
                 )
-            is_approved = click.confirm("Run it?", default=False, err=True)
+            try:
+                is_approved = click.confirm("Run it?", default=False, err=True)
+            except click.Abort as abort:
+                if isinstance(abort.__context__, EOFError):
+                    raise InputError(
+                        "--approve needs an answer on standard input, which has ended."
+                    ) from None
+                raise
             if self.console.is_terminal:
                 self._status.start()
             return is_approved
@@ -207,12 +215,15 @@ class Progress(BaseCallbackHandler):
             for attempt in value:
                 self.console.print(Text(printable(_format_attempt(attempt))))
         elif key == "sources":
-            for source in value:
-                self.console.print(
-                    Text(strip_control_chars(f"Example: {source.name} ({source.about})"), "dim")
-                )
+            self._show_sources(value)
         elif key == "usage":
             self.console.print(f"\n[dim]{format_usage(value)}[/dim]")
+
+    def _show_sources(self, sources: Sequence[Source]) -> None:
+        for source in sources[:_MAX_SOURCES]:
+            self.console.print(Text(strip_control_chars(f"Source: {source.name} ({source.about})"), "dim"))
+        if len(sources) > _MAX_SOURCES:
+            self.console.print(f"[dim]… and {len(sources) - _MAX_SOURCES} more sources[/dim]")
 
 
 def _format_attempt(attempt: Attempt) -> str:

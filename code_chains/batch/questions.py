@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import InputError
-from code_chains.inputs import check_query, shortened
+from code_chains.inputs import check_keys, check_query, shortened
 
 __all__ = ["Item", "Question", "as_questions", "read_items", "read_questions", "with_ids"]
 
@@ -54,38 +54,47 @@ Item = tuple[str, Any]
 def with_ids(questions: Iterable[str | Mapping[str, Any] | Question]) -> Iterator[Question]:
     """Assign each question an id: its own `id`, or one derived from its content, which is the same in every run.
 
+    An empty question has an id as well: it fails when it is asked, and does not end a run of many.
+
     Raises:
         InputError: A question has no `query`, or two have the same id.
     """
     items = ((f"Question {number}", item) for number, item in enumerate(questions, 1))
-    return (question for _, question in _unique(items))
+    return (question for _, question in _unique(items, is_checked=False))
 
 
-def _unique(items: Iterable[Item]) -> Iterator[tuple[str, Question]]:
+def _unique(items: Iterable[Item], *, is_checked: bool = True) -> Iterator[tuple[str, Question]]:
     """Yield questions with their places, and raise where two have the same id."""
     ids: set[str] = set()
     occurrences: Counter[str] = Counter()
     for place, item in items:
-        question = item if isinstance(item, Question) else _with_id(_inputs(place, item), place, occurrences)
+        if isinstance(item, Question):
+            question = item
+        else:
+            inputs = _inputs(place, item, is_checked=is_checked)
+            question = _with_id(inputs, place, occurrences)
         if question.id in ids:
             raise InputError(f"{place} has the id {question.id!r} of an earlier question. Make ids unique.")
         ids.add(question.id)
         yield place, question
 
 
-def _inputs(place: str, item: object) -> dict[str, Any]:
-    if isinstance(item, Mapping):
-        return dict(item)
-    if isinstance(item, str):
-        return {"query": item}
-    raise InputError(f"{place} must be a string or an object with a query.")
+def _inputs(place: str, item: object, *, is_checked: bool = False) -> dict[str, Any]:
+    if not isinstance(item, str | Mapping):
+        raise InputError(f"{place} must be a string or an object with a query.")
+    inputs = {"query": item} if isinstance(item, str) else dict(item)
+    if "query" not in inputs:
+        raise InputError(f"{place} has no key query; its keys are {', '.join(map(str, inputs)) or 'none'}.")
+    try:
+        check_keys(inputs, _COLUMNS)
+        if is_checked or not isinstance(inputs["query"], str):
+            check_query(inputs["query"])
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+    return inputs
 
 
 def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Question:
-    try:
-        check_query(inputs.get("query"))
-    except InputError as error:
-        raise InputError(f"{place}: {error}") from error
     own_id = inputs.pop("id", None)
     if own_id is not None:
         return Question(str(own_id), inputs)

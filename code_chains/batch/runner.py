@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 from code_chains.batch.questions import Question, with_ids
@@ -70,6 +71,9 @@ def map_questions(
         IsolationError: A worker cannot isolate programs as the chain requires; no question was answered.
         ExecutorError: The cluster is gone. Answers so far are in the results file.
     """
+    if isinstance(questions, str | Path) or not isinstance(questions, Iterable):
+        remedy = 'a list, e.g. ["What is 2 + 2?"]; for a file, batch.questions.read_questions(path)'
+        raise ConfigurationError("questions", questions, remedy)
     open_questions = _open_questions(questions, results_file)
     if cluster is None:
         answers = _run_locally(chain, open_questions, concurrency or 2 * available_processors(), budget)

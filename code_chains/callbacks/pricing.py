@@ -54,13 +54,11 @@ class Prices:
             ConfigurationError: There is none.
         """
         if self.cost(model, provider, 1, 1) is None:
-            raise ConfigurationError(
-                "usd",
-                model or "a model without a name",
-                _ADVICE if _installed() else f"{_ADVICE}, or {_INSTALL}",
-            )
+            remedy = _ADVICE if _installed() else f"{_ADVICE}, or {_INSTALL}"
+            raise ConfigurationError("model", model or "a model without a name", remedy, because=_NO_PRICE)
 
 
+_NO_PRICE = "its price is unknown, and the budget limits dollars"
 _ADVICE = 'its price: Budget(usd=…, prices={"model": (dollars per million tokens read, per million written)})'
 _INSTALL = "install the public list, the extra prices"
 

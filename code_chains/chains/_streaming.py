@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterator
 from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
@@ -71,14 +71,27 @@ class FlowChain(NestedChain):
             config: The config of any Runnable; all of it is handed down.
             return_only_outputs: Leave the inputs out of the result.
             include_run_info: Add the id of the run, as classic chains do.
-            **kwargs: Ignored.
+            **kwargs: Ignored, but for inputs, which belong into `input`.
+
+        Raises:
+            InputError: An input is passed by keyword.
         """
+        self._check_keywords(kwargs)
         return self._invoke(
             input,
             ensure_config(config),
             return_only_outputs=return_only_outputs,
             include_run_info=include_run_info,
         )
+
+    def _check_keywords(self, keywords: Collection[str]) -> None:
+        """Refuse inputs that are passed by keyword, where LangChain would ignore them."""
+        inputs = (*self.input_keys, *getattr(self, "optional_keys", ()))
+        for key in keywords:
+            if key in inputs:
+                raise InputError(
+                    f"Pass {key!r} in the dict of inputs: {{{self.input_keys[0]!r}: …, {key!r}: …}}."
+                )
 
     def invoke_nested(self, values: State, config: Config) -> State:
         """Run within another chain's run and return the outputs alone."""
@@ -119,6 +132,7 @@ class FlowChain(NestedChain):
         **kwargs: Any,
     ) -> State:
         """Like `invoke`, without blocking the event loop; cancelling stops what it is doing."""
+        self._check_keywords(kwargs)
         return await self._ainvoke(
             input,
             ensure_config(config),
@@ -171,8 +185,12 @@ class FlowChain(NestedChain):
             input: The keys it reads; text where it needs a single key.
             config: The config of any Runnable; all of it is handed down.
             return_only_outputs: Leave out the first chunk, which holds the inputs.
-            **kwargs: Ignored.
+            **kwargs: Ignored, but for inputs, which belong into `input`.
+
+        Raises:
+            InputError: An input is passed by keyword.
         """
+        self._check_keywords(kwargs)
         return self._stream(input, ensure_config(config), with_inputs=not return_only_outputs)
 
     def stream_nested(self, values: State, config: Config) -> Iterator[AddableDict]:
@@ -209,6 +227,7 @@ class FlowChain(NestedChain):
         **kwargs: Any,
     ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
+        self._check_keywords(kwargs)
         chunks = self._astream(input, ensure_config(config), with_inputs=not return_only_outputs)
         async with aclosing(chunks):
             async for chunk in chunks:

@@ -16,6 +16,7 @@ from code_chains.chains.tools import ProgramArguments, describe_program_tool, fo
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Runner, Session
 from code_chains.executors.tools import check_takes_tools
+from code_chains.inputs import check_code
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
 
@@ -86,6 +87,7 @@ class ExecuteChain(StreamingChain):
         return format_execution(outcome["execution"], code, inputs.get("problems") or ())
 
     def _flow(self, values: State, config: Config) -> Flow:
+        check_code(values["code"])
         execution, printed = _refusal(values), _Printed()
         if execution is None:
             execution = yield StreamFunction(
@@ -198,10 +200,10 @@ def _output(execution: Execution) -> str:
     """Return what was shown; of a failure also how it ended, so that a later stage does not invent an answer."""
     if execution.ok:
         return execution.output
-    what = "was refused" if execution.status == "refused" else "failed"
-    return "\n".join(
-        filter(None, [execution.output, f"The program {what}: {' '.join(execution.summary.split())}"])
-    )
+    ending = f"The program failed: {execution.summary}"
+    if execution.status == "refused" and execution.error is not None:
+        ending = f"The program was refused: {execution.error.message}"
+    return "\n".join(filter(None, [execution.output, " ".join(ending.split())]))
 
 
 def _refusal(state: State) -> Execution | None:

@@ -25,6 +25,7 @@ from code_chains.analysis.import_checks import imports_available
 from code_chains.analysis.parsing import parse
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
+from code_chains.inputs import check_code
 from code_chains.state import Problem
 from code_chains.toolbox.approval import arejection, rejection
 
@@ -97,7 +98,7 @@ class ValidateChain(StreamingChain):
         super().__init__(**{"checks": resolve_checks(checks), **kwargs})
 
     def _flow(self, values: State, config: Config) -> Flow:
-        inline = self._is_fast(values["code"])
+        inline = self._is_fast(check_code(values["code"]))
         problems: list[Problem] = yield RunFunction(self._check, values, config, inline=inline)
         if self.approve is not None and all(problem.severity == "advice" for problem in problems):
             request = ApprovalRequest(
@@ -128,10 +129,21 @@ class ValidateChain(StreamingChain):
         assert self.approve is not None
         return await arejection(self.approve, request, _REJECTED)
 
+    def _no_program(self, reply: str) -> str:
+        """Return that there is no program, and what the model said instead, which may be why."""
+        text = " ".join(reply.split())
+        if len(text) > _MAX_REPLY_CHARS:
+            text = f"{text[:_MAX_REPLY_CHARS]}…"
+        quote = f" It was: {text!r}" if text else ""
+        language = {"python": "Python", "sql": "SQL"}.get(self.language, self.language)
+        return f"The reply held no {language} program.{quote}"
+
     def _check(self, state: State) -> list[Problem]:
         code = as_program(state["code"], self.language)
         if not code.strip():
-            reason = _NO_CODE.get(state.get("finish_reason") or "", _no_program(state.get("reply") or ""))
+            reason = _NO_CODE.get(
+                state.get("finish_reason") or "", self._no_program(state.get("reply") or "")
+            )
             return [Problem("has_code", reason)]
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
@@ -156,11 +168,3 @@ def _redefined(code: str, names: tuple[str, ...]) -> str:
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     defined = {node.name for node in (tree.body if tree else ()) if isinstance(node, kinds)}
     return next((name for name in names if name in defined), "")
-
-
-def _no_program(reply: str) -> str:
-    """Return that there is no program, and what the model said instead, which may be why."""
-    text = " ".join(reply.split())
-    if len(text) > _MAX_REPLY_CHARS:
-        text = f"{text[:_MAX_REPLY_CHARS]}…"
-    return f"The reply held no Python program.{f' It was: {text!r}' if text else ''}"

@@ -158,7 +158,7 @@ class BackendExecutor(ExternalExecutor):
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
 
     def _run(self, folder: RunFolder, program: Program) -> Execution:
         self._check_open()

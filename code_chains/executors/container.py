@@ -130,7 +130,7 @@ class ContainerExecutor(ExternalExecutor):
         self, container: _Container, program: Program, files: Mapping[str, Path]
     ) -> Execution:
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
         code = check_code(program.code)
         size = sum(path.stat().st_size for path in files.values())
         limits = supervisor_limits(self.limits, size, ["/sandbox", "/tmp"])  # noqa: S108

@@ -139,7 +139,7 @@ class MontyExecutor(Executor):
         """Return the workers and what a probe found in them; both are created by the first run."""
         with self._lock:
             if self._is_closed:
-                raise ExecutorError("This executor is closed. Make a new one.")
+                raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
             if self._owner_pid not in (None, os.getpid()):
                 raise ExecutorError(
                     "Monty was started before this process was forked. Fork first, or use spawn."

@@ -120,7 +120,7 @@ class SqlExecutor(Executor):
     def _prepared(self, program: Program) -> Iterator[tuple[dict[str, Any], dict[str, Path]]]:
         """Yield the request to the program in the sandbox, and the files that it needs."""
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
         code, variables = check_code(program.code), dict(program.variables or {})
         frames = {name: value for name, value in variables.items() if _is_frame(value)}
         values = check_json_variables(
@@ -230,6 +230,8 @@ def _with_table(execution: Execution, outcome: Mapping[str, Any], max_bytes: int
     csv.writer(sheet, lineterminator="\n").writerows([columns, *rows])
     artifact = Artifact("result.csv", "text/csv", sheet.getvalue().encode())
     text = _table([[_cell(value) for value in row] for row in (columns, *rows)], max_bytes)
+    if not rows:
+        text += "\n(0 rows)"
     if has_more:
         text += f"\n… and more rows than these {len(rows)}"
     return dataclasses.replace(execution, result=text, artifacts=(artifact,), truncated=has_more)

@@ -130,9 +130,7 @@ def check_files(files: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Pa
     checked = {check_name(name): _check_file(path) for name, path in named}
     if len(checked) < len(named):
         names = Counter(str(name) for name, _ in named)
-        raise InputError(
-            f"Two files have the same name, {names.most_common(1)[0][0]!r}. Name one of them otherwise."
-        )
+        raise InputError(f"Two files have the same name, {names.most_common(1)[0][0]!r}. Rename one of them.")
     for name in checked:
         if inside := [other for other in checked if other.startswith(f"{name}/")]:
             raise InputError(f"{name!r} cannot be a file and the folder of {inside[0]!r} at once.")

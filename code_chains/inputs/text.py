@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, convert_to_messages
@@ -15,6 +16,7 @@ __all__ = [
     "FencedText",
     "check_code",
     "check_history",
+    "check_keys",
     "check_query",
     "check_session_id",
     "fenced",
@@ -88,6 +90,24 @@ def check_query(query: object) -> str:
     return query
 
 
+def check_keys(keys: Iterable[str], known: Collection[str]) -> None:
+    """Refuse keys that are nearly those of inputs, as a question without its tests would look unverified for no reason.
+
+    All others pass, as chains before and after may use them.
+
+    Args:
+        keys: Keys of the inputs.
+        known: Keys that are read.
+
+    Raises:
+        InputError: A key is misspelt.
+    """
+    missing = [key for key in known if key not in set(keys)]
+    for key in keys:
+        if key not in known and (close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85)):
+            raise InputError(f"There is no input {key!r}; did you mean {close[0]!r}? Rename the key.")
+
+
 def check_code(code: object) -> str:
     """Return validated source code.
 
@@ -111,7 +131,9 @@ def check_session_id(session_id: object) -> str:
         or len(session_id) > 500
         or not is_text(session_id)
     ):
-        raise InputError(f"session_id must be a text of 1 to 500 characters, not {str(session_id)[:100]!r}.")
+        raise InputError(
+            f"session_id must be a text of 1 to 500 characters, not {shortened(repr(session_id), 100)}."
+        )
     return session_id
 
 

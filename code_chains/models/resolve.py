@@ -104,6 +104,14 @@ def _initialize(model: str, options: dict[str, Any]) -> BaseChatModel:
         raise
     except ImportError as error:
         raise ConfigurationError("model", model, f"a model whose package is installed ({error})") from error
+    except AttributeError as error:
+        # Of providers without a package, LangChain looks for a module in its community package, which may lack it.
+        provider = model.partition(":")[0]
+        remedy = (
+            f"a model whose package is installed: pip install langchain-{provider}; or for a server with the protocol of"
+            " OpenAI, its model's name with base_url="
+        )
+        raise ConfigurationError("model", model, remedy) from error
     except Exception as error:
         if "api_key" in str(error).lower() or "api key" in str(error).lower():
             raise ConfigurationError(

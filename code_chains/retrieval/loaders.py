@@ -90,6 +90,8 @@ def read_folder(folder: str | Path) -> list[Document]:
         InputError: The folder does not exist, or holds no code.
     """
     root = Path(folder).expanduser()
+    if root.is_file():
+        raise InputError(f"{str(folder)!r} is a file. Pass the folder that it is in.")
     if not root.is_dir():
         raise InputError(f"The folder {str(folder)!r} does not exist. Relative paths start at {Path.cwd()}.")
     root = root.resolve()

@@ -238,6 +238,8 @@ class SnippetStore(ConvertingStore):
         **kwargs: Any,
     ) -> list[str]:
         """Add texts; see `add_documents`."""
+        if isinstance(texts, str):
+            raise InputError("texts must be a list of texts, not one text. Pass it in a list.")
         texts = list(texts)
         if metadatas is not None and len(metadatas) != len(texts):
             raise InputError(

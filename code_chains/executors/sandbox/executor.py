@@ -7,10 +7,11 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from code_chains.analysis.well_known_imports import distribution_of
-from code_chains.errors import ConfigurationError, OverloadedError, check_int
+from code_chains.errors import ConfigurationError, MissingExtraError, OverloadedError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.limiter import ConcurrencyLimiter, available_processors
 from code_chains.executors.sandbox.interpreter import (
@@ -124,6 +125,9 @@ class SandboxExecutor(Executor):
             )
         self.limiter = _limiter(concurrency, max_queued, queue_timeout)
         self.packages = _module_names("packages", packages)
+        # With another python= it is that environment which needs it.
+        if seed is not None and python is None and find_spec("time_machine") is None:
+            raise MissingExtraError("seed", seed, "repeatable")
         needed = self.packages if seed is None else (*self.packages, "time_machine")
         self._provider = SandboxProvider(
             SandboxSettings(

@@ -53,7 +53,7 @@ def destinations(addresses: Iterable[str]) -> tuple[Destination, ...]:
     Raises:
         ConfigurationError: An address is no host with a port.
     """
-    if isinstance(addresses, str):
+    if isinstance(addresses, str) or not isinstance(addresses, Iterable):
         raise ConfigurationError("network", addresses, 'a list of addresses, e.g. ["api.example.org:443"]')
     inside: dict[str, str] = {}
     parsed = []

@@ -144,7 +144,7 @@ class Pool:
 
     def _current_worker(self) -> Worker:
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
         resources = self._resources
         if resources.worker is not None and resources.worker.is_worn:
             self._drop()

@@ -124,7 +124,7 @@ class SandboxProvider:
             ExecutorError: The sandbox broke, or the provider is closed.
         """
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
         failures, is_temporary = list[str](), False
         while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven and not is_temporary):
             fork = self.pool.acquire(libraries=libraries)

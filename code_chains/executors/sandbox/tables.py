@@ -46,7 +46,9 @@ def _write_frame(value: Any, target: BinaryIO) -> None:
     try:
         table = _arrow_table(value)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"A frame cannot be converted to Arrow: {error}.") from error
+        raise InputError(
+            f"A table cannot be passed as a variable: {error}. Give each column a name of its own and values of one type."
+        ) from error
     with pyarrow.ipc.new_stream(target, table.schema) as stream:
         stream.write_table(table)
 

@@ -269,7 +269,7 @@ class WasmExecutor(Executor):
 
     def _raise_if_closed(self) -> None:
         if self._is_closed:
-            raise ExecutorError("This executor is closed. Make a new one.")
+            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
 
 
 class _Call:
