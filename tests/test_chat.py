@@ -236,7 +236,7 @@ def test_invalid_utf8_is_refused(server: OpenAI, tmp_path: Path) -> None:
         chat.command, input=b"\xff?\nTake 21\n", capture_output=True, check=False, **chat.options
     )
     assert (process.returncode, process.stdout) == (0, b"Answer: x is 21\n")
-    assert b"no text (broken UTF-8)" in process.stderr
+    assert b"not text (broken UTF-8)" in process.stderr
 
 
 def test_a_dead_server_does_not_end_the_chat(chat: Chat) -> None:

@@ -51,15 +51,6 @@ def test_ids_are_reproducible_and_unique() -> None:
     assert len(set(first)) == 3
 
 
-@pytest.mark.parametrize(
-    "questions",
-    [
-        [{"question": "x"}],
-        [{"query": 3}],
-        [{"id": 1, "query": "a"}, {"id": "1", "query": "b"}],
-        [{"query": "x", "files": {1: object()}}],
-    ],
-)
 def test_an_empty_question_does_not_end_a_lazy_run(sandbox: SandboxExecutor) -> None:
     with create_code_chain(ScriptedModel(lambda messages: "6 * 7"), executor=sandbox) as chain:
         answers = list(map_questions(chain, (query for query in ("one?", "", "two?")), concurrency=1))
@@ -85,6 +76,15 @@ def test_a_misspelt_key_is_named(item: dict[str, str], words: str) -> None:
         list(with_ids([item]))
 
 
+@pytest.mark.parametrize(
+    "questions",
+    [
+        [{"question": "x"}],
+        [{"query": 3}],
+        [{"id": 1, "query": "a"}, {"id": "1", "query": "b"}],
+        [{"query": "x", "files": {1: object()}}],
+    ],
+)
 def test_an_invalid_question_is_reported_by_its_number(questions: list[Any]) -> None:
     with pytest.raises(InputError, match=r"uestion [12]"):
         list(with_ids(questions))

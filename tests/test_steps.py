@@ -162,7 +162,7 @@ def test_the_session_is_closed_at_the_end(sandbox: SandboxExecutor) -> None:
 
 
 def test_an_executor_without_sessions_cannot_plan() -> None:
-    with MontyExecutor() as executor, pytest.raises(ConfigurationError, match="has sessions"):
+    with MontyExecutor() as executor, pytest.raises(ConfigurationError, match="does not open sessions"):
         create_code_chain(planning(PLAN), executor=executor, plan=True)
 
 
