@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -286,6 +287,8 @@ def _matches(value: object, expected: object) -> bool:
 
 def _faiss() -> Any:
     """Import FAISS on use; its stubs are incomplete."""
+    # Idle threads of GNU OpenMP spin by default, after each search; the variable is read at the first import.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     return importlib.import_module("faiss")
 
 
