@@ -26,7 +26,27 @@ LIMITS = Limits(
 )
 
 
-@pytest.fixture(scope="module", params=[0, 1000], ids=["root", "user"])
+FOR_EACH_USER = (
+    "test_a_cell_that_fails_has_no_effect_and_the_next_one_goes_on",
+    "test_a_program_that_destroys_its_session_is_told_from_one_that_fails",
+    "test_a_program_can_neither_forge_a_report_nor_a_request",
+    "test_the_key_is_nowhere_where_a_program_could_look",
+    "test_limits_are_those_of_each_cell",
+    "test_closing_leaves_no_process_and_no_folder",
+    "test_closing_ends_a_cell_that_runs",
+)
+"""What depends on the rights of the sandbox's user, which root's sandbox cannot show."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test in a sandbox of root, and in one of another user what differs there."""
+    if "backend" in metafunc.fixturenames:
+        repeats = metafunc.function.__name__ not in FOR_EACH_USER
+        user = pytest.param(1000, id="user", marks=[pytest.mark.soak] if repeats else [])
+        metafunc.parametrize("backend", [pytest.param(0, id="root"), user], indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def backend(request: pytest.FixtureRequest) -> Iterator[PersistentSandbox]:
     with PersistentSandbox(request.param) as backend:
         yield backend

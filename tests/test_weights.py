@@ -137,8 +137,9 @@ def link(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("index")
-@pytest.mark.parametrize("is_new_process", [False, True])
-@pytest.mark.parametrize("tamper", [forge, exchange, link])
+@pytest.mark.parametrize(
+    ("tamper", "is_new_process"), [(forge, False), (exchange, False), (link, False), (forge, True)]
+)
 def test_a_forged_file_is_downloaded_again(tamper: Callable[[Path], None], is_new_process: bool) -> None:
     tamper(TINY.install(quiet=True))
     if is_new_process:
