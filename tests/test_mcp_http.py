@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from click.testing import CliRunner, Result
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -30,6 +31,7 @@ from starlette.requests import Request
 
 from code_chains import create_code_chain
 from code_chains.apps import mcp_clients
+from code_chains.apps.cli import cli
 from code_chains.apps.mcp_clients import Client as ServedClient
 from code_chains.apps.mcp_clients import ClientRegistry
 from code_chains.apps.mcp_http import serve_http, transport_security
@@ -460,6 +462,11 @@ def command(*options: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def refused(*options: str) -> Result:
+    """Run a command that ends before it serves; that takes no process of its own."""
+    return CliRunner().invoke(cli, ["mcp", *options])
+
+
 def test_without_a_token_a_new_one_is_printed_once(tmp_path: Path) -> None:
     with serving(tmp_path, tokens="") as server:
         (token,) = re.findall(r"Bearer (\S+)", server.log.read_text())
@@ -485,16 +492,16 @@ def test_a_port_in_use_is_an_error_in_one_line(served: Served) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
-    done = command("--http", "--host", host)
-    assert (done.returncode, "Pass a --token" in done.stderr) == (2, True)
+    done = refused("--http", "--host", host)
+    assert (done.exit_code, "Pass a --token" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
     "options", [["--port", "1"], ["--host", "::1"], ["--token", ANN], ["--allowed-host", "a"]]
 )
 def test_options_of_http_are_refused_without_it(options: list[str]) -> None:
-    done = command(*options)
-    assert (done.returncode, f"{options[0]} needs --http" in done.stderr) == (2, True)
+    done = refused(*options)
+    assert (done.exit_code, f"{options[0]} needs --http" in done.stderr) == (2, True)
 
 
 def test_the_variable_of_the_token_does_not_concern_standard_input() -> None:
@@ -503,8 +510,8 @@ def test_the_variable_of_the_token_does_not_concern_standard_input() -> None:
 
 
 def test_a_short_token_is_refused_unshown() -> None:
-    done = command("--http", "--token", "pass-word-15")
-    assert (done.returncode, "pass-word-15" in done.stderr, "at least 16" in done.stderr) == (2, False, True)
+    done = refused("--http", "--token", "pass-word-15")
+    assert (done.exit_code, "pass-word-15" in done.stderr, "at least 16" in done.stderr) == (2, False, True)
 
 
 def test_a_server_in_the_same_process_refuses_a_public_address_without_a_token() -> None:
