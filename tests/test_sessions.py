@@ -91,7 +91,7 @@ def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, fail
     assert session.run(LOOK).result == before
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=6))
 def test_a_session_is_the_sum_of_its_successes(
     executor: SandboxExecutor, steps: list[tuple[int, bool]]
