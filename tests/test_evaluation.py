@@ -98,7 +98,7 @@ def test_what_is_expected_does_not_change_the_id() -> None:
     ("item", "message"),
     [
         ({"query": "b?"}, "says nothing about what is expected"),
-        ({"expected": 1}, "line 2 has no key query"),
+        ({"expected": 1}, "line 2 has no query"),
         ({"query": "b?", "id": "a", "expected": 1}, "the id 'a' of an earlier"),
         ({"query": "b?", "expected": 1, "expected_pattern": "1"}, "has expected and expected_pattern"),
         ({"query": "b?", "expected_pattern": "(1"}, "not a regular expression"),

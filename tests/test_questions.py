@@ -54,8 +54,7 @@ def test_ids_are_reproducible_and_unique() -> None:
 def test_an_empty_question_does_not_end_a_lazy_run(sandbox: SandboxExecutor) -> None:
     with create_code_chain(ScriptedModel(lambda messages: "6 * 7"), executor=sandbox) as chain:
         answers = list(map_questions(chain, (query for query in ("one?", "", "two?")), concurrency=1))
-    assert [answer.error is None or "empty" in answer.error for answer in answers] == [True] * 3
-    assert sum(answer.error is None for answer in answers) == 2
+    assert sorted("empty" in (answer.error or "") for answer in answers) == [False, False, True]
 
 
 @pytest.mark.parametrize("questions", ["one?", Path("questions.jsonl"), 5])
@@ -69,7 +68,7 @@ def test_questions_are_a_list_of_them(questions: Any) -> None:
 
 @pytest.mark.parametrize(
     ("item", "words"),
-    [({"qury": "x"}, "no key query; its keys are qury"), ({"query": "x", "test": "y"}, "'tests'")],
+    [({"qury": "x"}, "no query; its keys are qury"), ({"query": "x", "test": "y"}, "'tests'")],
 )
 def test_a_misspelt_key_is_named(item: dict[str, str], words: str) -> None:
     with pytest.raises(InputError, match=words):
@@ -150,7 +149,7 @@ def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
         ("q.csv", "", "no column query; its columns are none"),
         ("q.csv", "query,variables\nx,{\n", "line 2, column variables, is not JSON"),
         ("q.csv", "query,files\nx,a/s.csv;b/s.csv\n", "line 2: two files"),
-        ("q.csv", "query,files\n,a.csv\n", "line 2: The question must be text"),
+        ("q.csv", "query,files\n,a.csv\n", "line 2 has no query"),
         ("q.json", '{"query": "x"}', "must be an array"),
         ("q.json", "[3]", "question 1 must be a string"),
         ("q.jsonl", '{"query": "x", "files": "a.csv"}', "line 1: files must be"),

@@ -84,7 +84,7 @@ def _inputs(place: str, item: object, *, is_checked: bool = False) -> dict[str, 
         raise InputError(f"{place} must be a string or an object with a query.")
     inputs = {"query": item} if isinstance(item, str) else dict(item)
     if "query" not in inputs:
-        raise InputError(f"{place} has no key query; its keys are {', '.join(map(str, inputs)) or 'none'}.")
+        raise InputError(f"{place} has no query; its keys are {', '.join(map(str, inputs)) or 'none'}.")
     try:
         check_keys(inputs, _COLUMNS)
         if is_checked or not isinstance(inputs["query"], str):
