@@ -135,7 +135,8 @@ class CodeChain(StreamingSequentialChain, Closing):
 
     def _with_session_id(self, inputs: Any) -> State:
         state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
-        check_keys(state, (*self.input_keys, *self.optional_keys))
+        if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
+            check_keys(state, (*self.input_keys, *self.optional_keys))
         configured = ensure_config().get("configurable", {}).get("session_id")
         if state.get("session_id") is None and configured is not None:
             state["session_id"] = configured

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 __all__ = [
+    "EXECUTOR_CLOSED",
     "NO_FOLDER",
     "BudgetError",
     "BudgetLimit",
@@ -41,6 +42,8 @@ __all__ = [
 ]
 
 
+EXECUTOR_CLOSED = "The executor, or the chain that made it, is closed. Create a new one."
+"""What all executors say once they are closed."""
 NO_FOLDER = "Make a temporary folder writable, such as /tmp, or name one in TMPDIR."
 """What to do where no temporary folder can be made, as in containers that are read-only throughout."""
 _MAX_VALUE_CHARS = 80

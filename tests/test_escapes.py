@@ -1944,8 +1944,8 @@ def test_each_launcher_meets_each_row_without_soak_tests() -> None:
 
 def test_each_group_is_met_in_sessions_and_by_another_user_without_soak_tests() -> None:
     """Where it differs there, with a launcher of the kernel and with Landlock alone."""
-    for places in (KERNEL_ENVIRONMENTS, LANDLOCK_ENVIRONMENTS):
-        tried = rows(places)
+    for environments in (KERNEL_ENVIRONMENTS, LANDLOCK_ENVIRONMENTS):
+        tried = rows(environments)
         for groups in (OF_SESSIONS, OF_USERS):
             every, without = (
                 {row.values[1] for row in some if _differs(row, groups)} for some in (tried, _unmarked(tried))

@@ -17,7 +17,8 @@ from code_chains.analysis.tool_calls import calls_in
 
 __all__ = ["as_program", "extract_code", "extract_fenced"]
 
-_SQL_TAGS = ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")
+_FENCE_TAGS = {"sql": ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")}
+"""Words after a fence that stand for a language, where these are more than its name."""
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _TAGS = tuple(
     re.compile(pattern, re.DOTALL | re.IGNORECASE | re.MULTILINE)
@@ -96,7 +97,7 @@ def extract_fenced(reply: str, language: str) -> str:
     """
     text = first_turn(visible_text(reply))
     fences = markdown_blocks(text)
-    tags = _SQL_TAGS if language == "sql" else (language,)
+    tags = _FENCE_TAGS.get(language, (language,))
     tagged = [block.code for block in fences if block.language in tags]
     blocks = tagged or [block.code for block in fences if not block.language] or ([] if fences else [text])
     code = "\n".join(block.strip() for block in blocks)

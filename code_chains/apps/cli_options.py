@@ -32,6 +32,7 @@ __all__ = [
     "chain_arguments",
     "chain_options",
     "chains_options",
+    "check_model_is_named",
     "check_named_files",
     "check_named_files_of",
     "create_chain",
@@ -303,8 +304,7 @@ def chain_arguments(
     """Return the arguments of `create_code_chain` that the options describe, as JSON values if the model is a name."""
     from code_chains.models import default_model
 
-    if options.get("base_url") and not model and "CODE_CHAINS_MODEL" not in os.environ:
-        raise click.UsageError("Name the model that the server of --base-url offers, with --model.")
+    check_model_is_named(model, options.get("base_url"))
     return {
         **options,
         "model": model or default_model(),
@@ -312,6 +312,12 @@ def chain_arguments(
         "snippets": _snippets(snippets, package),
         "verify": verify_with or verify,
     }
+
+
+def check_model_is_named(model: object, base_url: str | None) -> None:
+    """Raise a usage error if the default model, which is none of a server's, would be asked for at one."""
+    if base_url and not model and "CODE_CHAINS_MODEL" not in os.environ:
+        raise click.UsageError("Name the model that the server of --base-url offers, with --model.")
 
 
 def _snippets(folder: str | None, package: str | None) -> str | bool:

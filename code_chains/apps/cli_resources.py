@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import get_completion_class
 
-from code_chains.apps.cli_options import echo, handle_errors
+from code_chains.apps.cli_options import check_model_is_named, echo, handle_errors
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:
@@ -224,6 +224,7 @@ def doctor(model: str | None, base_url: str | None) -> None:
     """
     from code_chains.apps.doctor import diagnose
 
+    check_model_is_named(model, base_url)
     is_healthy = True
     for section, checks in diagnose(model, base_url):
         click.secho(section, bold=True)

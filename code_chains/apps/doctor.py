@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import click
-
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor, WasmExecutor
@@ -53,8 +51,6 @@ def diagnose(model: str | None = None, base_url: str | None = None) -> Iterator[
 
 def _check_call(name: str | None, base_url: str | None) -> Check:
     """Call a model, as a question would."""
-    if base_url and not name and "CODE_CHAINS_MODEL" not in os.environ:
-        raise click.UsageError("Name the model that the server of --base-url offers, with --model.")
     name = name or default_model()
     started = time.monotonic()
     try:

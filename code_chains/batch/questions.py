@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -60,38 +61,41 @@ def with_ids(questions: Iterable[str | Mapping[str, Any] | Question]) -> Iterato
         InputError: A question has no `query`, or two have the same id.
     """
     items = ((f"Question {number}", item) for number, item in enumerate(questions, 1))
-    return (question for _, question in _unique(items, is_checked=False))
+    return (question for _, question in _unique(items))
 
 
-def _unique(items: Iterable[Item], *, is_checked: bool = True) -> Iterator[tuple[str, Question]]:
+def _unique(items: Iterable[Item]) -> Iterator[tuple[str, Question]]:
     """Yield questions with their places, and raise where two have the same id."""
     ids: set[str] = set()
     occurrences: Counter[str] = Counter()
     for place, item in items:
-        if isinstance(item, Question):
-            question = item
-        else:
-            inputs = _inputs(place, item, is_checked=is_checked)
-            question = _with_id(inputs, place, occurrences)
+        question = item if isinstance(item, Question) else _with_id(_inputs(place, item), place, occurrences)
         if question.id in ids:
             raise InputError(f"{place} has the id {question.id!r} of an earlier question. Make ids unique.")
         ids.add(question.id)
         yield place, question
 
 
-def _inputs(place: str, item: object, *, is_checked: bool = False) -> dict[str, Any]:
+def _inputs(place: str, item: object) -> dict[str, Any]:
     if not isinstance(item, str | Mapping):
         raise InputError(f"{place} must be a string or an object with a query.")
     inputs = {"query": item} if isinstance(item, str) else dict(item)
     if "query" not in inputs:
         raise InputError(f"{place} has no query; its keys are {', '.join(map(str, inputs)) or 'none'}.")
-    try:
+    with _at(place):
         check_keys(inputs, _COLUMNS)
-        if is_checked or not isinstance(inputs["query"], str):
+        if not isinstance(inputs["query"], str):
             check_query(inputs["query"])
+    return inputs
+
+
+@contextmanager
+def _at(place: str) -> Iterator[None]:
+    """Name the place of a question in errors about it."""
+    try:
+        yield
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
-    return inputs
 
 
 def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Question:
@@ -163,6 +167,8 @@ def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Ite
             inputs["files"] = own
         if files:
             inputs["files"] = {**files, **own}
+        with _at(place):
+            check_query(inputs["query"])
         yield place, inputs
 
 

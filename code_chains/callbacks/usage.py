@@ -224,7 +224,6 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
 def without_folder(model: str) -> str:
     """Return the name of a model; a server of llama.cpp reports the path of its file."""
     is_path = model.endswith(".gguf") or model.startswith(("/", "~", "gguf:"))
-    is_on_hub = re.match(
-        r"[\w.-]+/[\w.-]+:[^\\]+$", model
-    )  # OWNER/REPO:FILE, which is not a path of a machine.
+    # OWNER/REPO:FILE is not a path of a machine.
+    is_on_hub = re.match(r"[\w.-]+/[\w.-]+:[^\\]+$", model)
     return re.split(r"[/\\]", model)[-1] if is_path and not is_on_hub else model

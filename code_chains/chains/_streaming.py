@@ -86,6 +86,8 @@ class FlowChain(NestedChain):
 
     def _check_keywords(self, keywords: Collection[str]) -> None:
         """Refuse inputs that are passed by keyword, where LangChain would ignore them."""
+        if not keywords:
+            return
         inputs = (*self.input_keys, *getattr(self, "optional_keys", ()))
         for key in keywords:
             if key in inputs:

@@ -11,7 +11,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from code_chains.errors import ConfigurationError, ExecutorError, IsolationError, OverloadedError, check_int
+from code_chains.errors import (
+    EXECUTOR_CLOSED,
+    ConfigurationError,
+    ExecutorError,
+    IsolationError,
+    OverloadedError,
+    check_int,
+)
 from code_chains.executors.backend_sessions import BackendSession
 from code_chains.executors.base import MAX_SECONDS, Limits, Program
 from code_chains.executors.external import ExternalExecutor
@@ -158,7 +165,7 @@ class BackendExecutor(ExternalExecutor):
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
 
     def _run(self, folder: RunFolder, program: Program) -> Execution:
         self._check_open()

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Limits, Program
 from code_chains.executors.external import (
     PROBE,
@@ -130,7 +130,7 @@ class ContainerExecutor(ExternalExecutor):
         self, container: _Container, program: Program, files: Mapping[str, Path]
     ) -> Execution:
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
         code = check_code(program.code)
         size = sum(path.stat().st_size for path in files.values())
         limits = supervisor_limits(self.limits, size, ["/sandbox", "/tmp"])  # noqa: S108

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
-from code_chains.errors import ExecutorError, IsolationError
+from code_chains.errors import EXECUTOR_CLOSED, ExecutorError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
@@ -139,7 +139,7 @@ class MontyExecutor(Executor):
         """Return the workers and what a probe found in them; both are created by the first run."""
         with self._lock:
             if self._is_closed:
-                raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+                raise ExecutorError(EXECUTOR_CLOSED)
             if self._owner_pid not in (None, os.getpid()):
                 raise ExecutorError(
                     "Monty was started before this process was forked. Fork first, or use spawn."

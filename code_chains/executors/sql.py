@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from code_chains.errors import ConfigurationError, ExecutorError, InputError, check_int
+from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import load_extra
 from code_chains.executors.sandbox.executor import SandboxExecutor
@@ -120,7 +120,7 @@ class SqlExecutor(Executor):
     def _prepared(self, program: Program) -> Iterator[tuple[dict[str, Any], dict[str, Path]]]:
         """Yield the request to the program in the sandbox, and the files that it needs."""
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
         code, variables = check_code(program.code), dict(program.variables or {})
         frames = {name: value for name, value in variables.items() if _is_frame(value)}
         values = check_json_variables(

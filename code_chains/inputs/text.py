@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, convert_to_messages
@@ -90,7 +90,7 @@ def check_query(query: object) -> str:
     return query
 
 
-def check_keys(keys: Iterable[str], known: Collection[str]) -> None:
+def check_keys(keys: Collection[str], known: Collection[str]) -> None:
     """Refuse keys that are nearly those of inputs, as a question without its tests would look unverified for no reason.
 
     All others pass, as chains before and after may use them.
@@ -102,9 +102,10 @@ def check_keys(keys: Iterable[str], known: Collection[str]) -> None:
     Raises:
         InputError: A key is misspelt.
     """
-    missing = [key for key in known if key not in set(keys)]
-    for key in keys:
-        if key not in known and (close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85)):
+    unknown = [key for key in keys if key not in known]
+    missing = [key for key in known if key not in keys]
+    for key in unknown:
+        if close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85):
             raise InputError(f"There is no input {key!r}; did you mean {close[0]!r}? Rename the key.")
 
 

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from code_chains.errors import NO_FOLDER, ExecutorError
+from code_chains.errors import EXECUTOR_CLOSED, NO_FOLDER, ExecutorError
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.filesystem import remove
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
@@ -144,7 +144,7 @@ class Pool:
 
     def _current_worker(self) -> Worker:
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
         resources = self._resources
         if resources.worker is not None and resources.worker.is_worn:
             self._drop()

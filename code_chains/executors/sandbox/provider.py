@@ -8,7 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
+from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors.base import Limits
 from code_chains.executors.sandbox.canary import Canary
 from code_chains.executors.sandbox.fork import Fork
@@ -124,7 +124,7 @@ class SandboxProvider:
             ExecutorError: The sandbox broke, or the provider is closed.
         """
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
         failures, is_temporary = list[str](), False
         while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven and not is_temporary):
             fork = self.pool.acquire(libraries=libraries)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from code_chains.errors import NO_FOLDER, ExecutorError, IsolationError, check_int
+from code_chains.errors import EXECUTOR_CLOSED, NO_FOLDER, ExecutorError, IsolationError, check_int
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.limiter import ConcurrencyLimiter
@@ -269,7 +269,7 @@ class WasmExecutor(Executor):
 
     def _raise_if_closed(self) -> None:
         if self._is_closed:
-            raise ExecutorError("The executor, or the chain that made it, is closed. Create a new one.")
+            raise ExecutorError(EXECUTOR_CLOSED)
 
 
 class _Call:
