@@ -320,6 +320,22 @@ def test_the_command_works_at_a_terminal(openai_server: OpenAI) -> None:
 
 
 @pytest.mark.kernel_sandbox
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["doctor", "--base-url", "http://127.0.0.1:9/v1"], "with --model"),
+        (["ask", "-m", "x", "--snippets", "What is 1 + 1?"], "put it before --snippets"),
+        (["search", "sums", "-k", "0"], "x>=1"),
+    ],
+)
+def test_a_usage_error_says_what_to_do(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODE_CHAINS_MODEL", raising=False)
+    result = CliRunner().invoke(cli, arguments, input="1")
+    assert (result.exit_code, words in result.stderr) == (2, True)
+
+
 def test_doctor_proves_the_isolation() -> None:
     result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == 0

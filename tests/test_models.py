@@ -57,6 +57,7 @@ def test_a_local_server_needs_no_key_and_reports_usage() -> None:
         (None, "chat model object"),
         ("no-such-model", "no-such-model"),
         ("mistralai:mistral-x", "whose package is installed"),
+        ("ollama:llama3", "langchain-ollama"),
         ("local:7b", "local:0.5b"),
         ("gguf:/nowhere.gguf", "path of a file that exists"),
     ],

@@ -24,7 +24,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from code_chains.errors import ConfigurationError, ExecutorError, InputError
+from code_chains.errors import ConfigurationError, ExecutorError, InputError, MissingExtraError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import PRELOAD
@@ -233,11 +233,17 @@ def test_the_probe_still_finds_the_network_closed(servers: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "network", ["api.example.org:443", ["no port"], ["*:443"], ["[::1]:80"], ["a:0"], ["-x:1"]]
+    "network", [True, "api.example.org:443", ["no port"], ["*:443"], ["[::1]:80"], ["a:0"], ["-x:1"]]
 )
 def test_what_is_no_address_is_refused(network: Any) -> None:
     with pytest.raises(ConfigurationError, match="network"):
         SandboxExecutor(network=network)
+
+
+def test_a_seed_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("code_chains.executors.sandbox.executor.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"seed=7 needs the extra 'repeatable'"):
+        SandboxExecutor(seed=7)
 
 
 def test_without_namespaces_no_address_can_be_opened() -> None:

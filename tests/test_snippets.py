@@ -526,6 +526,15 @@ def test_files_with_the_same_name_are_both_in_the_store(embedding: Recording, tm
     assert len(SnippetStore.from_files([tmp_path / "a/x.py", tmp_path / "b/x.py"], embedding)) == 2
 
 
+def test_one_text_and_one_file_are_refused_where_several_are_expected(
+    embedding: Recording, folder: Path
+) -> None:
+    with pytest.raises(InputError, match="a list of texts"):
+        SnippetStore.from_texts("print(1)", embedding)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"is a file\. Pass the folder"):
+        SnippetStore.from_folder(folder / "two.py", embedding)
+
+
 def test_only_what_changed_is_embedded_again(embedding: Recording, folder: Path) -> None:
     store = SnippetStore.from_folder(folder, embedding)
     embedding.asked.clear()
