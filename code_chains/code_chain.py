@@ -107,7 +107,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         return create_model(schema.__name__, __base__=schema, value=value)
 
     def prep_inputs(self, inputs: Any) -> State:
-        """Add the `session_id` of the config, and the variables of a classic memory."""
+        """Add the `session_id` or `thread_id` of the config, and the variables of a classic memory."""
         state = self._with_session_id(inputs)
         return state if self._is_turn(state) else super().prep_inputs(state)
 
@@ -137,9 +137,8 @@ class CodeChain(StreamingSequentialChain, Closing):
         state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
         if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
             check_keys(state, (*self.input_keys, *self.optional_keys))
-        configured = ensure_config().get("configurable", {}).get("session_id")
-        if state.get("session_id") is None and configured is not None:
-            state["session_id"] = configured
+        if state.get("session_id") is None:
+            state |= _session_of(ensure_config().get("configurable", {}))
         if state.get("session_id") is not None:
             check_session_id(state["session_id"])
         return state
@@ -371,6 +370,13 @@ class CodeChain(StreamingSequentialChain, Closing):
             self.conversations.close()
         if self.owned_executor:
             self.owned_executor.close()
+
+
+def _session_of(configurable: Mapping[str, Any]) -> State:
+    """Return the session that a config names: ours, or the thread of LangGraph, which may be any object with a name."""
+    thread = configurable.get("thread_id")
+    session = configurable.get("session_id", None if thread is None else str(thread))
+    return {} if session is None else {"session_id": session}
 
 
 def _checked_inputs(chain: CodeChain, values: State) -> State:

@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
@@ -20,7 +19,6 @@ from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import Executor
 from code_chains.factory import open_conversations, user_code_chains
-from code_chains.inputs import check_session_id
 from code_chains.toolbox import ApproveTools
 
 __all__ = ["create_python_tool"]
@@ -36,11 +34,7 @@ class _ProgramChain(CodeChain):
         return [*super().output_keys, "is_kept"]
 
     def _with_session_id(self, inputs: Any) -> State:
-        state = {"query": "Run this program.", **super()._with_session_id(inputs)}
-        thread = ensure_config().get("configurable", {}).get("thread_id")
-        if state.get("session_id") is None and thread is not None:
-            state["session_id"] = check_session_id(str(thread))
-        return state
+        return {"query": "Run this program.", **super()._with_session_id(inputs)}
 
     def _flow(self, values: State, config: Config) -> Flow:
         yield from super()._flow(values, config)

@@ -19,6 +19,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, WasmExecutor
+from code_chains.executors.sandbox.inside.wire import FRAME_HEADER
 from code_chains.executors.values import value_of
 from code_chains.executors.wasm import runtime as wasm_runtime
 from code_chains.state import Execution
@@ -313,9 +314,10 @@ def test_what_is_hidden_from_the_eye_counts_as_well(own_folder: Path, program: s
 
 
 def test_half_a_character_in_a_forged_report_is_replaced(shared: WasmExecutor) -> None:
-    report = r'{"status": "ok", "result": "\ud800"}'
-    done = shared.run(f"import os; open('/report/outcome', 'w').write({report!r}); os._exit(0)")
-    assert (done.status, done.output.encode()) == ("ok", b"?")
+    message = b'{"status": "ok", "result": true, "sizes": [3]}'
+    report = FRAME_HEADER.pack(len(message)) + message + b"\xed\xa0\x80"
+    done = shared.run(f"import os; open('/report/outcome', 'wb').write({report!r}); os._exit(0)")
+    assert (done.status, done.output) == ("ok", "���")
 
 
 # -- many runs -------------------------------------------------------------------------------------------------

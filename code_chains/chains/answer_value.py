@@ -10,7 +10,7 @@ from typing import Any
 from code_chains.analysis.extraction import as_program
 from code_chains.analysis.parsing import parse
 from code_chains.chains._drivers import State
-from code_chains.executors.values import value_of
+from code_chains.executors.values import printed_value, value_of
 from code_chains.state import Execution
 from code_chains.verification.answer_types import AnswerType, AnswerTypeError
 
@@ -47,7 +47,7 @@ def answer_value(execution: Execution, code: str, answer_type: AnswerType) -> An
     if _ends_with_none(code):
         return answer_type.validate(None)
     try:
-        return answer_type.validate(json.loads(execution.stdout))
+        return answer_type.validate(printed_value(execution))
     except (ValueError, RecursionError):  # An AnswerTypeError is a ValueError, too.
         raise AnswerTypeError(_NO_VALUE) from None
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.messages import ToolMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, ensure_config
 from langchain_core.tools import StructuredTool, ToolException
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
@@ -102,7 +102,7 @@ def chain_as_tool(
     ) -> tuple[str, dict[str, Any]]:
         inputs.update(zip((first,), text, strict=False))  # Text alone is its first argument.
         try:
-            outcome = chain.invoke(inputs, _with_callbacks(config, callbacks), return_only_outputs=True)
+            outcome = chain.invoke(inputs, _child_config(config, callbacks), return_only_outputs=True)
         except InputError as error:
             raise ToolException(str(error)) from error
         return format_for_model(inputs, outcome), as_json(outcome)
@@ -112,9 +112,7 @@ def chain_as_tool(
     ) -> tuple[str, dict[str, Any]]:
         inputs.update(zip((first,), text, strict=False))  # Text alone is its first argument.
         try:
-            outcome = await chain.ainvoke(
-                inputs, _with_callbacks(config, callbacks), return_only_outputs=True
-            )
+            outcome = await chain.ainvoke(inputs, _child_config(config, callbacks), return_only_outputs=True)
         except InputError as error:
             raise ToolException(str(error)) from error
         return format_for_model(inputs, outcome), as_json(outcome)
@@ -207,6 +205,14 @@ def _refuse_arguments(error: ValidationError | ValidationErrorV1) -> str:
     return f"Nothing was done, as the arguments are wrong. {describe_wrong_arguments(error)}."
 
 
-def _with_callbacks(config: RunnableConfig, callbacks: Callbacks) -> RunnableConfig:
-    """Return the config of a tool's call with the callbacks of the tool's own run, the parent of the chain's run."""
+def _child_config(config: RunnableConfig | None, callbacks: Callbacks) -> RunnableConfig:
+    """Return the config of the chain's run, a child of the tool's run.
+
+    A classic agent passes no config to its tools, but callbacks that inherit the metadata of its own run; the
+    thread is taken from there.
+    """
+    config = ensure_config(config)
+    metadata = getattr(callbacks, "inheritable_metadata", None) or {}
+    threads = {name: metadata[name] for name in ("thread_id", "session_id") if name in metadata}
+    config["configurable"] = {**threads, **config["configurable"]}
     return {**config, "callbacks": callbacks} if callbacks is not None else config

@@ -29,7 +29,8 @@ Json = dict[str, Any]
 CHECK_INTERVAL_S = 0.02
 CHECKS_PER_DISK_CHECK = 10
 KILL_TIMEOUT_S, KILL_RETRY_INTERVAL_S = 2.0, 0.001
-MAX_RESULT_BYTES = 1 << 20
+MAX_REPORT_BYTES = 2 << 20
+"""Bytes of a program's frame besides its views, and more than these, so that a frame that is too long is seen as such."""
 READ_BYTES = 1 << 16
 STORM_RATIO = 4
 """With so many times the allowed processes, there is no time to check which of them are zombies."""
@@ -132,12 +133,13 @@ class Supervisor:
         self.kill_all()
         while self.selector.get_map() and self.read(0):
             pass  # What was still in the pipes.
-        result, out, err = (bytes(buffer).decode(errors="replace") for buffer in self.buffers.values())
+        result, *streams = map(bytes, self.buffers.values())
+        out, err = (text.decode(errors="replace") for text in streams)
         return {
             "exit": code,
             "reason": self.reason,
             "peak": peak,
-            "result": result,
+            "result": base64.b64encode(result).decode(),
             "stdout": out,
             "stderr": err,
         }
@@ -149,7 +151,7 @@ class Supervisor:
             data, buffer = os.read(key.fd, READ_BYTES), self.buffers[key.fd]
             max_bytes = self.limits["output"]
             if key.fd == self.result_pipe:
-                max_bytes += MAX_RESULT_BYTES + 2 * self.limits["views"]
+                max_bytes += MAX_REPORT_BYTES + self.limits["views"]
             buffer += data[: max_bytes - len(buffer)]
             if not data:
                 self.selector.unregister(key.fd)
@@ -240,6 +242,7 @@ def resident(pid: int) -> int:
 def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:
     """Become the program's process: own session, limits and output; run the program and report how it ended."""
     from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+    from inside.wire import outcome_frame
 
     set_option(PR_SET_DUMPABLE, 1)
     os.nice(NICENESS)  # Many processes must not starve the supervisor.
@@ -256,15 +259,11 @@ def run_program(request: Json, result: int, out: int, err: int) -> NoReturn:
     if sys.flags.isolated:  # What it leaves out is for programs, not for the supervisor.
         sys.path.append(site.getusersitepackages())
     hide(own_modules())
-    encode = json.JSONEncoder().encode  # Invariant: bound before the program can replace it.
     names = new_main()
     names |= request["variables"]
     views = {"max_view_bytes": request["limits"]["views"], "return_value": request.get("return_value", False)}
     outcome = run(request["code"], names, **views)
-    outcome["views"] = [
-        (name, kind, base64.b64encode(view).decode()) for name, kind, view in outcome.get("views", [])
-    ]
-    data = memoryview(encode(outcome).encode() + b"\n")
+    data = memoryview(outcome_frame(outcome))
     while data:
         data = data[os.write(result, data) :]
     os._exit(0)

@@ -24,7 +24,7 @@ from code_chains.errors import EXECUTOR_CLOSED, ExecutorError, IsolationError
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
-from code_chains.executors.tools import open_tool_calls
+from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 from code_chains.toolbox import ToolCalls
@@ -229,7 +229,8 @@ class MontyExecutor(Executor):
         from pydantic_monty import MontyError
 
         started = time.monotonic()
-        functions = None if calls is None else blocking_functions(calls, self.limits.tool_message_bytes)
+        max_bytes = self.limits.tool_message_bytes
+        functions = None if calls is None else blocking_functions(calls, max_bytes, read_call)
         try:
             with output.attached(session.worker_pid):
                 if functions:

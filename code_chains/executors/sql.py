@@ -6,7 +6,6 @@ import asyncio
 import csv
 import dataclasses
 import io
-import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorErro
 from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import load_extra
 from code_chains.executors.sandbox.executor import SandboxExecutor
+from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.executors.sql_program import READERS
 from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk
 from code_chains.state import Artifact, ErrorReport, Execution
@@ -191,7 +191,7 @@ def _sql_execution(execution: Execution, max_bytes: int) -> Execution:
             return execution
         return dataclasses.replace(execution, error=ErrorReport("MemoryLimit", "DuckDB needed more memory."))
     try:
-        outcome: dict[str, Any] = json.loads(output)
+        outcome: dict[str, Any] = parse(output.encode(errors="replace"))
     except ValueError as error:
         raise ExecutorError(
             f"The output of DuckDB's program is malformed: {output[:MAX_SHOWN_CHARS]!r}."

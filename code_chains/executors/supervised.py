@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
-import json
 import mimetypes
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 from code_chains.executors.base import Limits
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
+from code_chains.executors.sandbox.inside.frames import FrameReader
+from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
@@ -26,6 +26,8 @@ __all__ = [
     "timed_out",
 ]
 
+MAX_REPORT_ITEMS = 10_000
+"""Items of a supervisor's report, most of which name files."""
 PACKAGE_FOLDER = Path(__file__).parent
 INSIDE_MODULES = (
     "__init__",
@@ -93,7 +95,7 @@ def execution_of(
     if report is None:
         killed = ErrorReport("Killed", "The program ended its watcher.")
         return Execution("killed", error=killed, isolation=isolation)
-    message = parse_line(report["result"].rstrip("\n").rpartition("\n")[2])
+    message = _read_frame(base64.b64decode(report["result"]), limits)
     status, error, result = _outcome(report, message, limits)
     collector = ArtifactCollector(limits.artifacts_bytes)
     for name, data in report.get("files") or ():
@@ -102,7 +104,7 @@ def execution_of(
         elif is_plain_name(name):
             media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
             collector.add(Artifact(name, media_type, base64.b64decode(data)))
-    collector.collect_views({**message, "views": _views(message)})
+    collector.collect_views(message)
     return Execution(
         status,
         "".join([report["stdout"]]),
@@ -130,20 +132,16 @@ def timed_out(limits: Limits, isolation: Isolation) -> Execution:
     return Execution("timeout", error=error, duration=limits.seconds, isolation=isolation)
 
 
-def _views(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the figures and displays that the program's process reported, decoded."""
-    views, found = message.get("views"), []
-    for view in views if isinstance(views, list) else ():
-        with contextlib.suppress(ValueError, TypeError):
-            name, media_type, data = view
-            found.append({"name": name, "media_type": media_type, "data": base64.b64decode(data)})
-    return found
+def _read_frame(data: bytes, limits: Limits) -> dict[str, Any]:
+    """Return what the program's process reported, as in the kernel sandbox; empty if that is no frame."""
+    frames = FrameReader(limits.artifacts_bytes).feed(data)
+    return frames[0] if frames else {}
 
 
 def parse_line(line: str) -> dict[str, Any]:
     """Parse a line of JSON; empty if it is none, as a program may write to the same stream."""
     try:
-        message = json.loads(line.encode(errors="replace"))
+        message = parse(line.encode(errors="replace"), MAX_REPORT_ITEMS)
     except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor, Limits
+from code_chains.executors.sandbox.inside.tools import BYTES_PER_ITEM
+from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.toolbox import Toolbox, ToolCalls
 
-__all__ = ["check_takes_tools", "open_tool_calls"]
+__all__ = ["check_takes_tools", "open_tool_calls", "read_call"]
 
 T = TypeVar("T")
 
@@ -39,6 +42,26 @@ def open_tool_calls(
     return ToolCalls(
         toolbox, max_calls=limits.tool_calls, seconds=limits.tool_seconds, encode=encode, loop=loop
     )
+
+
+def read_call(data: bytes, max_bytes: int) -> Any:
+    """Read what a program wrote to call a tool.
+
+    Args:
+        data: JSON with finite numbers.
+        max_bytes: The limit of the arguments, which bounds their items, too.
+
+    Raises:
+        ValueError, RecursionError: It is anything else, or holds too many items.
+    """
+    return parse(data, max_bytes // BYTES_PER_ITEM, _finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:100]} is not a finite number")
+    return number
 
 
 def check_takes_tools(executor: Executor) -> None:

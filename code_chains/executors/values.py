@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.serialization import REBUILDERS, unpack
+from code_chains.executors.sandbox.inside.untrusted import MAX_ITEMS, parse
 from code_chains.state import Execution
 
-__all__ = ["VALUE_TYPE", "value_of"]
+__all__ = ["VALUE_TYPE", "printed_value", "value_of"]
 
 _UNREADABLE = (
     ValueError,
@@ -26,7 +26,7 @@ _UNREADABLE = (
 )
 _KINDS = set(REBUILDERS) - {"namedtuple"}
 _DTYPE = re.compile(
-    r"bool|u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|(datetime|timedelta)64(\[\w{1,3}\])?|<U(\d{1,6})"
+    r"bool|u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|(datetime|timedelta)64(\[\w{1,3}\])?|<U([1-9]\d{0,5})"
 )
 """Types of arrays; that of text says how much memory each item takes."""
 _MAX_TEXT_CHARS = 10_000_000
@@ -54,12 +54,24 @@ def value_of(execution: Execution) -> Any:
     for data in execution.display_data:
         if data.media_type == VALUE_TYPE:
             try:
-                packed = json.loads(data.data)
+                packed = parse(data.data.encode(errors="replace"))
                 _check(packed)
+                # Invariant: libraries may make a list of a range, as of a label, but not of the value itself.
+                if isinstance(packed, list | dict) and sum(map(len, _nested_ranges(packed))) > MAX_ITEMS:
+                    raise ValueError("ranges of too many items")
                 return unpack(packed, _no_object)
             except _UNREADABLE as error:
                 raise LookupError(f"The value of the program cannot be read: {error}") from error
     raise LookupError("The program ended with no value, or with one that is too large or of another type.")
+
+
+def printed_value(execution: Execution) -> Any:
+    """Return what standard output says, which is one JSON document.
+
+    Raises:
+        ValueError, RecursionError: It is anything else, or holds too many items.
+    """
+    return parse(execution.stdout.encode(errors="replace"))
 
 
 def _check(packed: Any, *, is_hashed: bool = False) -> None:
@@ -90,7 +102,7 @@ def _may_collide(value: Any) -> bool:
 
 def _check_array(items: Any, dtype: str) -> None:
     match = _DTYPE.fullmatch(dtype)
-    if match is None or not _is_plain(items):
+    if match is None or not isinstance(items, list) or not all(map(_is_cell, items)):
         raise ValueError(f"an array of {dtype[:20]!r}")
     if int(match[3] or 0) * _count(items) > _MAX_TEXT_CHARS:
         raise ValueError("an array of too much text")
@@ -103,7 +115,7 @@ def _check_series(index: Any, names: Any, label: Any, values: Any) -> None:
 
 
 def _check_column(index: Any, values: Any) -> None:
-    if not _is_plain(index) or not isinstance(values, list) or len(values) != len(index):
+    if not isinstance(index, list) or not isinstance(values, list) or len(values) != len(index):
         raise ValueError("a series of two lengths")
 
 
@@ -114,17 +126,31 @@ def _check_frame(index: Any, names: Any, labels: Any, columns: Any) -> None:
         _check_column(index, column)
 
 
-def _is_plain(items: Any) -> bool:
-    """Return whether this is a list, and in nested ones there are no values that stand for many others."""
-    return isinstance(items, list) and not any(
-        isinstance(item, dict) and "builtins.range" in item for item in items
-    )
+def _is_cell(packed: Any) -> bool:
+    """Return whether an array may hold this: a scalar, or a list of them. NumPy expands anything else."""
+    if isinstance(packed, list):
+        return all(map(_is_cell, packed))
+    return not isinstance(packed, dict) or _CELLS.issuperset(packed)
+
+
+def _nested_ranges(packed: Any) -> Iterator[range]:
+    """Yield the ranges within a value, but not one that is the value."""
+    for part in packed.values() if isinstance(packed, dict) else packed:
+        if isinstance(part, dict) and "builtins.range" in part:
+            yield range(*part["builtins.range"])
+        elif isinstance(part, list | dict):
+            yield from _nested_ranges(part)
 
 
 def _count(items: Any) -> int:
     return sum(map(_count, items)) if isinstance(items, list) else 1
 
 
+_CELLS = {
+    *("builtins.int", "builtins.complex", "datetime.date", "datetime.datetime", "datetime.timedelta"),
+    *("pandas.Timestamp", "pandas.NaTType"),
+}
+"""Kinds of scalars in an array, besides those that JSON has."""
 _HASHED = {
     "builtins.set",
     "builtins.frozenset",

@@ -24,6 +24,8 @@ __all__ = [
     "shortened",
 ]
 
+MAX_CODE_CHARS = 200_000
+"""Maximum length of a program, in characters. Its checks take a second."""
 MAX_QUERY_CHARS = 100_000
 """Maximum length of a question, in characters. Put longer texts into a file."""
 
@@ -113,10 +115,13 @@ def check_code(code: object) -> str:
     """Return validated source code.
 
     Raises:
-        InputError: It is not text.
+        InputError: It is not text, or longer than 200,000 characters, which take seconds to check.
     """
     if not isinstance(code, str):
         raise InputError(f"Code must be text, not {type(code).__name__}.")
+    if len(code) > MAX_CODE_CHARS:
+        limit = f"The program has {len(code):,} characters; {MAX_CODE_CHARS:,} are allowed."
+        raise InputError(f"{limit} Pass data as files or variables.")
     return code
 
 

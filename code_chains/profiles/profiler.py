@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import json
 import logging
 import threading
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.executors.base import RUN_DEADLINE, Executor
+from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
 from code_chains.state import Execution
 
@@ -31,6 +31,8 @@ MODULES = (
 MAX_FILES = 20
 """Files that are profiled one by one."""
 MAX_CACHED = 256
+MAX_REPORT_ITEMS = 100_000
+"""Items of the profile of a file, which the program may have forged."""
 MAX_HASHED_BYTES = 16 << 20
 """Longer files are known by path, size and time instead of their content."""
 FILE_SECONDS = 2.0
@@ -87,7 +89,7 @@ class FileProfiler:
         """Keep what the program printed of each file, even if it was stopped at one of them."""
         for line in execution.stdout.splitlines():
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
-                report = json.loads(line)
+                report = parse(line.encode(errors="replace"), MAX_REPORT_ITEMS)
                 key = keys[report["name"]]
                 with self._lock:
                     self._profiles[key] = report["profile"]

@@ -21,18 +21,23 @@ _CHECK_INTERVAL_S = 0.05
 """Pause between two looks whether a call takes too long."""
 
 
-def blocking_functions(calls: ToolCalls[Any], max_bytes: int) -> dict[str, Callable[..., Any]]:
+def blocking_functions(
+    calls: ToolCalls[Any], max_bytes: int, read: Callable[[bytes, int], Any]
+) -> dict[str, Callable[..., Any]]:
     """Return a function for each tool; what it raises is a `RuntimeError` with a message for the program.
 
     Args:
         calls: Makes the calls.
         max_bytes: The limit of the arguments of one call, as JSON.
+        read: Reads that JSON, within the limit.
     """
     signatures = calls.toolbox.signatures.values()
-    return {signature.name: _function(calls, signature, max_bytes) for signature in signatures}
+    return {signature.name: _function(calls, signature, max_bytes, read) for signature in signatures}
 
 
-def _function(calls: ToolCalls[Any], signature: Signature, max_bytes: int) -> Callable[..., Any]:
+def _function(
+    calls: ToolCalls[Any], signature: Signature, max_bytes: int, read: Callable[[bytes, int], Any]
+) -> Callable[..., Any]:
     parameters = inspect.Signature([_parameter(each) for each in signature.parameters])
 
     def tool(*args: Any, **kwargs: Any) -> Any:
@@ -41,7 +46,7 @@ def _function(calls: ToolCalls[Any], signature: Signature, max_bytes: int) -> Ca
             text = json.dumps(bound.arguments, allow_nan=False, default=_iso_text)
             if len(text) > max_bytes:
                 raise ValueError(f"it takes {len(text):,} bytes, and {max_bytes:,} are allowed")
-            return _wait(calls, calls.begin(signature.name, json.loads(text)))
+            return _wait(calls, calls.begin(signature.name, read(text.encode(), max_bytes)))
         except ToolCallError as error:
             raise RuntimeError(str(error)) from None
         except (ValueError, RecursionError) as error:

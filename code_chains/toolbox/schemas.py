@@ -15,7 +15,7 @@ _MAX_DEPTH = 8
 _MAX_CHARS = 400
 _MAX_FIELDS = 20
 _MAX_CHOICES = 20
-_MAX_PROBLEMS = 5
+_MAX_PROBLEMS, _MAX_LISTED = 5, 1000
 _PLAIN = {"integer": "int", "number": "float", "boolean": "bool", "null": "None", "string": "str"}
 _FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "binary": "bytes"}
 
@@ -116,6 +116,9 @@ _RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], str]
 
 def describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
     """Return what is wrong with each argument of a call, for the model or program that chose them."""
+    # Invariant: errors are counted first, as the list of them takes a hundred times the memory of the arguments.
+    if isinstance(error, ValidationError) and error.error_count() > _MAX_LISTED:
+        return f"{error.error_count():,} of their parts have another type"
     return "; ".join(
         f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}"
         for wrong in error.errors()[:_MAX_PROBLEMS]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.errors import PydanticUserError
+from pydantic_core import ErrorDetails
 
 from code_chains.errors import ConfigurationError
 from code_chains.state import as_json
@@ -26,6 +27,8 @@ __all__ = ["AnswerType", "AnswerTypeError"]
 
 MAX_SCHEMA_CHARS, MAX_NAME_CHARS = 6000, 200
 """Characters of a type that a model is shown."""
+MAX_ERRORS = 50_000
+"""Parts of a value in another notation, such as dates with a time, that are converted."""
 _UNREADABLE = (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What values may raise that a program forged."""
 _RECORDS = {"properties", "$defs", "enum"}
@@ -128,14 +131,21 @@ class AnswerType:
         try:
             return self._adapter.validate_json(to_json_text(data), strict=True)
         except ValidationError as error:
-            problems = error.errors(include_url=False, include_context=False)
+            problems = self._problems(error)
         # Once more with what is the same number or date in another notation.
         for problem in problems:
             convert_notation(holder, problem)
         try:
             return self._adapter.validate_json(to_json_text(holder[0]), strict=True)
         except ValidationError as error:
-            raise AnswerTypeError(describe_mismatch(error, holder)) from None
+            raise AnswerTypeError(describe_mismatch(self._problems(error), holder)) from None
+
+    def _problems(self, error: ValidationError) -> list[ErrorDetails]:
+        # Invariant: errors are counted first, as the list of them takes a hundred times the memory of the value.
+        if error.error_count() > MAX_ERRORS:
+            message = f"expected {self}, and {error.error_count():,} parts have another type"
+            raise AnswerTypeError(message) from None
+        return error.errors(include_url=False, include_context=False)
 
     @property
     def _is_mapping(self) -> bool:

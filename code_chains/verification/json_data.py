@@ -38,6 +38,8 @@ def to_json_data(value: Any) -> Any:
         return value if value.is_finite() else None
     if value is None or isinstance(value, bool | int | str):
         return value
+    if isinstance(value, list | tuple):
+        return [to_json_data(item) for item in value]
     if isinstance(value, Mapping):
         return _object(value)
     if isinstance(value, bytes):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from code_chains.verification.json_data import shortened_repr
 
 __all__ = ["convert_notation", "describe_mismatch"]
 
-MAX_ERRORS, MAX_PATH_CHARS = 5, 100
+MAX_SHOWN, MAX_PATH_CHARS = 5, 100
 MAX_EXPONENT = 400
 """Decimals beyond it are not converted: their digits would take too much memory."""
 _MIDNIGHT = datetime.time()
@@ -103,17 +103,16 @@ _CONVERSIONS: dict[str, tuple[_Case, ...]] = {
 }
 
 
-def describe_mismatch(error: ValidationError, holder: list[Any]) -> str:
+def describe_mismatch(problems: Sequence[ErrorDetails], holder: list[Any]) -> str:
     """Describe what differs: the path of each part, what is expected there, and what is there instead."""
-    problems = error.errors(include_url=False, include_context=False)
     lines = []
-    for problem in problems[:MAX_ERRORS]:
+    for problem in problems[:MAX_SHOWN]:
         expected = _EXPECTED.get(problem["type"])
         message = f"expected {expected}" if expected else problem["msg"]
         value = "" if problem["type"] == "missing" else f", got {shortened_repr(_at(holder, problem))}"
         lines.append(f"{_path(problem['loc'])}{message}{value}")
-    if len(problems) > MAX_ERRORS:
-        lines.append(f"and {len(problems) - MAX_ERRORS} more")
+    if len(problems) > MAX_SHOWN:
+        lines.append(f"and {len(problems) - MAX_SHOWN} more")
     return "; ".join(lines)
 
 

@@ -20,12 +20,12 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 from code_chains.executors.base import Closing, Limits
 from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.sandbox.tables import label_of, write_table
-from code_chains.executors.tools import open_tool_calls
+from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.inputs import check_variables, encode_value, table_kind
 from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
@@ -206,7 +206,7 @@ class ToolServer(Closing):
             self._receive(request)
 
     def _receive(self, data: bytes) -> None:
-        request = json.loads(data, parse_constant=_refuse)
+        request = read_call(data, self._max_bytes)
         number, name, arguments = request["id"], request["name"], request["arguments"]
         if type(number) is not int or type(name) is not str or type(arguments) is not dict:
             raise TypeError
@@ -317,10 +317,6 @@ class ToolServer(Closing):
 
 def _cancelled() -> Reply:
     raise ToolCallError("It was cancelled.", "cancelled")
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)
 
 
 def _check_text(value: Any) -> None:

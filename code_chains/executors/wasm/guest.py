@@ -6,7 +6,6 @@ probe, and the paths of the working directory and of the report.
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import os
@@ -18,6 +17,7 @@ def main() -> None:
     probe, workdir, report_path = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+    from inside.wire import outcome_frame
 
     os.chdir(workdir)
     report = os.open(report_path, os.O_WRONLY)
@@ -29,16 +29,12 @@ def main() -> None:
     hide(own_modules())
     packages = os.path.join(sys.path[0], "packages")
     sys.argv, sys.path[:] = [""], ["", *sys.path[1:], packages]
-    encode = json.JSONEncoder().encode  # Invariant: bound before the program can replace it.
     names = new_main()
     names |= request["variables"]
     outcome = run(
         request["code"], names, max_view_bytes=request["views"], return_value=request["return_value"]
     )
-    outcome["views"] = [
-        (name, kind, base64.b64encode(view).decode()) for name, kind, view in outcome.get("views", [])
-    ]
-    data = memoryview(encode(outcome).encode(errors="replace"))
+    data = memoryview(outcome_frame(outcome))
     while data:
         data = data[os.write(report, data) :]
     os._exit(0)

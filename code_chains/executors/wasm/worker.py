@@ -9,6 +9,7 @@ its standard input any more. With `{"compile": …}` it compiles Python instead,
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
@@ -39,7 +40,8 @@ OWN_FILES = 4
 """The folders, and the file of the report."""
 OWN_DESCRIPTORS = 48
 """What this process and wasmtime have open besides the guest's files."""
-MAX_RESULT_BYTES = 1 << 20
+MAX_REPORT_BYTES = 2 << 20
+"""Bytes of a program's frame besides its views, and more than these, so that a frame that is too long is seen as such."""
 PYTHON_MEMORY = 16 << 20
 """Memory that Python takes itself."""
 MAX_MEMORY = (1 << 32) - (1 << 16)
@@ -218,7 +220,7 @@ class Worker:
 
     def max_report_bytes(self) -> int:
         """Return the size up to which the guest's report is read."""
-        return MAX_RESULT_BYTES + 2 * int(self.limits["views"])
+        return MAX_REPORT_BYTES + int(self.limits["views"])
 
     def finish(self, reason: str | None, code: int | None = None, trap: str = "") -> None:
         """Report how the program ended, once, and end this process and with it the guest."""
@@ -237,10 +239,10 @@ class Worker:
             os._exit(0)
 
     def result(self) -> str:
-        """Return what the guest reported."""
+        """Return what the guest reported, in Base64."""
         os.lseek(self.outcome, 0, os.SEEK_SET)
         with os.fdopen(self.outcome, "rb") as file:
-            return file.read(self.max_report_bytes()).decode(errors="replace")
+            return base64.b64encode(file.read(self.max_report_bytes())).decode()
 
     def send(self, message: Json) -> None:
         """Write a line to whoever started this process."""
@@ -275,7 +277,7 @@ def limit_files(max_bytes: int, open_files: int) -> None:
     except ImportError:  # On Windows.
         return
     for kind, value in (
-        (resource.RLIMIT_FSIZE, max_bytes + MAX_RESULT_BYTES),
+        (resource.RLIMIT_FSIZE, max_bytes + MAX_REPORT_BYTES),
         (resource.RLIMIT_NOFILE, open_files + OWN_DESCRIPTORS),
         (resource.RLIMIT_CORE, 0),
     ):

@@ -20,7 +20,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
@@ -88,12 +87,12 @@ def main(
             prepare(config)
             confine.set_limits(config["limits"], confined=config["confined"], others=others)
         found = confine.probe(config["probe"], is_namespaced=config["namespaces"]) if config["probe"] else {}
-        write_frame(result, {"probe": found, "layers": layers})
+        write_all(result, wire.frame({"probe": found, "layers": layers}))
         start_anew(config)
         serve(channel, result, config)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            write_frame(result, {"broken": f"{type(error).__name__}: {error}"})
+            write_all(result, wire.frame({"broken": f"{type(error).__name__}: {error}"}))
     finally:
         os._exit(70)
 
@@ -335,15 +334,11 @@ def report_outcome(channel: socket.socket, *, ok: bool) -> None:
 
 
 def write_outcome(result: int, outcome: Json) -> None:
-    """Write how a program ended, with its result and views as binary data."""
-    text = "" if outcome["result"] is None else outcome["result"]
-    views = outcome.get("views", [])
-    headers = [{"name": name, "media_type": media_type} for name, media_type, _ in views]
-    message = {**outcome, "result": outcome["result"] is not None, "views": headers}
-    write_frame(result, message, [text.encode("utf-8", "replace"), *(data for _, _, data in views)])
+    """Write how a program ended."""
+    write_all(result, wire.outcome_frame(outcome))
 
 
-def write_frame(result: int, message: Json, blobs: Sequence[bytes] = ()) -> None:
-    data = memoryview(wire.frame(message, blobs))
+def write_all(result: int, frame: bytes) -> None:
+    data = memoryview(frame)
     while data:
         data = data[os.write(result, data) :]

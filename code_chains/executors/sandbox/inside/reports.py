@@ -7,9 +7,8 @@ import json
 import os
 import tempfile
 from base64 import b64encode
-from typing import Any
 
-from .wire import Json
+from .wire import Json, outcome_frame
 
 MAX_REPORT_BYTES = 16_384
 """Longer reports are in a file, as a sandbox may cut what a command prints."""
@@ -27,14 +26,10 @@ def as_line(report: Json, folder: str) -> str:
     return json.dumps({"token": report["token"], "path": path})
 
 
-def views_of(frame: Json) -> list[tuple[Any, Any, str]]:
-    """Return the figures and displays of a frame in Base64."""
-    views = frame.get("views")
-    return [
-        (view.get("name"), view.get("media_type"), b64encode(view["data"]).decode())
-        for view in (views if isinstance(views, list) else ())
-        if isinstance(view, dict) and isinstance(view.get("data"), bytes)
-    ]
+def encode_frame(frame: Json) -> str:
+    """Return a frame that was read as it was sent, in Base64."""
+    views = [(view.get("name"), view.get("media_type"), view["data"]) for view in frame.get("views", ())]
+    return b64encode(outcome_frame({"result": None, **frame, "views": views})).decode()
 
 
 def sign(key: bytes, text: str) -> str:

@@ -28,7 +28,7 @@ from .collection import made_files
 from .config import WorkerConfig
 from .frames import FrameReader
 from .polling import readable
-from .reports import as_line, sign, token_of, views_of
+from .reports import as_line, encode_frame, sign, token_of
 from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
 from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
@@ -373,7 +373,7 @@ class SessionServer:
             "reason": self._reason or reason,
             "peak": ended["peak"] or (peak if isinstance(peak, int) else 0),
             "seconds": ended["seconds"],
-            "result": json.dumps({**frame, "views": views_of(frame)}) if frame else "",
+            "result": encode_frame(frame) if frame else "",
             "stdout": out,
             "stderr": err,
             "files": self._collect_files(inputs, self._limits["artifacts"] if ended["ok"] else 0),

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import tables, values
+from .untrusted import count_items
 from .wire import FRAME_HEADER, Json, decode, encode
 
 START_NAME, AWAITABLE_NAME = "__start_tool__", "__awaitable__"
@@ -33,6 +34,8 @@ COLLECTORS = {"as_completed", "wait"}
 """Those that take a list of them."""
 MODULE_NAME = "tools"
 """The module of what a program finds but has not made itself."""
+BYTES_PER_ITEM = 32
+"""Bytes of the limit of a call for each item of its arguments: 130,000 items for 4 MB."""
 MAX_READ_BYTES = 1 << 20
 MAX_DEPTH = 50
 
@@ -100,6 +103,9 @@ class Connection:
             data = encode({"id": number, "name": name, "arguments": arguments}).encode()
             if len(data) > self._max_bytes:
                 raise ToolError(f"The arguments take {len(data):,} bytes; {self._max_bytes:,} are allowed.")
+            max_items = self._max_bytes // BYTES_PER_ITEM
+            if count_items(data, max_items) > max_items:
+                raise ToolError(f"The arguments hold more than {max_items:,} items, which are allowed.")
             data = FRAME_HEADER.pack(len(data)) + data
             try:
                 while data:

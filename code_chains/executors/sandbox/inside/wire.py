@@ -29,6 +29,14 @@ def frame(message: Json, blobs: Sequence[bytes] = ()) -> bytes:
     return b"".join([FRAME_HEADER.pack(len(header)), header, *blobs])
 
 
+def outcome_frame(outcome: Json) -> bytes:
+    """Return how a program ended as a frame, with its result and its views, `(name, media type, data)`, as binary data."""
+    text, views = outcome["result"], outcome.get("views", [])
+    headers = [{"name": name, "media_type": media_type} for name, media_type, _ in views]
+    message = {**outcome, "result": text is not None, "views": headers}
+    return frame(message, [(text or "").encode("utf-8", "replace"), *(data for _, _, data in views)])
+
+
 def pair() -> tuple[socket.socket, socket.socket]:
     """Return two connected sockets."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -1,0 +1,149 @@
+"""Each tool of ours works in each kind of agent, with and without an event loop, and keeps a state for each thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_classic.agents import (
+    AgentExecutor,
+    AgentType,
+    create_react_agent,
+    create_tool_calling_agent,
+    initialize_agent,
+)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
+
+from code_chains import create_code_chain, create_python_tool
+from code_chains.agents import PythonMiddleware
+from code_chains.chains import ExecuteChain
+from code_chains.executors import SandboxExecutor
+from code_chains.testing import ScriptedModel
+
+KEPT, STATELESS = ["create_python_tool", "as_tool"], ["ExecuteChain", "PythonMiddleware"]
+REACT = "Answer with {tools}, one of {tool_names}. Question: {input}\n{agent_scratchpad}"
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[SandboxExecutor]:
+    with SandboxExecutor(max_sessions=100) as executor:
+        yield executor
+
+
+@pytest.fixture
+def tools(executor: SandboxExecutor) -> Iterator[dict[str, BaseTool]]:
+    chain = create_code_chain(
+        ScriptedModel(lambda messages: messages[-1].text), executor=executor, interpret=False
+    )
+    with PythonMiddleware(executor) as middleware:
+        yield {
+            "create_python_tool": create_python_tool(executor),
+            "as_tool": chain.as_tool(),
+            "ExecuteChain": ExecuteChain(executor).as_tool(),
+            "PythonMiddleware": middleware.tools[0],
+        }
+
+
+def call_once(tool: BaseTool, text: str) -> ScriptedModel:
+    """Return a model that calls a tool with a text, and then repeats what the tool answered."""
+
+    def script(messages: list[BaseMessage]) -> str | AIMessage:
+        if isinstance(messages[-1], ToolMessage):
+            return str(messages[-1].text)
+        call = {"name": tool.name, "args": {next(iter(tool.args)): text}, "id": "1", "type": "tool_call"}
+        return AIMessage("", tool_calls=[call])
+
+    return ScriptedModel(script)
+
+
+def act_once(tool: BaseTool, text: str) -> ScriptedModel:
+    """Return a model that does the same in the text format of ReAct."""
+
+    def script(messages: list[BaseMessage]) -> str:
+        _, is_done, seen = messages[-1].text.rpartition("Observation: ")
+        if is_done:
+            return f"Thought: done\nFinal Answer: {seen.partition(chr(10))[0]}"
+        return f"Thought: compute\nAction: {tool.name}\nAction Input: {text}"
+
+    return ScriptedModel(script)
+
+
+def tool_calling(tool: BaseTool, text: str) -> Any:
+    prompt = ChatPromptTemplate([("human", "{input}"), ("placeholder", "{agent_scratchpad}")])
+    agent = create_tool_calling_agent(call_once(tool, text), [tool], prompt)
+    return AgentExecutor(agent=agent, tools=[tool])
+
+
+def react(tool: BaseTool, text: str) -> Any:
+    agent = create_react_agent(act_once(tool, text), [tool], PromptTemplate.from_template(REACT))
+    return AgentExecutor(agent=agent, tools=[tool])
+
+
+def initialized(tool: BaseTool, text: str) -> Any:
+    with pytest.warns(DeprecationWarning):
+        return initialize_agent(
+            [tool], act_once(tool, text), agent=AgentType.ZERO_SHOT_REACT_DESCRIPTION
+        )
+
+
+def graph_agent(tool: BaseTool, text: str) -> Any:
+    return create_agent(call_once(tool, text), [tool])
+
+
+def tool_node(tool: BaseTool, text: str) -> Any:
+    model = call_once(tool, text)
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("tools", ToolNode([tool]))
+    graph.add_edge(START, "model")
+    graph.add_edge("model", "tools")
+    graph.add_edge("tools", END)
+    return graph.compile()
+
+
+CLASSIC, GRAPHS = [tool_calling, react, initialized], [graph_agent, tool_node]
+
+
+async def ask(make: Callable[..., Any], tool: BaseTool, text: str, *, thread: str, is_async: bool) -> str:
+    """Ask an agent in a thread, and return what its tool answered."""
+    if make in CLASSIC:
+        question, config = {"input": "Go."}, {"metadata": {"thread_id": thread}}
+    else:
+        question, config = {"messages": [("human", "Go.")]}, {"configurable": {"thread_id": thread}}
+    agent = make(tool, text)
+    state = await agent.ainvoke(question, config) if is_async else agent.invoke(question, config)
+    return str(state["output"] if make in CLASSIC else state["messages"][-1].text)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("make", [*CLASSIC, *GRAPHS])
+@pytest.mark.parametrize("name", KEPT)
+async def test_a_tool_keeps_the_state_of_a_thread_in_any_agent(
+    tools: dict[str, BaseTool], name: str, make: Callable[..., Any], is_async: bool
+) -> None:
+    thread = f"{name} {make.__name__} {is_async}"
+    await ask(make, tools[name], "n = 41; print(n)", thread=thread, is_async=is_async)
+    assert "42" in await ask(make, tools[name], "print(n + 1)", thread=thread, is_async=is_async)
+    assert "42" not in await ask(make, tools[name], "print(n + 1)", thread="another", is_async=is_async)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("make", CLASSIC)
+@pytest.mark.parametrize("name", STATELESS)
+async def test_a_tool_without_a_state_runs_in_any_agent(
+    tools: dict[str, BaseTool], name: str, make: Callable[..., Any], is_async: bool
+) -> None:
+    assert "42" in await ask(make, tools[name], "print(6 * 7)", thread="any", is_async=is_async)
+
+
+@pytest.mark.parametrize("name", [*KEPT, *STATELESS])
+async def test_a_tool_runs_without_an_agent(tools: dict[str, BaseTool], name: str) -> None:
+    arguments = {next(iter(tools[name].args)): "print(6 * 7)"}
+    assert "42" in str(tools[name].run(arguments))
+    assert "42" in str(await tools[name].arun(arguments))
