@@ -162,7 +162,12 @@ async def measure(entrance: Callable[[], object]) -> dict[str, object]:
     await asyncio.sleep(0.02)
     watching.cancel()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) // 1024
-    return {"seconds": round(seconds, 2), "stall": round(stall, 2), "megabytes": grown, "ending": ending[:200]}
+    return {
+        "seconds": round(seconds, 2),
+        "stall": round(stall, 2),
+        "megabytes": grown,
+        "ending": ending[:200],
+    }
 
 
 def main() -> None:
@@ -173,7 +178,7 @@ def main() -> None:
     entrance = ENTRANCES[sys.argv[1]]
     if len(sys.argv) < 3:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    print(json.dumps(asyncio.run(measure(entrance))))
+    sys.stdout.write(json.dumps(asyncio.run(measure(entrance))))
 
 
 if __name__ == "__main__":

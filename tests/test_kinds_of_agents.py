@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,9 +39,8 @@ def executor() -> Iterator[SandboxExecutor]:
 
 @pytest.fixture
 def tools(executor: SandboxExecutor) -> Iterator[dict[str, BaseTool]]:
-    chain = create_code_chain(
-        ScriptedModel(lambda messages: messages[-1].text), executor=executor, interpret=False
-    )
+    model = ScriptedModel(lambda messages: messages[-1].text.splitlines()[-1])  # The question is the program.
+    chain = create_code_chain(model, executor=executor, interpret=False)
     with PythonMiddleware(executor) as middleware:
         yield {
             "create_python_tool": create_python_tool(executor),
@@ -66,7 +66,7 @@ def act_once(tool: BaseTool, text: str) -> ScriptedModel:
     """Return a model that does the same in the text format of ReAct."""
 
     def script(messages: list[BaseMessage]) -> str:
-        _, is_done, seen = messages[-1].text.rpartition("Observation: ")
+        _, is_done, seen = messages[-1].text.rpartition("Question: ")[2].rpartition("Observation: ")
         if is_done:
             return f"Thought: done\nFinal Answer: {seen.partition(chr(10))[0]}"
         return f"Thought: compute\nAction: {tool.name}\nAction Input: {text}"
@@ -86,10 +86,8 @@ def react(tool: BaseTool, text: str) -> Any:
 
 
 def initialized(tool: BaseTool, text: str) -> Any:
-    with pytest.warns(DeprecationWarning):
-        return initialize_agent(
-            [tool], act_once(tool, text), agent=AgentType.ZERO_SHOT_REACT_DESCRIPTION
-        )
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # It warns once only.
+        return initialize_agent([tool], act_once(tool, text), agent=AgentType.ZERO_SHOT_REACT_DESCRIPTION)
 
 
 def graph_agent(tool: BaseTool, text: str) -> Any:

@@ -41,10 +41,10 @@ def _describe(names):
             if _value.__module__ == "tools":
                 continue
             print(f"- {'class' if isinstance(_value, type) else 'function'} `{_name}`")
-        elif hasattr(_value, "columns") and hasattr(_value, "shape"):
+        elif hasattr(type(_value), "columns") and hasattr(type(_value), "shape"):
             _columns = ", ".join(f"`{_one}`" for _one in list(_value.columns)[:40])
             print(f"- variable `{_name}`: {_kind}, {_value.shape[0]} rows, columns {_columns}"[:1500])
-        elif hasattr(_value, "shape") and hasattr(_value, "dtype"):
+        elif hasattr(type(_value), "shape") and hasattr(type(_value), "dtype"):
             print(f"- variable `{_name}`: {_kind} of {_value.dtype}, shape {_value.shape}"[:300])
         else:
             try:

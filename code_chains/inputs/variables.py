@@ -105,7 +105,7 @@ def _plain_scalar(value: Any) -> Any:
         value = (
             value.astype(f"{kind}8[us]") if kind in "mM" and value.dtype.str.endswith("[ns]") else value
         ).item()
-    if hasattr(value, "to_pydatetime"):  # A Timestamp of pandas.
+    if hasattr(type(value), "to_pydatetime"):  # A Timestamp of pandas.
         value = None if value != value else value.to_pydatetime(warn=False)
     if value is None or isinstance(value, _DATES):
         if _has_rules(value):

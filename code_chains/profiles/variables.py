@@ -88,7 +88,10 @@ def _profile_records(rows: list[dict[Any, Any]]) -> dict[str, Any]:
 def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[str, Any]:
     if kind == "pandas":
         columns, limit = describe_frame(frame.head(MAX_ROWS)), MAX_ROWS
-        names, head = [str(column) for column in frame.columns], frame.head(3).itertuples(index=False)
+        names, head = (
+            [str(column) for column in frame.columns],
+            frame.head(3).itertuples(index=False, name=None),
+        )
     else:
         columns, limit = _describe_columns(frame, kind), MAX_VALUES
         names = list(frame.column_names if kind == "pyarrow" else frame.columns)

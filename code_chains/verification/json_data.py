@@ -32,10 +32,8 @@ class AnswerTypeError(ValueError):
 
 def to_json_data(value: Any) -> Any:
     """Return a value as JSON data; decimals, dates and times stay as they are until it is written."""
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, decimal.Decimal):
-        return value if value.is_finite() else None
+    if isinstance(value, float | decimal.Decimal):
+        return None if _is_missing(value) else value
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):
@@ -51,6 +49,10 @@ def to_json_data(value: Any) -> Any:
     if isinstance(value, Iterable):
         return [to_json_data(item) for item in value]
     return value
+
+
+def _is_missing(number: float | decimal.Decimal) -> bool:
+    return not number.is_finite() if isinstance(number, decimal.Decimal) else math.isnan(number)
 
 
 def _of_library(value: Any) -> Any:

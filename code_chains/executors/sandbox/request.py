@@ -72,7 +72,8 @@ class Request(Closing):
                     name: encode_value(value) for name, value in values.items() if name not in tables
                 },
                 "tables": {
-                    name: {"kind": kind, "label": label_of(values[name])} for name, kind in tables.items()
+                    name: {"kind": kind, "label": label_of(kind, values[name])}
+                    for name, kind in tables.items()
                 },
             }
             self._body = self._memory_file(partial(_write_json, body))

@@ -58,7 +58,7 @@ def _arrow_table(value: Any) -> Any:
 
     if isinstance(value, pyarrow.Table):
         return value
-    return value.to_arrow() if hasattr(value, "to_arrow") else _pandas_table(value)
+    return value.to_arrow() if hasattr(type(value), "to_arrow") else _pandas_table(value)
 
 
 def _pandas_table(frame: Any) -> Any:
@@ -81,9 +81,12 @@ def _write_series(value: Any, target: BinaryIO) -> None:
     _write_frame(column.to_frame(), target)
 
 
-def label_of(value: Any) -> str | int | None:
-    """Return the name of a series, which JSON must have."""
-    label: Any = getattr(value, "name", None)
+def label_of(kind: str, value: Any) -> str | int | None:
+    """Return the name of a series, which JSON must have; None for another kind of table.
+
+    Invariant: `name` of a frame is a column, and so is any attribute that the class of a frame lacks.
+    """
+    label: Any = value.name if kind.endswith("_series") else None
     label = label.item() if hasattr(label, "item") else label
     if label is None or isinstance(label, str | int):
         return label

@@ -61,7 +61,7 @@ def encode_reply(value: Any, max_bytes: int) -> Reply:
     if kind := table_kind(checked):
         file = io.BytesIO()
         write_table(kind, checked, file)
-        message: Json = {"kind": kind, "label": label_of(checked)}
+        message: Json = {"kind": kind, "label": label_of(kind, checked)}
         data = file.getvalue()
     else:
         message, data = {"value": encode_value(checked)}, b""

@@ -270,7 +270,7 @@ def short_locals(variables: Json) -> dict[str, str]:
 
 def short_repr(value: Any, brief: reprlib.Repr) -> str:
     """Return a short repr on one line; of a table its first rows, each on a line below its size."""
-    if hasattr(value, "columns") and hasattr(value, "head"):
+    if hasattr(type(value), "columns") and hasattr(type(value), "head"):
         rows = "\n".join(
             line[:MAX_VALUE_CHARS] for line in str(value.head(MAX_ROWS)).splitlines()[:MAX_TABLE_LINES]
         )

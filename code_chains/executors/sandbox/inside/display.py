@@ -59,12 +59,14 @@ def packed_value(value: object) -> Iterator[View]:
     """Yield a value as JSON with its exact types, unless it is too large or holds objects of other types."""
     with contextlib.suppress(Exception):
         value = list(itertools.islice(value, MAX_VALUE_CELLS + 1)) if isinstance(value, Iterator) else value
-        if value is None or getattr(value, "size", 0) > MAX_VALUE_CELLS or size_of(value) > MAX_VALUE_CELLS:
+        if value is None or size_of(value) > MAX_VALUE_CELLS:
             return
         yield "value", VALUE_TYPE, json.dumps(serialization.pack(value, pack_object)).encode()
 
 
-def size_of(value: object) -> int:
+def size_of(value: Any) -> int:
+    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):  # Elsewhere `size` may be anything.
+        return int(getattr(value, "size", 0))
     return len(value) if isinstance(value, str | bytes | list | dict | tuple | set | frozenset) else 0
 
 

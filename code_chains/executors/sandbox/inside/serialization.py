@@ -180,7 +180,7 @@ def kind_of(value: Any) -> str:
     cls = type(value)
     library = cls.__module__.partition(".")[0]
     name = f"{library}.{cls.__name__}"
-    if isinstance(value, tuple) and isinstance(getattr(value, "_fields", None), tuple):
+    if isinstance(value, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
         return "namedtuple"
     if name == "numpy.ndarray" and value.dtype.kind not in "biufcUM":
         return ""

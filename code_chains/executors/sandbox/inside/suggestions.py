@@ -173,20 +173,19 @@ def tables(values: Iterable[object]) -> Iterator[object]:
             pending += list(value.values())[:MAX_ITEMS]
         elif isinstance(value, list | tuple):
             pending += value[:MAX_ITEMS]
-        if isinstance(value, dict) or hasattr(value, "columns"):
+        if isinstance(value, dict) or hasattr(type(value), "columns"):
             yield value
 
 
 def keys_of(table: object) -> list[Any]:
-    columns = getattr(table, "columns", None)
-    if columns is not None:
-        return list(columns)
+    if hasattr(type(table), "columns"):
+        return list(getattr(table, "columns", ()))
     return list(table) if isinstance(table, Mapping) else []
 
 
 def described_keys(table: object) -> str:
     """Return a sentence with the keys or columns of a table; empty for anything else."""
-    kind = "columns" if hasattr(table, "columns") else "keys"
+    kind = "columns" if hasattr(type(table), "columns") else "keys"
     if kind == "keys" and isinstance(table, Mapping) and not table:
         return "It is empty."
     candidates = keys_of(table)
