@@ -133,7 +133,7 @@ def _call(arguments: str, count: int) -> str:
 
 
 def _report(text: str) -> object:
-    line = {
+    line: dict[str, Any] = {
         "exit": 0, "reason": None, "peak": 0, "seconds": 0.0, "stdout": "", "stderr": "", "files": [],
         "result": base64.b64encode(FRAME_HEADER.pack(len(text)) + text.encode()).decode(),
     }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import time
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Execution
 
 from . import test_escapes
-from .conftest import at_rest, descendants, soon
+from .conftest import KERNEL_LAUNCHERS, at_rest, available, descendants, soon
+from .other_user import OtherUser
 
 LIMITS = Limits(seconds=3, memory="512M", output="64K", processes=64, disk="16M", files=500)
 HAS_CHANGED = tuple(map(int, version("deepagents").split(".")[:2])) >= (0, 7)
@@ -295,3 +297,35 @@ def test_an_agent_uses_files_and_shell(backend: SandboxBackend) -> None:
     agent: Any = create_deep_agent(model=AgentModel(script=reply), backend=backend)
     answer = agent.invoke({"messages": [("user", "What is the sum of 1 to 5?")]})["messages"][-1]
     assert answer.text == "It is 15."
+
+
+OPEN_PIPES = r"""
+import os, subprocess, sys
+OPEN = '''
+import os
+parent = os.getppid()
+try:
+    numbers = os.listdir(f"/proc/{parent}/fd")
+except OSError:
+    numbers = range(256)
+for number in numbers:
+    try:
+        os.open(f"/proc/{parent}/fd/{number}", os.O_WRONLY)
+    except OSError:
+        continue
+    print("opened", number)
+'''
+subprocess.run(["python3", "-c", OPEN])
+print("done")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+@pytest.mark.parametrize("name", KERNEL_LAUNCHERS)
+def test_a_command_cannot_write_to_the_pipe_of_results(name: str) -> None:
+    options = {"launcher": available(name), "commands": True, "preload": ()}
+    with SandboxExecutor(launcher=available(name), commands=True, preload=()) as executor:
+        assert executor.run(OPEN_PIPES).stdout == "done\n"
+    with OtherUser(options) as user, user.session() as session:
+        for _ in range(2):
+            assert session.run(OPEN_PIPES).stdout == "done\n"

@@ -110,10 +110,8 @@ CLASSIC, GRAPHS = [tool_calling, react, initialized], [graph_agent, tool_node]
 
 async def ask(make: Callable[..., Any], tool: BaseTool, text: str, *, thread: str, is_async: bool) -> str:
     """Ask an agent in a thread, and return what its tool answered."""
-    if make in CLASSIC:
-        question, config = {"input": "Go."}, {"metadata": {"thread_id": thread}}
-    else:
-        question, config = {"messages": [("human", "Go.")]}, {"configurable": {"thread_id": thread}}
+    question: dict[str, Any] = {"input": "Go."} if make in CLASSIC else {"messages": [("human", "Go.")]}
+    config = {"metadata" if make in CLASSIC else "configurable": {"thread_id": thread}}
     agent = make(tool, text)
     state = await agent.ainvoke(question, config) if is_async else agent.invoke(question, config)
     return str(state["output"] if make in CLASSIC else state["messages"][-1].text)

@@ -286,6 +286,7 @@ class SandboxProvider:
             "environment": environment,
             "cache": CACHE_FOLDER,
             "probe": self._canary.request(),
+            "commands": settings.commands,
             "visible": [
                 path
                 for path in readable

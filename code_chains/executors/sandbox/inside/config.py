@@ -43,6 +43,7 @@ class WorkerConfig(TypedDict):
         environment: Environment variables of programs.
         cache: Folder for caches of libraries.
         probe: What the probe tries to reach; empty for none, where another one has looked.
+        commands: Whether programs run commands of the machine.
         visible: Read-only paths inside the writable folders.
         readable: Paths that programs may read.
         writable: Paths that programs may write to.
@@ -64,6 +65,7 @@ class WorkerConfig(TypedDict):
     environment: dict[str, str]
     cache: str
     probe: dict[str, Any]
+    commands: bool
     visible: list[str]
     readable: list[str]
     writable: list[str]

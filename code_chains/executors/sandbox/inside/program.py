@@ -134,6 +134,9 @@ def isolate(config: WorkerConfig, own_process: int | None = None) -> list[str]:
     prctl(PR_SET_DUMPABLE, 1)
     os.environ.clear()
     os.environ.update(config["environment"])
+    if config["commands"] and config["namespaces"]:
+        # Invariant: a command cannot write to the pipe of results, which it would find among the files of this process.
+        prctl(PR_SET_DUMPABLE, 0)
     if config["confined"]:
         layers += restrict(config)
     return [*layers, "rlimits"]

@@ -135,6 +135,7 @@ class SessionServer:
             "environment": {**os.environ, "TMPDIR": f"{self._root}/tmp"},
             "cache": "",
             "probe": {},
+            "commands": False,
             "visible": [],
             "readable": [],
             "writable": [],
