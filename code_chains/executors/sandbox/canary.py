@@ -11,7 +11,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import IO, Any
 
 __all__ = ["Canary", "shared_memory"]
 
@@ -22,6 +22,8 @@ CONTENT = "canary"
 
 class Canary:
     """What a probe inside the sandbox must not reach: a file, sockets and shared memory of this process.
+
+    A socket and a FIFO are in a folder that is visible in the sandbox, as those beside the interpreter may be.
 
     Args:
         environment: Names of the environment variables that the sandbox may have.
@@ -52,12 +54,17 @@ class Canary:
         self._listener = listener = socket.create_server(("127.0.0.1", 0))
         listener.setblocking(False)
         mailbox, address = _mailbox(folder)
-        self._release = weakref.finalize(self, _release, os.getpid(), (listener, mailbox), folder, detach)
+        exposed = os.path.join(folder, "exposed")
+        os.mkdir(exposed)
+        os.chmod(exposed, 0o755)  # noqa: S103
+        held = (listener, mailbox, _mailbox(exposed)[0], _fifo(exposed))
+        self._release = weakref.finalize(self, _release, os.getpid(), held, folder, detach)
         return {
             "file": path,
             "size": len(CONTENT),
             "segment": segment,
             "socket": address,
+            "exposed": exposed,
             "port": listener.getsockname()[1],
             "pid": os.getpid(),
             "environment": sorted(self._environment),
@@ -107,8 +114,18 @@ def _mailbox(folder: str) -> tuple[socket.socket, str]:
     return mailbox, path
 
 
-def _release(pid: int, sockets: Iterable[socket.socket], folder: str, detach: Callable[[], object]) -> None:
-    for each in sockets:
+def _fifo(folder: str) -> IO[bytes]:
+    """Return a FIFO that anybody may write to, which needs a reader."""
+    path = os.path.join(folder, "fifo")
+    os.mkfifo(path)
+    os.chmod(path, 0o666)  # noqa: S103
+    return open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+
+
+def _release(
+    pid: int, held: Iterable[IO[bytes] | socket.socket], folder: str, detach: Callable[[], object]
+) -> None:
+    for each in held:
         each.close()
     detach()
     if os.getpid() == pid:  # In a forked process it belongs to the parent.

@@ -22,6 +22,7 @@ from code_chains.executors.sandbox.interpreter import Interpreter
 
 __all__ = [
     "CACHE_FOLDER",
+    "CANARY_FOLDER",
     "LAUNCHERS",
     "WRITABLE_FOLDERS",
     "Launcher",
@@ -39,7 +40,7 @@ WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's ow
 """Where a program may write: its working directory, temporary files, shared memory."""
 ZERO_BYTES = 1 << 20
 CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21
-MODULES_FOLDER, CACHE_FOLDER = "/run/code_chains", "/run/cache"
+MODULES_FOLDER, CACHE_FOLDER, CANARY_FOLDER = "/run/code_chains", "/run/cache", "/run/canary"
 SYSTEM_PATHS = (
     *(
         "/lib",
@@ -73,6 +74,7 @@ class SandboxSpec:
         as_root: Whether the host's user is root, so that the worker must become another user.
         hosts: Content of `/etc/hosts`.
         commands: Whether the commands of the machine are visible.
+        canary: A folder of the probe's that is visible as well.
         descriptors: Descriptors for the launcher alone; closed once it has started.
     """
 
@@ -81,6 +83,7 @@ class SandboxSpec:
     as_root: bool
     hosts: str = "127.0.0.1 localhost\n"
     commands: bool = False
+    canary: str = ""
     descriptors: list[int] = field(default_factory=list)
 
     @property
@@ -97,7 +100,8 @@ class SandboxSpec:
     def binds(self) -> tuple[tuple[str, str], ...]:
         """Paths of the host that are visible read-only, with their paths in the sandbox."""
         readable = readable_paths(self.python, commands=self.commands)
-        return (*readable, (str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"))
+        own = [(str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"), (self.canary, CANARY_FOLDER)]
+        return (*readable, *own)
 
     def worker_command(self, home: str) -> list[str]:
         """Return the command that starts the worker, whose modules are in a package `inside` in `home`."""

@@ -24,7 +24,7 @@ from code_chains.executors.sandbox.inside.config import WorkerConfig
 from code_chains.executors.sandbox.inside.filesystem import FOLDERS
 from code_chains.executors.sandbox.inside.processes import kill_descendants, pid_of
 from code_chains.executors.sandbox.interpreter import Interpreter
-from code_chains.executors.sandbox.launchers import LAUNCHERS, SandboxSpec, has_privileges
+from code_chains.executors.sandbox.launchers import CANARY_FOLDER, LAUNCHERS, SandboxSpec, has_privileges
 
 __all__ = ["Worker", "WorkerSpec"]
 
@@ -83,12 +83,16 @@ class Worker:
         self._log_descriptor, log = os.pipe()
         self._stack.callback(os.close, self._log_descriptor)
         os.set_blocking(self._log_descriptor, False)
-        sandbox = SandboxSpec(spec.python, theirs.fileno(), is_root, spec.hosts, spec.commands)
+        canary = spec.config["probe"]["exposed"]
+        sandbox = SandboxSpec(spec.python, theirs.fileno(), is_root, spec.hosts, spec.commands, canary)
         try:
             command = LAUNCHERS[spec.launcher](sandbox)
             self._process = self._spawn(command, (theirs.fileno(), *sandbox.descriptors), log)
             config: WorkerConfig = {**spec.config, "uid": self.uid}
-            if not config["namespaces"]:
+            if config["namespaces"]:
+                config["shared"] = [target for _, target in sandbox.binds]
+                config["probe"] = {**config["probe"], "exposed": CANARY_FOLDER}
+            else:
                 config["cache"] = os.path.join(folder, "cache")
                 os.makedirs(config["cache"], exist_ok=True)
             wire.send(self._socket, dict(config))

@@ -51,6 +51,7 @@ class WorkerConfig(TypedDict):
         seed: Seed of random numbers; None for real ones.
         frozen_at: Time of the clock if there is a seed, in seconds since 1970.
         limits: Limits of one run.
+        shared: Folders and files of the host that are visible in namespaces, which the worker adds.
         uid: User of the worker or of one run; 0 for the caller.
         root: Folder of the run, without namespaces.
         libraries: How many of the preloaded modules a run has, from the first one.
@@ -73,6 +74,7 @@ class WorkerConfig(TypedDict):
     seed: int | None
     frozen_at: float
     limits: RunLimits
+    shared: NotRequired[list[str]]
     uid: NotRequired[int]
     root: NotRequired[str]
     libraries: NotRequired[int]

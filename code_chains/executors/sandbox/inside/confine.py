@@ -138,7 +138,9 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         "signals": not (is_foreign and succeeds(lambda: os.kill(pid, 0))),
         "ptrace": not (is_foreign and can_read_memory(pid)),
         "ipc": not succeeds(lambda: attach(canaries["segment"]))
-        and not succeeds(lambda: stat_segment(canaries["segment"])),
+        and not succeeds(lambda: stat_segment(canaries["segment"]))
+        and not can_send_to(f"{canaries['exposed']}/mailbox")
+        and not can_open(f"{canaries['exposed']}/fifo", os.O_WRONLY | os.O_NONBLOCK),
     }
 
 

@@ -6,9 +6,10 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from .config import WorkerConfig
 from .snapshot import COPIES_FOLDER, FOLDER_FLAGS, open_folder
@@ -20,6 +21,7 @@ from .syscalls import (
     MS_NODEV,
     MS_NOEXEC,
     MS_NOSUID,
+    MS_RDONLY,
     MS_REC,
     MS_REMOUNT,
     mount,
@@ -32,6 +34,10 @@ FOLDERS = ("box", "tmp", "shm")
 MOUNT_POINTS = (("tmp", "/tmp"), ("shm", "/dev/shm"), ("box", "/box"))
 CHUNK_BYTES = 1 << 20
 BLOCK_BYTES = 512
+COVER = "/etc/group"
+"""A file that nobody can write to."""
+ESCAPED = re.compile(r"\\(\d{3})")
+"""A blank and the like in the list of mounts."""
 MAX_SNAPSHOTS = 11
 """Copies of all files that a session may hold at a time."""
 
@@ -104,6 +110,57 @@ def enter() -> None:
     """Give this process and its children mounts and a network of their own."""
     unshare(CLONE_NEWNS | CLONE_NEWNET)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def hide_sockets(shared: Iterable[str], empty: str) -> None:
+    """Put other sockets and FIFOs in the place of those of the host, also of those that are made later.
+
+    A read-only mount keeps nobody from connecting to a socket by its path, nor from writing to a FIFO. In an overlay they
+    are other ones, without a peer. Where the kernel makes none, and below other mounts, they are covered as they are found.
+
+    Args:
+        shared: Folders and files of the host that are visible.
+        empty: An empty folder, as an overlay that is read-only has two at least.
+
+    Raises:
+        OSError: They cannot be covered.
+    """
+    mounts = mount_points()
+    for path in filter(os.path.isdir, shared):
+        has_mounts = any(point.startswith(path.rstrip("/") + "/") for point in mounts)
+        if has_mounts or not overlay(path, empty):
+            for special in special_files(path):
+                mount(COVER, special, None, MS_BIND)
+    os.chdir("/")
+
+
+def overlay(path: str, empty: str) -> bool:
+    """Mount a folder once more as an overlay; return whether that is possible."""
+    try:
+        os.chdir(
+            path
+        )  # Invariant: it is named ".", as a path may hold what separates the options of a mount.
+        mount("overlay", path, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, f"lowerdir=.:{empty}")
+    except OSError:
+        return False
+    return True
+
+
+def mount_points() -> list[str]:
+    with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
+        return [ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[1]) for line in file]
+
+
+def special_files(folder: str) -> Iterator[str]:
+    """Yield the sockets, FIFOs and devices below a folder, without following links."""
+    pending = [folder]
+    while pending:
+        with contextlib.suppress(PermissionError, FileNotFoundError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+                elif not entry.is_file(follow_symlinks=False) and not entry.is_symlink():
+                    yield entry.path
 
 
 def clear() -> None:

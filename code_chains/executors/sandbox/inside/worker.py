@@ -12,12 +12,12 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, cast
 
-from . import confine, spawner, wire
+from . import confine, filesystem, spawner, wire
 from .config import WorkerConfig
 from .polling import readable
 from .supervisor import supervise
@@ -61,7 +61,7 @@ def main(control: int) -> NoReturn:
             config = cast(WorkerConfig, message)
             confine.allow_open_files(config["limits"])
             if config["namespaces"]:
-                enter_namespaces(config["uid"])
+                enter_namespaces(config["uid"], config["shared"], config["cache"])
             pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY) if config["namespaces"] else -1
             os.environ.clear()
             os.environ.update(config["environment"])
@@ -78,8 +78,14 @@ def main(control: int) -> NoReturn:
         os._exit(0)
 
 
-def enter_namespaces(uid: int) -> None:
-    """Become an unprivileged user that owns new namespaces, and the first of their processes."""
+def enter_namespaces(uid: int, shared: Iterable[str], empty: str) -> None:
+    """Become an unprivileged user that owns new namespaces, and the first of their processes.
+
+    Args:
+        uid: The user; 0 for the one that this is.
+        shared: What of the host is visible.
+        empty: An empty folder.
+    """
     if uid:
         unshare(CLONE_NEWNS)
         mount(None, "/", None, MS_REC | MS_PRIVATE)
@@ -92,6 +98,7 @@ def enter_namespaces(uid: int) -> None:
     unshare(CLONE_NEWUSER)
     map_user(uid, gid)
     unshare(CLONE_NEWNS | CLONE_NEWPID)
+    filesystem.hide_sockets(shared, empty)
     if child := os.fork():
         close_others([])
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
