@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def listeners(environment: Path) -> Iterator[Listeners]:
 
 
 def test_they_reach_nobody_even_if_they_are_newer(
-    environment: Path, listeners: Listeners, launcher: str
+    environment: Path, listeners: Listeners, launcher: Any
 ) -> None:
     python, variables = str(environment / "bin/python"), {"folder": str(listeners.folder)}
     with SandboxExecutor(launcher=launcher, python=python, preload=()) as executor:
@@ -99,7 +100,7 @@ def test_they_reach_nobody_even_if_they_are_newer(
 
 
 def test_they_are_covered_where_the_kernel_makes_no_overlay(
-    environment: Path, listeners: Listeners, patch_inside: PatchInside, launcher: str
+    environment: Path, listeners: Listeners, patch_inside: PatchInside, launcher: Any
 ) -> None:
     patch_inside("filesystem", '"overlay", MS_RDONLY', '"no such kind", MS_RDONLY')
     python, variables = str(environment / "bin/python"), {"folder": str(listeners.folder)}
@@ -108,7 +109,7 @@ def test_they_are_covered_where_the_kernel_makes_no_overlay(
         assert executor.run(REACH, variables=variables).output == repr((names, []))
 
 
-def test_the_probe_finds_them(patch_inside: PatchInside, launcher: str) -> None:
+def test_the_probe_finds_them(patch_inside: PatchInside, launcher: Any) -> None:
     patch_inside("worker", "    filesystem.hide_sockets(shared, empty)\n", "")
     with (
         SandboxExecutor(launcher=launcher, preload=()) as executor,
