@@ -72,6 +72,7 @@ def test_values_figures_and_long_output_come_back(executor: BackendExecutor) -> 
     assert (done.isolation.level, done.isolation.open) == ("container", ())
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind(executor: BackendExecutor, backend: SandboxBackend) -> None:
     before = left(backend)
     executor.run("import subprocess; open('/tmp/own', 'w'); subprocess.Popen(['sleep', '60'])")

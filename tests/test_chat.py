@@ -135,6 +135,7 @@ def test_a_file_that_is_named_and_not_passed_is_an_error(chat: Chat, sales: Path
     assert (answers, "Pass it with -f sales.csv" in messages) == (["Answer: 3 lines"], True)
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
     ann = ["--session", "ann"]
@@ -147,6 +148,7 @@ def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_
     assert store.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.host
 def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_path: Path) -> None:
     answers, _ = chat("Count the lines", "Fail", "Count the lines", options=["-f", str(sales)])
     assert [answers[0], answers[-1]] == ["Answer: 3 lines"] * 2
@@ -160,6 +162,7 @@ def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_pa
     assert "does not exist" in chat("/file nothing.csv")[1]
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_artifacts_are_saved_once(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
@@ -180,6 +183,7 @@ def test_the_folder_is_named_after_the_session(chat: Chat, tmp_path: Path) -> No
     assert (tmp_path / "a-b-files" / "out.txt").read_text() == "21"
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_conversation_is_exported_as_notebook_and_script(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(
@@ -230,6 +234,7 @@ def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
     assert [part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in messages] == []
 
 
+@pytest.mark.host
 def test_invalid_utf8_is_refused(server: OpenAI, tmp_path: Path) -> None:
     chat = ChatProcess(server, tmp_path)
     process = subprocess.run(
@@ -268,6 +273,7 @@ def test_a_usage_error_is_exit_code_two(
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host
 def test_an_interrupt_stops_only_the_turn(server: OpenAI, tmp_path: Path) -> None:
     chat = ChatProcess(server, tmp_path, "--seconds", "60")
     running = subprocess.Popen(
@@ -292,6 +298,7 @@ def test_an_interrupt_stops_only_the_turn(server: OpenAI, tmp_path: Path) -> Non
     assert "Stopped. The conversation is unchanged." in messages
 
 
+@pytest.mark.host
 def test_an_interrupt_while_the_model_thinks(server: OpenAI, tmp_path: Path) -> None:
     thinking = threading.Event()
 
@@ -419,6 +426,7 @@ def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal]
     assert history.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.host
 def test_a_pasted_question_of_several_lines_is_one(
     terminal: Callable[[], Terminal], server: OpenAI, tmp_path: Path
 ) -> None:
@@ -445,6 +453,7 @@ def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
     assert chat.leave() == 0
 
 
+@pytest.mark.host
 def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     history = tmp_path / "data" / "code_chains" / "history"
     history.parent.mkdir(parents=True)

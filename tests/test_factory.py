@@ -165,6 +165,7 @@ NEED_PROCESSES = ("forks", "eats memory", "kills itself")
 """What WebAssembly ends in other ways, without processes and with an address space of 4 GB."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [

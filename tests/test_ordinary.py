@@ -870,7 +870,11 @@ sys.settrace(t); g(); sys.settrace(None); print(seen[:3])
     "long line": "print('x' * 200000)",
 }  # fmt: skip
 
-PROGRAMS = {**DATA, **LANGUAGE, **SYSTEM}
+PROGRAMS = [
+    pytest.param(program, id=name, marks=() if number else pytest.mark.smoke)
+    for table in (DATA, LANGUAGE, SYSTEM)
+    for number, (name, program) in enumerate(table.items())
+]
 
 
 def run_script(script: Path, folder: Path) -> str:
@@ -931,10 +935,11 @@ def executors() -> Iterator[Callable[[str], SandboxExecutor]]:
         used.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "launcher", ["namespaces", pytest.param("bubblewrap", marks=pytest.mark.soak)], indirect=True
 )
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_an_ordinary_program_prints_the_same_as_outside(
     executors: Callable[[str], SandboxExecutor],
     launcher: str,

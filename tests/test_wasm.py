@@ -93,6 +93,7 @@ for parent, folders, names in os.walk('/code_chains'):
 PARAMETERS = [*HELD, *(pytest.param(program, id=name) for name, program in WAYS_OUT.items())]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("program", PARAMETERS)
 def test_no_known_technique_escapes(shared: WasmExecutor, host: test_escapes.Host, program: str) -> None:
     done = shared.run(PRELUDE + program, variables={"host": host.told()})
