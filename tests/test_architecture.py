@@ -120,6 +120,7 @@ def test_the_example_that_keeps_a_state_is_true() -> None:
     assert failed_examples(KEEPS_STATE) == 0
 
 
+@pytest.mark.slow
 def test_no_pickle_and_no_unsafe_loading() -> None:
     unsafe = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
     mention = [path for path in SOURCES if any(name in path.read_text(encoding="utf-8") for name in unsafe)]

@@ -409,6 +409,7 @@ def terminal(server: OpenAI, tmp_path: Path) -> Iterator[Callable[[], Terminal]]
             opened_terminal.end()
 
 
+@pytest.mark.host
 def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     chat = terminal()
     chat.type(f"{TAKE}\n", then="Answer: x is 21")
@@ -439,6 +440,7 @@ def test_a_pasted_question_of_several_lines_is_one(
     assert history.read_text().splitlines() == ["How many words", TAKE]
 
 
+@pytest.mark.host
 def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
     terminal: Callable[[], Terminal], tmp_path: Path
 ) -> None:

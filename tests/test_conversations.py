@@ -536,7 +536,8 @@ def test_a_user_program_is_a_turn_that_can_be_undone(chain: CodeChain) -> None:
 def test_a_failing_user_program_leaves_the_state_unchanged(chain: CodeChain) -> None:
     run(chain, "x = 1; print(x)")
     result = chain.execute("x = 2\n1 / 0", "ann")
-    assert (result["verdict"].status, result["execution"].error.line) == ("failed", 2)
+    error = result["execution"].error
+    assert (result["verdict"].status, error and error.line) == ("failed", 2)
     assert run(chain, "print(x)") == "1"
 
 

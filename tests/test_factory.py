@@ -283,7 +283,7 @@ def test_a_variable_is_used(sandbox: SandboxExecutor) -> None:
 
 
 def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
-    again = {**chain.invoke(QUESTION), "query": "And now?"}
+    again = chain.invoke(QUESTION) | {"query": "And now?"}
     assert dict(functools.reduce(operator.add, chain.stream(again))) == chain.invoke(again)
 
 

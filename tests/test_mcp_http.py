@@ -203,12 +203,14 @@ def test_a_request_with_the_token_is_answered(served: Served) -> None:
     assert post(served).status_code == 200
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("token", [None, "wrong", ANN[:-1], f"{ANN}x", ANN.upper(), f"{ANN} {BEN}"])
 def test_another_token_is_refused(served: Served, token: str | None) -> None:
     response = post(served, token=token)
     assert (response.status_code, response.headers["www-authenticate"][:6]) == (401, "Bearer")
 
 
+@pytest.mark.host
 def test_a_token_in_the_address_is_refused(served: Served) -> None:
     assert post(served, token=None, path=f"/mcp?token={ANN}&access_token={ANN}").status_code == 401
 
