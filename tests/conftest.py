@@ -112,9 +112,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for report in reports.get("passed", []):
             if report.when == "call" and not LAYERS & set(report.keywords):
                 seconds[report.nodeid] = min(report.duration, seconds.get(report.nodeid, report.duration))
-        slow = [name for name, shortest in seconds.items() if shortest > 1]
-        for name, tests in (("skipped", skipped), ("slow", slow)):
-            (folder / name).write_text("".join(f"{test}\n" for test in sorted(tests)), encoding="utf-8")
+        slow = [name for name in sorted(seconds, key=seconds.__getitem__, reverse=True) if seconds[name] > 1]
+        for name, tests in (("skipped", sorted(skipped)), ("slow", slow)):
+            (folder / name).write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -203,6 +203,7 @@ def undeclared(path: Path, declared: set[str]) -> set[str]:
     return {package for package in imports(path) if not providers(package) & declared}
 
 
+@pytest.mark.slow
 def test_a_module_imports_what_is_required_or_what_one_extra_installs() -> None:
     installed = [REQUIRED, *(REQUIRED | names for name, names in EXTRAS.items() if name not in DEVELOPMENT)]
     missing = {

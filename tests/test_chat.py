@@ -20,6 +20,7 @@ from code_chains.apps.cli import cli
 
 from .conftest import HOSTILE, ROOT, OpenAI, soon
 
+pytestmark = pytest.mark.host  # Each starts a process.
 PROGRAMS = {
     "Take 21": "x = 21\nprint('x is', x)",
     "Now double it": "x = x * 2\nprint('x is', x)",
@@ -97,6 +98,7 @@ def chat(server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cha
     return invoke
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     answers, messages = chat(TAKE, "", DOUBLE)
@@ -105,6 +107,7 @@ def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     assert "> " not in messages.replace("->", "")
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_undo_removes_state_and_history(chat: Chat, server: OpenAI) -> None:
     answers, messages = chat(TAKE, DOUBLE, "/undo", WHAT)
@@ -135,7 +138,6 @@ def test_a_file_that_is_named_and_not_passed_is_an_error(chat: Chat, sales: Path
     assert (answers, "Pass it with -f sales.csv" in messages) == (["Answer: 3 lines"], True)
 
 
-@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_path: Path) -> None:
     ann = ["--session", "ann"]
@@ -148,7 +150,6 @@ def test_a_session_continues_in_another_process(chat: Chat, server: OpenAI, tmp_
     assert store.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.host
 def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_path: Path) -> None:
     answers, _ = chat("Count the lines", "Fail", "Count the lines", options=["-f", str(sales)])
     assert [answers[0], answers[-1]] == ["Answer: 3 lines"] * 2
@@ -162,7 +163,6 @@ def test_files_are_passed_with_the_next_question(chat: Chat, sales: Path, tmp_pa
     assert "does not exist" in chat("/file nothing.csv")[1]
 
 
-@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_artifacts_are_saved_once(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(TAKE, "Plot it", "What is it?", "Show a table", "Write a file")
@@ -183,7 +183,6 @@ def test_the_folder_is_named_after_the_session(chat: Chat, tmp_path: Path) -> No
     assert (tmp_path / "a-b-files" / "out.txt").read_text() == "21"
 
 
-@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_conversation_is_exported_as_notebook_and_script(chat: Chat, tmp_path: Path) -> None:
     _, messages = chat(
@@ -216,6 +215,7 @@ def test_commands_are_documented(chat: Chat) -> None:
     assert messages.count("x = 21") == 2
 
 
+@pytest.mark.smoke
 def test_an_error_is_one_line_and_the_chat_goes_on(chat: Chat, server: OpenAI) -> None:
     server.faults = ["json"]
     answers, messages = chat(TAKE, "x" * 100_001, TAKE)
@@ -234,7 +234,6 @@ def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
     assert [part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in messages] == []
 
 
-@pytest.mark.host
 def test_invalid_utf8_is_refused(server: OpenAI, tmp_path: Path) -> None:
     chat = ChatProcess(server, tmp_path)
     process = subprocess.run(
@@ -273,7 +272,6 @@ def test_a_usage_error_is_exit_code_two(
 # -- Ctrl-C ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.host
 def test_an_interrupt_stops_only_the_turn(server: OpenAI, tmp_path: Path) -> None:
     chat = ChatProcess(server, tmp_path, "--seconds", "60")
     running = subprocess.Popen(
@@ -298,7 +296,6 @@ def test_an_interrupt_stops_only_the_turn(server: OpenAI, tmp_path: Path) -> Non
     assert "Stopped. The conversation is unchanged." in messages
 
 
-@pytest.mark.host
 def test_an_interrupt_while_the_model_thinks(server: OpenAI, tmp_path: Path) -> None:
     thinking = threading.Event()
 
@@ -409,7 +406,6 @@ def terminal(server: OpenAI, tmp_path: Path) -> Iterator[Callable[[], Terminal]]
             opened_terminal.end()
 
 
-@pytest.mark.host
 def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     chat = terminal()
     chat.type(f"{TAKE}\n", then="Answer: x is 21")
@@ -427,7 +423,6 @@ def test_at_a_terminal_keys_stop_turns_and_exit(terminal: Callable[[], Terminal]
     assert history.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.host
 def test_a_pasted_question_of_several_lines_is_one(
     terminal: Callable[[], Terminal], server: OpenAI, tmp_path: Path
 ) -> None:
@@ -440,7 +435,6 @@ def test_a_pasted_question_of_several_lines_is_one(
     assert history.read_text().splitlines() == ["How many words", TAKE]
 
 
-@pytest.mark.host
 def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
     terminal: Callable[[], Terminal], tmp_path: Path
 ) -> None:
@@ -455,7 +449,6 @@ def test_at_a_terminal_a_file_is_replaced_once_that_is_confirmed(
     assert chat.leave() == 0
 
 
-@pytest.mark.host
 def test_at_a_terminal_the_history_is_available(terminal: Callable[[], Terminal], tmp_path: Path) -> None:
     history = tmp_path / "data" / "code_chains" / "history"
     history.parent.mkdir(parents=True)

@@ -119,6 +119,7 @@ def test_help_lists_the_options(notebook: Any) -> None:
     )
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_the_result_is_a_variable(notebook: Any) -> None:
     assert "plt.plot" in str(outputs(notebook, 4))

@@ -299,6 +299,7 @@ def test_a_box_whose_program_is_killed_before_it_is_ready_is_given_up_at_once() 
         os.close(watcher)
 
 
+@pytest.mark.slow
 def test_an_old_worker_is_replaced_without_harm_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("code_chains.executors.sandbox.worker.MAX_FORKS", 3)
     with SandboxExecutor(preload=()) as executor, ThreadPoolExecutor(4) as pool:

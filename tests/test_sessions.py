@@ -92,6 +92,7 @@ def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, fail
     assert session.run(LOOK).result == before
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=6))
 def test_a_session_is_the_sum_of_its_successes(
@@ -307,6 +308,7 @@ def test_a_file_in_place_of_a_folder_is_refused_and_the_session_survives(
     assert session.run("x").result == "1"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_can_be_overwritten_indefinitely(session: Session) -> None:
     session.run("open('f', 'wb').write(bytes(2 << 20)); x = 0")
     for _ in range(12):

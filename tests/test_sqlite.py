@@ -367,6 +367,7 @@ os.write(to_child, b"!"), os.wait()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_parent_and_child_know_of_each_others_locks(path: Path) -> None:
     assert python(LOCK, path) == ["StoreError\n"]
@@ -608,6 +609,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         SqliteStore(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_loses_nothing(path: Path) -> None:
     code = """
 import resource

@@ -360,6 +360,7 @@ def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
     assert soon(lambda: not list(own_folder.iterdir()))
 
 
+@pytest.mark.slow
 def test_an_idle_python_that_was_killed_is_replaced() -> None:
     with WasmExecutor() as executor:
         before = set(descendants())
@@ -382,6 +383,7 @@ def test_a_run_that_is_killed_from_outside_says_so() -> None:
         assert running.result().status == "killed"
 
 
+@pytest.mark.slow
 def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
     with WasmExecutor() as executor:
         assert executor.run("1").output == "1"
