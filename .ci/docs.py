@@ -50,10 +50,13 @@ class Model(BaseHTTPRequestHandler):
 
 def environment(command: str, folder: Path) -> Path:
     """Make an environment with a page's command and return its Python."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    pip = [str(folder / "bin/python"), "-m", *command.replace('"', "").split(), "-q"]
-    subprocess.run(pip, check=True, cwd=ROOT)
-    return folder / "bin/python"
+    python = folder / "bin/python"
+    # With the pip that runs already, and nothing is compiled that no page imports: both take half of the time.
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    pip, *words = command.replace('"', "").split()
+    install = [sys.executable, "-m", pip, "--python", str(python), *words, "--no-compile", "-q"]
+    subprocess.run(install, check=True, cwd=ROOT)
+    return python
 
 
 def failure(page: Path, python: Path, address: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Optional, Self
+from typing import TYPE_CHECKING, Any, Optional, Self
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
@@ -43,6 +43,9 @@ from code_chains.inputs import (
 from code_chains.state import Turn
 from code_chains.verification.answer_types import AnswerType
 from code_chains.verification.expectations import Expectations
+
+if TYPE_CHECKING:
+    from code_chains.state import CodeChunk, CodeResult
 
 __all__ = ["CodeChain", "share_conversations"]
 
@@ -80,11 +83,55 @@ class CodeChain(StreamingSequentialChain, Closing):
     )
     """Counts running questions, without a limit."""
 
+    if TYPE_CHECKING:  # The same methods; what is added are the types of a result's keys.
+
+        def invoke(
+            self,
+            input: State | str,  # noqa: A002
+            config: Config | None = None,
+            *,
+            return_only_outputs: bool = False,
+            include_run_info: bool = False,
+            **kwargs: Any,
+        ) -> CodeResult:
+            """Answer a question; return inputs and outputs in one dict."""
+
+        async def ainvoke(
+            self,
+            input: State | str,  # noqa: A002
+            config: Config | None = None,
+            *,
+            return_only_outputs: bool = False,
+            include_run_info: bool = False,
+            **kwargs: Any,
+        ) -> CodeResult:
+            """Like `invoke`."""
+
+        def stream(
+            self,
+            input: State | str,  # noqa: A002
+            config: Config | None = None,
+            *,
+            return_only_outputs: bool | None = False,
+            **kwargs: Any,
+        ) -> Iterator[CodeChunk]:
+            """Answer a question; yield the keys of what `invoke` returns as they come."""
+
+        def astream(
+            self,
+            input: State | str,  # noqa: A002
+            config: Config | None = None,
+            *,
+            return_only_outputs: bool | None = False,
+            **kwargs: Any,
+        ) -> AsyncIterator[CodeChunk]:
+            """Like `stream`."""
+
     @model_validator(mode="after")
     def _name_agent(self) -> Self:
         """Let tracers know that runs of this chain answer questions; a program of a user is none."""
         if "code" not in self.input_variables:
-            self.metadata = {AGENT_NAME: self.get_name(), **(self.metadata or {})}
+            self.metadata: dict[str, Any] | None = {AGENT_NAME: self.get_name(), **(self.metadata or {})}
         return self
 
     @property
@@ -232,7 +279,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         *,
         query: str = "",
         files: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> CodeResult:
         """Run a program of your own, without a model, as a turn of a conversation if one is named.
 
         The program is checked and run like a model's program, but not fixed, repaired or approved. If it
@@ -260,7 +307,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         *,
         query: str = "",
         files: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    ) -> CodeResult:
         """Like `execute`, without blocking the event loop."""
         return await self.user_code_chain().ainvoke(_user_code_inputs(code, session_id, query, files))
 

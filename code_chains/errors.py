@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = [
     "EXECUTOR_CLOSED",
@@ -68,6 +68,10 @@ class ConfigurationError(CodeChainsError, ValueError):
         because: Why the value is invalid, as a clause, if the remedy does not say so.
     """
 
+    argument: str
+    remedy: str
+    value: object
+
     def __init__(self, argument: str, value: object, remedy: str, *, because: str = "") -> None:
         self.argument, self.value, self.remedy = argument, value, remedy
         shown = repr(value)
@@ -92,7 +96,7 @@ class MissingExtraError(ConfigurationError):
         super().__init__(argument, value, f"it once the extra is installed ({command})")
         needed = f"{argument}={value!r} needs the extra {extra!r}."
         alternative = f", or {instead}" if instead else ""
-        self.args = (f"{needed} In a clone of the repository, run: {command}{alternative}",)
+        self.args: tuple[Any, ...] = (f"{needed} In a clone of the repository, run: {command}{alternative}",)
 
 
 def check_int(
@@ -169,6 +173,9 @@ class BudgetError(CodeChainsError, RuntimeError):
         limit: The limit, e.g. `tokens`.
         allowed: Its value.
     """
+
+    allowed: float
+    limit: BudgetLimit
 
     def __init__(self, limit: BudgetLimit, allowed: float) -> None:
         self.limit, self.allowed = limit, allowed

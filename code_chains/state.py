@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_type_hints, overload
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -161,6 +161,51 @@ class CodeState(TypedDict, total=False):
     value: Any
     pasted: list[PastedData]
     usage: Usage
+
+
+if TYPE_CHECKING:
+    from langchain_core.runnables.utils import AddableDict
+
+    class CodeResult(dict[str, Any]):
+        """What a `CodeChain` returns, for type checkers and editors: a dict whose keys have the types of `CodeState`.
+
+        A `TypedDict` is no `dict[str, Any]`, as which LangChain's signatures have it.
+        """
+
+        @overload
+        def __getitem__(
+            self, key: Literal["query", "language", "translation", "code", "stdout", "output", "answer"]
+        ) -> str: ...
+        @overload
+        def __getitem__(self, key: Literal["answer_complete", "cached"]) -> bool: ...
+        @overload
+        def __getitem__(self, key: Literal["attempts"]) -> list[Attempt]: ...
+        @overload
+        def __getitem__(self, key: Literal["execution"]) -> Execution: ...
+        @overload
+        def __getitem__(self, key: Literal["learned"]) -> str | None: ...
+        @overload
+        def __getitem__(self, key: Literal["pasted"]) -> list[PastedData]: ...
+        @overload
+        def __getitem__(self, key: Literal["problems"]) -> list[Problem]: ...
+        @overload
+        def __getitem__(self, key: Literal["programs", "steps"]) -> list[str]: ...
+        @overload
+        def __getitem__(self, key: Literal["sources"]) -> tuple[Source, ...]: ...
+        @overload
+        def __getitem__(self, key: Literal["stop_reason"]) -> StopReason: ...
+        @overload
+        def __getitem__(self, key: Literal["usage"]) -> Usage: ...
+        @overload
+        def __getitem__(self, key: Literal["verdict"]) -> Verdict: ...
+        @overload
+        def __getitem__(self, key: str) -> Any: ...
+        def __getitem__(self, key: str) -> Any: ...
+
+    class CodeChunk(CodeResult, AddableDict):
+        """What it streams: chunks with some of the keys, whose sum is the result."""
+
+        def __add__(self, other: AddableDict) -> CodeChunk: ...
 
 
 def as_json(state: Mapping[str, Any]) -> dict[str, Any]:

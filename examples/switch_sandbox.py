@@ -25,6 +25,7 @@ def main(model: str | BaseChatModel = "local") -> None:
                 print(f"{type(executor).__name__}: {error}")
                 continue
         isolation = result["execution"].isolation
+        assert isolation is not None  # Only what ran in no executor has none.
         print(f"{type(executor).__name__}: {result['output']} ({isolation.level}, by {isolation.launcher})")
 
 

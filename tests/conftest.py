@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 # How long an example takes says nothing on a machine that others use as well.
-settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "tests", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("tests")
 HOSTILE = "\x1b]0;owned\x07 \x9b2J \u202e sk-proj-1234567890abcdef"
 """A hostile message of a provider: control sequences, a change of text direction, and an API key."""
@@ -51,6 +53,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=other_systems.PLATFORMS,
         help="imitate another system; see tests/other_systems.py",
     )
+    parser.addoption(
+        "--notes",
+        type=Path,
+        metavar="FOLDER",
+        help="write to files there which tests were skipped, and which never took less than a second without a marker"
+        " that says so",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Run a test that is named by its id, whatever its layer is."""
+    is_chosen = any(argument.startswith("-m") for argument in config.invocation_params.args)
+    if is_named(config) and not is_chosen:
+        config.option.markexpr = ""
+
+
+def is_named(config: pytest.Config) -> bool:
+    return any("::" in argument for argument in config.args)
+
+
+@pytest.hookimpl(tryfirst=True)  # Before the order of tests is changed.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of contracts, and the first attack of each group at each place, which stands for it in every run."""
+    met = set()
+    for item in items:
+        bases = item.cls.__mro__ if isinstance(item, pytest.Function) and item.cls else ()
+        if any(base.__module__.startswith(("code_chains.testing", "langchain_tests.")) for base in bases):
+            item.add_marker("contract")
+        group = item.nodeid.rpartition(": ")[0] or item.nodeid.partition("-")[0]
+        is_attack = item.get_closest_marker("attack") and not item.get_closest_marker("soak")
+        if is_attack and group not in met:
+            met.add(group)
+            item.add_marker("smoke")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,6 +97,24 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+LAYERS = {"attack", "contract", "host", "local_model", "slow", "soak"}
+"""The markers of tests that may take more than a second."""
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if folder := config.getoption("notes"):
+        folder.mkdir(exist_ok=True)
+        reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
+        skipped = {report.nodeid for report in reports.get("skipped", []) if "::" in report.nodeid}
+        seconds: dict[str, float] = {}
+        for report in reports.get("passed", []):
+            if report.when == "call" and not LAYERS & set(report.keywords):
+                seconds[report.nodeid] = min(report.duration, seconds.get(report.nodeid, report.duration))
+        slow = [name for name in sorted(seconds, key=seconds.__getitem__, reverse=True) if seconds[name] > 1]
+        for name, tests in (("skipped", sorted(skipped)), ("slow", slow)):
+            (folder / name).write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -100,7 +153,7 @@ def pytest_make_collect_report(
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Two workers for each core, since half of the time a test waits; none for a test that is named."""
-    if any("::" in argument for argument in config.args):
+    if is_named(config):
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(2 * cores, 8)

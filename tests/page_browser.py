@@ -28,6 +28,7 @@ TIMEOUT_MS = 60_000
 """Far longer than anything takes by itself: the machine may be busy with other tests."""
 expect.set_options(timeout=TIMEOUT_MS)
 needs_browser = [
+    pytest.mark.host,
     pytest.mark.skipif(not CHROMIUM.exists(), reason="chromium is not installed"),
     pytest.mark.timeout(300),
 ]

@@ -187,6 +187,7 @@ def assert_lost_and_then_new(agent: Any, config: RunnableConfig) -> None:
     assert new.text == "([], False)"
 
 
+@pytest.mark.slow
 def test_a_session_that_was_killed_is_not_replaced_unnoticed(agent: Any) -> None:
     ask(agent, "n = 1", thread("killed"))
     programs = f"{KILL}---'n' in globals()---'n' in globals()"
@@ -442,6 +443,7 @@ def test_a_file_that_does_not_exist_is_refused_at_once() -> None:
         PythonMiddleware(files=["nowhere.csv"])
 
 
+@pytest.mark.slow
 def test_the_library_without_it_loads_no_graph_runtime() -> None:
     code = "import sys, code_chains\ncode_chains.create_python_tool()\nprint([n for n in sys.modules if 'langgraph' in n])"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

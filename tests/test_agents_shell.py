@@ -39,10 +39,11 @@ WITH_OTHER_LAUNCHERS = (
     "from code_chains.agents.relay import main; main({})"
 )
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-"""LangChain's middleware closes no pipes, and does not wait for a shell that it has killed."""
+# LangChain's middleware closes no pipes, and does not wait for a shell that it has killed.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture
@@ -108,6 +109,7 @@ ASKED = {"messages": [HumanMessage("Go.")]}
 # -- what an agent sees ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_commands_of_an_agent_share_a_shell_which_ends_with_it() -> None:
     before = at_rest()
     policy = SandboxExecutionPolicy()
@@ -185,12 +187,14 @@ def test_a_shell_sees_nothing_of_the_machine_but_its_programs(session: ShellSess
     assert int(looked.splitlines()[[line.isdigit() for line in looked.splitlines()].index(True)]) < 10
 
 
+@pytest.mark.smoke
 def test_a_shell_has_no_network(session: ShellSession) -> None:
     told = run(session, "exec 3<>/dev/tcp/127.0.0.1/22; getent hosts example.org; ls /sys/class/net")
     assert "Connection refused" in told or "unreachable" in told or "Operation not permitted" in told
     assert "example.org" not in told
 
 
+@pytest.mark.smoke
 def test_the_layers_of_the_executor_are_in_force(session: ShellSession) -> None:
     status = run(session, "grep -E '^(Seccomp|NoNewPrivs|CapEff|CapBnd):' /proc/self/status")
     values = dict(line.split(":\t") for line in status.splitlines())
@@ -328,6 +332,7 @@ def test_everything_ends_with_the_application(workspace: Path) -> None:
 # -- arguments -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_a_workspace_that_is_to_be_kept_is_refused(tmp_path: Path) -> None:
     agent = agent_with(SandboxExecutionPolicy(), "ls", workspace_root=tmp_path)
     with pytest.raises(ConfigurationError, match="workspace_root"):
@@ -346,6 +351,7 @@ def test_a_shell_that_takes_too_long_to_start_is_ended(workspace: Path) -> None:
     assert soon(lambda: descendants() <= before)
 
 
+@pytest.mark.smoke
 def test_wrong_arguments_are_refused_at_once() -> None:
     import resource  # Not on Windows.
 

@@ -258,6 +258,7 @@ DATA: dict[Any, st.SearchStrategy[Any]] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(list(DATA)).flatmap(lambda kind: st.tuples(st.just(kind), DATA[kind])))
 def test_a_value_of_the_type_is_returned_as_it_is(typed: tuple[Any, Any]) -> None:

@@ -107,6 +107,7 @@ def test_no_event_is_empty(address: str) -> None:
     assert all(data for _, data in ask(address))
 
 
+@pytest.mark.host
 def test_what_a_program_prints_arrives_while_it_runs(address: str) -> None:
     with httpx.stream(
         "GET", f"{address}/events", params={"query": "prints, endless"}, timeout=30
@@ -156,6 +157,7 @@ def test_a_disconnecting_client_ends_the_program(address: str, sandbox: SandboxE
     assert time.monotonic() - start < sandbox.limits.seconds
 
 
+@pytest.mark.host
 def test_of_20_clients_five_disconnect_and_the_others_are_answered(
     address: str, sandbox: SandboxExecutor
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import functools
 import importlib
 import pkgutil
 import re
@@ -29,6 +30,7 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
     and not (sys.platform == "win32" and module.name.startswith(PROGRAMS))
 )
+SOURCES = sorted((ROOT / "code_chains").rglob("*.py"))
 KEEPS_STATE = "code_chains.python_tool"
 """The module whose example needs a session."""
 
@@ -73,6 +75,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
     assert heavy & set(loaded) == set()
 
 
+@pytest.mark.slow
 def test_no_graph_runtime_is_loaded_by_anything() -> None:
     ours = [name for name in MODULES if not name.startswith(("code_chains.agents", "code_chains.deepagents"))]
     code = (
@@ -85,6 +88,7 @@ def test_no_graph_runtime_is_loaded_by_anything() -> None:
     assert python(code).strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_package_warns_of_nothing_when_imported() -> None:
     python(
         f"import warnings, importlib; warnings.simplefilter('error')\nfor n in {MODULES}: importlib.import_module(n)"
@@ -102,23 +106,25 @@ def test_the_layers_hold() -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*sorted(set(MODULES) - {KEEPS_STATE}), pytest.param(KEEPS_STATE, marks=pytest.mark.kernel_sandbox)],
-)
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+def failed_examples(name: str) -> int:
+    return doctest.testmod(importlib.import_module(name)).failed
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "code_chains").rglob("*.py")), ids=lambda path: path.stem)
-def test_no_pickle_and_no_unsafe_loading(path: Path) -> None:
-    imported = {
-        alias.name.split(".")[0]
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
-    }
-    assert imported & {"pickle", "marshal", "shelve", "dill", "cloudpickle"} == set()
+@pytest.mark.slow
+def test_examples_in_docstrings_are_true() -> None:
+    assert [name for name in MODULES if name != KEEPS_STATE and failed_examples(name)] == []
+
+
+@pytest.mark.kernel_sandbox
+def test_the_example_that_keeps_a_state_is_true() -> None:
+    assert failed_examples(KEEPS_STATE) == 0
+
+
+@pytest.mark.slow
+def test_no_pickle_and_no_unsafe_loading() -> None:
+    unsafe = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+    mention = [path for path in SOURCES if any(name in path.read_text(encoding="utf-8") for name in unsafe)]
+    assert [str(path) for path in mention if unsafe & imported(path)] == []
 
 
 # -- dependencies --------------------------------------------------------------------------------------------------------
@@ -169,8 +175,9 @@ EXTRAS = {name: distributions(lines) for name, lines in settings()["options.extr
 PROVIDED_BY = packages_distributions()
 
 
-def imports(path: Path) -> set[str]:
-    """The top-level packages of others that a file imports, wherever in it."""
+@functools.cache
+def imported(path: Path) -> frozenset[str]:
+    """The top-level packages that a file imports, wherever in it."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -179,7 +186,12 @@ def imports(path: Path) -> set[str]:
             names.add(node.module or "")
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
             names.update(str(word.value) for word in node.args if isinstance(word, ast.Constant))
-    return {name.partition(".")[0] for name in names} - OWN - sys.stdlib_module_names
+    return frozenset(name.partition(".")[0] for name in names)
+
+
+def imports(path: Path) -> frozenset[str]:
+    """The packages of others among them."""
+    return imported(path) - OWN - sys.stdlib_module_names
 
 
 def providers(package: str) -> set[str]:
@@ -191,13 +203,18 @@ def undeclared(path: Path, declared: set[str]) -> set[str]:
     return {package for package in imports(path) if not providers(package) & declared}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "code_chains").rglob("*.py")), ids=lambda path: path.stem)
-def test_a_module_imports_what_is_required_or_what_one_extra_installs(path: Path) -> None:
-    missing = undeclared(path, REQUIRED)
-    users = {name: names for name, names in EXTRAS.items() if name not in DEVELOPMENT}
-    assert not missing or any(not undeclared(path, REQUIRED | names) for names in users.values()), missing
+@pytest.mark.slow
+def test_a_module_imports_what_is_required_or_what_one_extra_installs() -> None:
+    installed = [REQUIRED, *(REQUIRED | names for name, names in EXTRAS.items() if name not in DEVELOPMENT)]
+    missing = {
+        str(path): undeclared(path, REQUIRED)
+        for path in SOURCES
+        if all(undeclared(path, some) for some in installed)
+    }
+    assert missing == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "examples", "docs", "snippets"])
 def test_what_only_developers_run_imports_what_is_declared(folder: str) -> None:
     more = {"benchmarks": EXTRAS["benchmarks"], "tests": EXTRAS["e2b"] | EXTRAS["modal"] | PROTOCOLS}
@@ -206,8 +223,9 @@ def test_what_only_developers_run_imports_what_is_declared(folder: str) -> None:
     assert {path: packages for path, packages in missing.items() if packages} == {}
 
 
+@pytest.mark.slow
 def test_what_users_install_is_imported_somewhere() -> None:
-    packages = set().union(*(imports(path) for path in (ROOT / "code_chains").rglob("*.py")))
+    packages = set().union(*map(imports, SOURCES))
     imported = set().union(*map(providers, packages))
     declared = REQUIRED.union(*(names for name, names in EXTRAS.items() if name not in DEVELOPMENT))
     assert declared - imported == set(NOT_IMPORTED)

@@ -136,6 +136,7 @@ def test_without_input_there_is_no_file(run: Run) -> None:
     assert run("ask", "import os; print(os.listdir())").stdout == "[]\n"
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("redirect", ["</dev/null", "<&-"])
 def test_standard_input_that_is_closed_or_empty_is_no_data(
     openai_server: OpenAI, tmp_path: Path, redirect: str
@@ -152,6 +153,8 @@ def test_standard_input_that_is_closed_or_empty_is_no_data(
 # -- the log ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_question_continues_the_last_one_with_its_state(run: Run) -> None:
     run("ask", "x = 6; print(x)")
@@ -159,17 +162,20 @@ def test_a_question_continues_the_last_one_with_its_state(run: Run) -> None:
     assert run("ask", "-c", "print(x * 8)").stdout == "48\n"
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_data_is_still_there_when_a_question_is_continued(run: Run) -> None:
     run("ask", "rows = open('stdin.csv').read().split(); print(len(rows))", stdin=DATA["stdin.csv"])
     assert run("ask", "-c", "print(rows[-1])").stdout == "south,32\n"
 
 
+@pytest.mark.host
 def test_a_question_on_its_own_starts_anew(run: Run) -> None:
     run("ask", "x = 6; print(x)")
     assert run("ask", "print('x' in globals())").stdout == "False\n"
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_a_failed_question_leaves_the_state_of_the_conversation(run: Run) -> None:
     run("ask", "x = 6; print(x)")
@@ -183,6 +189,7 @@ def test_without_a_question_before_there_is_nothing_to_continue(run: Run, openai
     assert "Ask one first" in result.stderr
 
 
+@pytest.mark.host
 def test_the_log_lists_and_shows_questions(run: Run) -> None:
     for number in range(3):
         run("ask", f"print({number})")
@@ -225,6 +232,7 @@ def test_a_log_that_cannot_be_written_is_no_reason_not_to_answer(run: Run, tmp_p
     assert (result.stdout, "Questions are not logged" in result.stderr) == ("42\n", True)
 
 
+@pytest.mark.host
 def test_questions_that_are_asked_at_once_are_all_logged(
     run: Run, openai_server: OpenAI, tmp_path: Path
 ) -> None:

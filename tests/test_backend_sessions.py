@@ -21,6 +21,7 @@ from code_chains.testing import ScriptedModel, SessionContract, asks_for_code
 from .conftest import soon
 from .persistent_sandbox import PersistentSandbox, Response
 
+pytestmark = pytest.mark.slow  # Each starts a session in a sandbox of its own.
 LIMITS = Limits(
     seconds=20, memory="256M", output="64K", processes=16, disk="8M", files=100, artifacts="1M", open_files=64
 )
@@ -103,6 +104,7 @@ def test_a_cell_that_fails_has_no_effect_and_the_next_one_goes_on(
     assert after.result == "(1, 'one', ['kept'])"
 
 
+@pytest.mark.smoke
 def test_a_cell_without_end_has_no_effect_and_the_next_one_goes_on(backend: PersistentSandbox) -> None:
     executor = BackendExecutor(backend, limits=replace(LIMITS, seconds=2))
     with executor.session() as session:
@@ -380,6 +382,7 @@ def test_half_an_upload_runs_nothing_and_ends_the_session(backend: PersistentSan
     assert is_clean(backend)
 
 
+@pytest.mark.smoke
 def test_a_program_can_neither_forge_a_report_nor_a_request(session: Session) -> None:
     session.run("x = 1")
     forged = (
@@ -406,6 +409,7 @@ def test_the_key_is_nowhere_where_a_program_could_look(session: Any) -> None:
     assert session.run(look, variables=halves).result == "(True, False)"
 
 
+@pytest.mark.smoke
 def test_a_conversation_goes_on_with_the_variables_of_earlier_turns(backend: PersistentSandbox) -> None:
     def reply(messages: list[Any]) -> str:
         if not asks_for_code(messages):

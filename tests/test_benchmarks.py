@@ -16,7 +16,7 @@ from code_chains.retrieval.curated import curated_snippets
 
 from .conftest import ROOT
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize(

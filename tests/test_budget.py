@@ -271,6 +271,7 @@ def test_the_clock_stops_a_model_that_is_slow(sandbox: SandboxExecutor, streamed
     assert (result["stop_reason"], time.monotonic() - began < 5) == ("seconds", True)
 
 
+@pytest.mark.slow
 async def test_the_clock_stops_it_on_an_event_loop_too(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(writing("print(1)", delay=8), executor=sandbox, budget=Budget(seconds=0.5))
     began = time.monotonic()
@@ -359,6 +360,7 @@ def test_a_price_that_is_given_counts(openai_server: OpenAI) -> None:
     assert meter.usage.usd == pytest.approx((11 * 1 + 7 * 2) / 1e6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", [None, "ann"])
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke"])
 def test_a_program_does_not_outlast_the_time(sandbox: SandboxExecutor, session: str | None, way: str) -> None:
@@ -375,6 +377,7 @@ def test_a_program_does_not_outlast_the_time(sandbox: SandboxExecutor, session: 
     assert (result["stdout"], "the budget" in result["execution"].error.message) == ("begun\n", True)
 
 
+@pytest.mark.slow
 def test_tests_do_not_outlast_the_time(sandbox: SandboxExecutor) -> None:
     with create_code_chain(writing("print(1)"), executor=sandbox, budget=Budget(seconds=1.5)) as chain:
         began = time.monotonic()

@@ -104,6 +104,7 @@ async def test_each_way_of_asking_finds_what_another_kept(model: Counted, execut
     assert model.calls == 1
 
 
+@pytest.mark.slow
 def test_another_process_finds_it_in_the_file(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom code_chains import create_code_chain\nfrom code_chains.testing import ScriptedModel\n"
@@ -164,6 +165,7 @@ def test_what_may_change_the_answer_is_another_question(
     assert not chain.invoke({**asked, **other})["cached"]
 
 
+@pytest.mark.slow
 def test_a_file_counts_by_its_content(model: Counted, executor: ProcessExecutor, tmp_path: Path) -> None:
     chain, file = chain_of(model, executor, InMemoryByteStore()), tmp_path / "a.csv"
     found = []
@@ -234,6 +236,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(json_values, json_values)
 def test_different_values_have_different_fingerprints(one: object, two: object) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
@@ -315,6 +318,7 @@ def test_frames_that_differ_are_told_apart(one: pd.DataFrame, two: pd.DataFrame)
     assert fingerprint(one) == fingerprint(one.copy()) != fingerprint(two)
 
 
+@pytest.mark.slow
 def test_a_function_counts_the_same_in_each_process() -> None:
     program = (
         "from code_chains.storage.fingerprint import fingerprint\n"
@@ -677,6 +681,7 @@ def ask_in_a_process(path: str, log: str) -> None:
         assert chain.invoke("What is 15?")["output"] == "15"
 
 
+@pytest.mark.slow
 def test_processes_ask_the_model_once(tmp_path: Path) -> None:
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload([__name__])

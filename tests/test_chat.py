@@ -20,6 +20,7 @@ from code_chains.apps.cli import cli
 
 from .conftest import HOSTILE, ROOT, OpenAI, soon
 
+pytestmark = pytest.mark.host  # Each starts a process.
 PROGRAMS = {
     "Take 21": "x = 21\nprint('x is', x)",
     "Now double it": "x = x * 2\nprint('x is', x)",
@@ -97,6 +98,7 @@ def chat(server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cha
     return invoke
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     answers, messages = chat(TAKE, "", DOUBLE)
@@ -105,6 +107,7 @@ def test_questions_continue_with_earlier_state(chat: Chat) -> None:
     assert "> " not in messages.replace("->", "")
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_undo_removes_state_and_history(chat: Chat, server: OpenAI) -> None:
     answers, messages = chat(TAKE, DOUBLE, "/undo", WHAT)
@@ -212,6 +215,7 @@ def test_commands_are_documented(chat: Chat) -> None:
     assert messages.count("x = 21") == 2
 
 
+@pytest.mark.smoke
 def test_an_error_is_one_line_and_the_chat_goes_on(chat: Chat, server: OpenAI) -> None:
     server.faults = ["json"]
     answers, messages = chat(TAKE, "x" * 100_001, TAKE)

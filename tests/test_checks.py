@@ -552,6 +552,7 @@ def test_depth_is_no_danger(before: str, repeated: str, middle: str, closing: st
     assert isinstance(find_problems(before + repeated * depth + middle + closing * depth, EVERY), list)
 
 
+@pytest.mark.slow
 def test_the_standard_policy_lets_ordinary_programs_pass() -> None:
     programs = (Path(__file__).parent.parent / "code_chains").rglob("*.py")
     assert [problem for path in programs for problem in errors(path.read_text(), "standard")] == []

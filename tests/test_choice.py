@@ -156,6 +156,7 @@ def test_the_model_records_and_fingerprints_name_the_real_one(installs: list[str
     assert names | {model_name("local", model, [])} == {"local:1.5b"}
 
 
+@pytest.mark.slow
 def test_the_command_line_says_which_one_local_is() -> None:
     for arguments in (["models", "list"], ["doctor"]):
         assert "local: Qwen2.5-Coder 1.5B (8 GB of memory" in CliRunner().invoke(cli, arguments).stdout

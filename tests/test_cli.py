@@ -181,6 +181,7 @@ def test_the_model_can_be_given_examples(openai_server: OpenAI) -> None:
     assert "Searching for examples" in ask(openai_server, QUESTION, "--snippets").stderr
 
 
+@pytest.mark.host
 def test_the_model_is_shown_the_functions_of_a_package(openai_server: OpenAI) -> None:
     prompts: list[str] = []
     script = openai_server.script
@@ -260,6 +261,7 @@ def test_a_dead_server_is_reported_in_one_line() -> None:
     assert "127.0.0.1:9/v1 cannot be reached" in result.stderr
 
 
+@pytest.mark.host
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send to one process")
 def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
     openai_server.script = lambda messages: "```python\nimport time; time.sleep(60)\n```"
@@ -288,6 +290,7 @@ def test_an_interrupt_is_exit_code_130(openai_server: OpenAI) -> None:
     running.stderr.close()
 
 
+@pytest.mark.host
 def test_the_command_works_at_a_terminal(openai_server: OpenAI) -> None:
     import pty
 
@@ -431,6 +434,7 @@ def test_a_long_line_is_not_wrapped_in_a_pipe(openai_server: OpenAI) -> None:
     assert f"  {line}\n" in ask(openai_server, QUESTION).stderr
 
 
+@pytest.mark.host
 def test_a_closed_pipe_is_not_an_error(openai_server: OpenAI) -> None:
     arguments = ["ask", QUESTION, "--model", "x", "--base-url", openai_server.base_url]
     read, write = os.pipe()

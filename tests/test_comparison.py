@@ -234,6 +234,7 @@ def test_many_numbers_are_compared_in_little_time() -> None:
 SLOW = ["\n", " \n", "1/", "0/", "1 * ", "+1", "1²", "1:", "一1", "x is 1 ", "1.5 ", "10^1 ", "1 000 "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", SLOW)
 @pytest.mark.parametrize("end", ["", "\n1!"])
 def test_a_long_answer_takes_no_more_than_linear_time(unit: str, end: str) -> None:

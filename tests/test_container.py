@@ -184,6 +184,7 @@ def test_every_ending_is_a_value_within_its_limit(
     assert soon(lambda: descendants() <= before)
 
 
+@pytest.mark.slow
 def test_a_stopped_supervisor_is_removed_with_its_container(executor: ContainerExecutor) -> None:
     before, began = descendants(), time.monotonic()
     assert executor.run("import os, time\nos.kill(os.getppid(), 19)\ntime.sleep(60)").status == "timeout"

@@ -66,6 +66,7 @@ def backend() -> Iterator[SandboxBackend]:
         yield backend
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("program", test_escapes.held_beside_commands())
 def test_no_known_technique_escapes_through_the_shell(
     backend: SandboxBackend, host: test_escapes.Host, program: str
@@ -88,6 +89,7 @@ def test_files_stay_and_processes_do_not(backend: SandboxBackend) -> None:
     assert (response.output, response.exit_code) == ("kept\n/box\n--\n", 1)
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_long_is_ended_and_keeps_its_output(backend: SandboxBackend) -> None:
     started = time.monotonic()
     for timeout in (1, None, 10**9):

@@ -49,6 +49,7 @@ def reply(messages: list[dict[str, Any]]) -> str:
 WITH_PROGRAMS = [path for path in PAGES if blocks(path, "python")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", WITH_PROGRAMS, ids=lambda path: path.stem)
 def test_the_code_blocks_of_a_page_run(
     path: Path,
@@ -97,6 +98,7 @@ def test_the_generated_pages_are_up_to_date() -> None:
     assert stale == [], "run `python docs/generate.py`"
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_site_builds_and_its_links_lead_somewhere(tmp_path: Path) -> None:
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

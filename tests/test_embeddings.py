@@ -32,6 +32,7 @@ class TestOffline(EmbeddingsIntegrationTests):
         return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -50,6 +51,7 @@ def test_paraphrases_and_translations_are_nearest(query: str, expected: int) -> 
     assert int(np.argmax(scores)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["Count the days between two dates.", "Cuenta los días entre dos fechas de un año."]
 )
@@ -58,6 +60,7 @@ def test_the_same_text_scores_one_in_each_language(text: str) -> None:
     assert embedding.documents([text])[0] @ embedding.query(text) == pytest.approx(1, abs=0.3)
 
 
+@pytest.mark.slow
 def test_a_text_has_the_same_vector_among_others() -> None:
     embedding = OfflineEmbeddings()
     alone, among = embedding.documents(DOCUMENTS[:1])[0], embedding.documents(["x " * 300, *DOCUMENTS])[1]

@@ -1963,6 +1963,7 @@ def _unmarked(tried: list[Any]) -> list[Any]:
     return [row for row in tried if not row.marks]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(("environment", "program", "judge"), rows(KERNEL_ENVIRONMENTS))
 def test_no_known_technique_escapes(
     executors: Callable[[Environment], Any], host: Host, environment: Environment, program: str, judge: Judge

@@ -12,6 +12,7 @@ from .test_escapes import LANDLOCK_ENVIRONMENTS, Environment, Host, Judge, attac
 __all__ = ["executors"]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(("environment", "program", "judge"), rows(LANDLOCK_ENVIRONMENTS))
 def test_no_known_technique_escapes_landlock_alone(
     executors: Callable[[Environment], Any],

@@ -273,6 +273,7 @@ def test_the_interval_contains_the_share(counts: tuple[int, int]) -> None:
     assert 0 <= low <= right / (total or 1) <= high <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("only_first", "only_second", "p"),
     [(0, 0, 1.0), (1, 5, 0.21875), (0, 6, 0.03125), (10, 10, 1.0), (59, 6, 4.9647e-12), (2000, 2000, 1.0)],
@@ -453,6 +454,7 @@ def test_an_evaluation_survives_json(evaluation: Evaluation) -> None:
     assert Evaluation.from_json(evaluation.to_json()) == evaluation
 
 
+@pytest.mark.slow
 @given(EVALUATIONS)
 def test_every_evaluation_can_be_shown(evaluation: Evaluation) -> None:
     assert str(evaluation).startswith("right")

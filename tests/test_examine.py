@@ -31,6 +31,7 @@ LIAR += "".join(
 @pytest.fixture(scope="module")
 def executor() -> Iterator[SandboxExecutor]:
     with SandboxExecutor(limits=Limits(seconds=4), preload=("numpy", "pandas"), min_idle=2) as executor:
+        executor.run_tests("1", "1")
         yield executor
 
 
@@ -285,6 +286,7 @@ def test_wrong_or_dishonest_programs_fail(
     assert (tested.status, says in str(tested.error)) == ("error", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "tests", "status"), ENDS.values(), ids=ENDS)
 def test_a_program_that_ends_while_it_is_tested_is_reported(
     executor: SandboxExecutor, code: str, tests: str, status: str

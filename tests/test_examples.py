@@ -249,6 +249,7 @@ def test_the_table_names_each_example() -> None:
 NEED_SESSIONS_OR_PANDAS = {"agent_evaluation", "conversation", "conversation_es", "data_analysis", "in_steps"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

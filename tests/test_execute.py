@@ -74,6 +74,7 @@ def test_each_program_comes_before_it_runs_and_its_output_before_the_next(execut
     assert story[: story.index("code")] == ["query", "language", *attempt, *attempt]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", [SLOW, FAILS, "6 * 7", "print('x' * 30_000)", "import os; os.write(1, b'\\xff\\xc3')"]
 )

@@ -68,6 +68,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> list[Turn]:
     return memory.turns("ann", artifacts=True)
 
 
+@pytest.mark.slow
 def test_the_fixture_has_the_expected_turns(session: list[Turn]) -> None:
     assert [turn.status for turn in session] == ["unverified"] * 3 + ["failed"] + ["unverified"] * 2
     assert any(artifact.media_type == "image/png" for artifact in session[4].artifacts)
@@ -96,6 +97,7 @@ def test_a_turn_remembers_how_its_table_is_displayed(session: list[Turn]) -> Non
     assert [data.media_type for data in session[0].display_data] == ["text/html", "text/plain"]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_notebook_reproduces_the_output_of_the_session(session: list[Turn], tmp_path: Path) -> None:
     paths = export(session, tmp_path / "sales.ipynb")
@@ -227,6 +229,7 @@ def run(path: Path) -> str:
     return process.stdout
 
 
+@pytest.mark.slow
 def test_a_script_reproduces_the_output_of_the_session(session: list[Turn], tmp_path: Path) -> None:
     script, *_ = export(session, tmp_path / "sales.py")
     assert run(script) == "".join(

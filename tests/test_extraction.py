@@ -190,6 +190,7 @@ def test_a_fence_of_json_is_read() -> None:
     assert extract_code('```json\n{"code": "print(1)"}\n```') == "print(1)\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -165,6 +165,7 @@ NEED_PROCESSES = ("forks", "eats memory", "kills itself")
 """What WebAssembly ends in other ways, without processes and with an address space of 4 GB."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -282,7 +283,7 @@ def test_a_variable_is_used(sandbox: SandboxExecutor) -> None:
 
 
 def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
-    again = {**chain.invoke(QUESTION), "query": "And now?"}
+    again = chain.invoke(QUESTION) | {"query": "And now?"}
     assert dict(functools.reduce(operator.add, chain.stream(again))) == chain.invoke(again)
 
 

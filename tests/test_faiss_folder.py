@@ -265,6 +265,7 @@ def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
             read_faiss_folder(written(tmp_path, data[:length]), "index")
 
 
+@pytest.mark.slow
 def test_a_file_with_any_byte_changed_is_read_or_refused(tmp_path: Path) -> None:
     data = pickle.dumps(store_of(Document("a", metadata=METADATA), Document("b")), protocol=4)
     for place in range(len(data)):
@@ -317,6 +318,7 @@ def bombs() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bomb", bombs())
 def test_a_bomb_is_refused_in_little_time_and_memory(tmp_path: Path, bomb: str) -> None:
     import resource  # Not on Windows.

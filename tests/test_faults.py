@@ -442,6 +442,7 @@ def world(openai_server: OpenAI, tmp_path: Path) -> Iterator[World]:
         yield World(openai_server, tmp_path, stack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_ends_in_its_outcome_and_the_next_question_works(world: World, fault: str) -> None:
     inject, outcome = FAULTS[fault]

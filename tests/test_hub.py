@@ -194,6 +194,7 @@ def test_a_file_is_downloaded_once_and_then_needs_no_hub(hub: Hub, models: Path)
     assert (kept(models), path.stat().st_mode & 0o077) == (["tiny.gguf", "tiny.gguf.json"], 0)
 
 
+@pytest.mark.slow
 def test_the_address_of_the_hub_is_a_setting(hub: Hub, models: Path) -> None:
     code = f"from code_chains.models.hub import HubFile; print(HubFile.parse({NAME!r}).install())"
     environment = {"HF_ENDPOINT": hub.url, "CODE_CHAINS_MODELS": str(models)}

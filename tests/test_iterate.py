@@ -262,6 +262,7 @@ def test_a_cell_calls_tools_and_effects_are_not_repeated(chain: Any) -> None:
     assert (again["stop_reason"], again["output"]) == ("answered", "4")
 
 
+@pytest.mark.slow
 def test_figures_are_shown_to_models_that_accept_images(chain: Any) -> None:
     pytest.importorskip("matplotlib")
     plot = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"

@@ -78,6 +78,7 @@ def test_programs_of_root_that_would_stay_root_are_refused(patch_inside: PatchIn
         executor.run("1")
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 @pytest.mark.skipif(
     os.geteuid() != 0 or not Path(READABLE).exists(), reason="only root can start another user's processes"
@@ -110,6 +111,7 @@ except IsolationError as error:
 """
 
 
+@pytest.mark.slow
 def test_root_without_the_right_to_inspect_other_users_is_told_what_to_do() -> None:
     """Docker's default: files that programs hold open could not be counted."""
     python = for_landlock()

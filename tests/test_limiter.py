@@ -245,6 +245,7 @@ def test_a_turn_that_is_refused_leaves_its_conversation_as_it_was(narrow: Sandbo
         assert (len(chain.turns("ann")), chain.execute("print(x)", "ann")["output"]) == (1, "15")
 
 
+@pytest.mark.slow
 def test_a_cached_answer_is_returned_when_the_queue_is_full(narrow: SandboxExecutor) -> None:
     with create_code_chain(ScriptedModel(Paid()), executor=narrow, cache=InMemoryByteStore()) as chain:
         chain.invoke("What is 15?")

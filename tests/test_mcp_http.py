@@ -115,6 +115,7 @@ def facts(result: CallToolResult) -> dict[str, Any]:
 # -- results -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host
 @ERAS
 async def test_structured_content_has_the_facts_of_the_text(served: Served, mode: str) -> None:
     async with connected(served, mode=mode) as client:
@@ -150,12 +151,15 @@ async def test_a_large_result_arrives_and_is_shortened(served: Served) -> None:
     assert len(read.blob) > 9_000_000  # type: ignore[union-attr]
 
 
+@pytest.mark.host
 async def test_a_large_file_is_accepted(served: Served) -> None:
     async with connected(served) as client:
         result = await run(client, "print(len(open('a.txt').read()))", files={"a.txt": "\n" * 9_000_000})
     assert facts(result)["output"] == "9000000"
 
 
+@pytest.mark.smoke
+@pytest.mark.host
 @ERAS
 async def test_a_question_is_answered_with_progress(openai_server: OpenAI, tmp_path: Path, mode: str) -> None:
     stages: list[str] = []
@@ -199,12 +203,14 @@ def test_a_request_with_the_token_is_answered(served: Served) -> None:
     assert post(served).status_code == 200
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("token", [None, "wrong", ANN[:-1], f"{ANN}x", ANN.upper(), f"{ANN} {BEN}"])
 def test_another_token_is_refused(served: Served, token: str | None) -> None:
     response = post(served, token=token)
     assert (response.status_code, response.headers["www-authenticate"][:6]) == (401, "Bearer")
 
 
+@pytest.mark.host
 def test_a_token_in_the_address_is_refused(served: Served) -> None:
     assert post(served, token=None, path=f"/mcp?token={ANN}&access_token={ANN}").status_code == 401
 
@@ -234,6 +240,7 @@ def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
     assert post(served, origin=origin).status_code == 403
 
 
+@pytest.mark.host
 def test_names_and_the_origin_of_this_machine_are_allowed(served: Served) -> None:
     port = served.base.rpartition(":")[2]
     host = f"localhost:{port}"
@@ -289,6 +296,7 @@ KEEP = "kept = {!r}\nopen('a.txt', 'w').write(kept)"
 SHOW = "print(globals().get('kept'))"
 
 
+@pytest.mark.host
 @ERAS
 @pytest.mark.kernel_sandbox
 async def test_clients_share_no_session_and_no_artifact(served: Served, mode: str) -> None:
@@ -330,6 +338,7 @@ def test_a_client_cannot_use_the_handshake_of_another(served: Served) -> None:
     assert [response.status_code for response in asked] == [200, 404]
 
 
+@pytest.mark.host
 async def test_clients_run_programs_at_once(served: Served) -> None:
     async with connected(served, ANN) as ann, connected(served, BEN, "legacy") as ben:
         start = time.monotonic()
@@ -337,6 +346,7 @@ async def test_clients_run_programs_at_once(served: Served) -> None:
     assert time.monotonic() - start < 5.8
 
 
+@pytest.mark.host
 @ERAS
 @pytest.mark.kernel_sandbox
 async def test_a_program_ends_when_its_client_disconnects(served: Served, mode: str) -> None:
@@ -383,6 +393,7 @@ async def run_once(server: Served) -> None:
         await run(client, "1")
 
 
+@pytest.mark.host
 @ERAS
 @pytest.mark.kernel_sandbox
 def test_a_client_that_is_killed_leaves_nothing_running(tmp_path: Path, mode: str) -> None:
@@ -429,6 +440,7 @@ def kept_files(folder: Path) -> int:
     return len(list(folder.glob("code_chains-mcp-*/*/a.txt")))
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 async def test_what_a_client_leaves_behind_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -467,6 +479,7 @@ def refused(*options: str) -> Result:
     return CliRunner().invoke(cli, ["mcp", *options])
 
 
+@pytest.mark.host
 def test_without_a_token_a_new_one_is_printed_once(tmp_path: Path) -> None:
     with serving(tmp_path, tokens="") as server:
         (token,) = re.findall(r"Bearer (\S+)", server.log.read_text())
@@ -480,6 +493,7 @@ def test_a_token_of_the_environment_is_not_printed(served: Served) -> None:
     assert "Bearer" not in served.log.read_text()
 
 
+@pytest.mark.host
 def test_a_port_in_use_is_an_error_in_one_line(served: Served) -> None:
     port = served.base.rpartition(":")[2]
     done = command("--http", "--port", port)
@@ -504,6 +518,7 @@ def test_options_of_http_are_refused_without_it(options: list[str]) -> None:
     assert (done.exit_code, f"{options[0]} needs --http" in done.stderr) == (2, True)
 
 
+@pytest.mark.host
 def test_the_variable_of_the_token_does_not_concern_standard_input() -> None:
     done = command(CODE_CHAINS_MCP_TOKEN="short")
     assert (done.returncode, "Serving on standard input" in done.stderr) == (0, True)
@@ -530,6 +545,7 @@ def test_names_of_a_public_server_are_those_of_the_machine_and_what_is_allowed()
     assert "https://mcp.example.org" in settings.allowed_origins
 
 
+@pytest.mark.host
 @ERAS
 async def test_on_sigterm_a_running_program_is_answered_first(tmp_path: Path, mode: str) -> None:
     with serving(tmp_path) as server:
@@ -542,6 +558,7 @@ async def test_on_sigterm_a_running_program_is_answered_first(tmp_path: Path, mo
         assert len(server.log.read_text().splitlines()) == 1
 
 
+@pytest.mark.host
 @ERAS
 async def test_an_interrupt_ends_a_running_program(tmp_path: Path, mode: str) -> None:
     async def ask() -> None:
@@ -558,6 +575,7 @@ async def test_an_interrupt_ends_a_running_program(tmp_path: Path, mode: str) ->
         assert "Traceback" not in server.log.read_text()
 
 
+@pytest.mark.host
 def test_the_folder_of_the_files_is_deleted_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,6 +207,7 @@ def test_a_folder_that_cannot_be_shared_is_refused(folders: list[str]) -> None:
 # -- limits ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.host
 async def test_a_limit_is_a_value(server: Server) -> None:
     assert (await run(server, "while True: pass"))["status"] == "timeout"
 
@@ -326,6 +327,7 @@ async def test_the_error_of_a_model_is_reported(shared_sandbox: SandboxExecutor,
     assert "401 wrong key" in str(result.content)
 
 
+@pytest.mark.host
 async def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_key(
     openai_server: OpenAI, tmp_path: Path
 ) -> None:
@@ -391,6 +393,8 @@ def server_parameters(*options: str, env: dict[str, str] | None = None) -> Stdio
     return StdioServerParameters(command=sys.executable, args=["-m", "code_chains", "mcp", *options], env=env)
 
 
+@pytest.mark.smoke
+@pytest.mark.host
 async def test_over_standard_input_it_answers_with_a_model(openai_server: OpenAI) -> None:
     options = (
         "--model",
@@ -411,12 +415,14 @@ async def test_over_standard_input_it_answers_with_a_model(openai_server: OpenAI
     assert answer.structured_content["answer"] == SUM_ANSWER
 
 
+@pytest.mark.host
 async def test_without_a_model_programs_still_run() -> None:
     async with Client(server_parameters("--seconds", "2")) as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["run_python"]
     assert (await run(server_parameters("--seconds", "2"), "while True: pass"))["status"] == "timeout"
 
 
+@pytest.mark.host
 async def test_the_log_is_quiet(tmp_path: Path) -> None:
     with (tmp_path / "stderr").open("w") as stderr:
         async with Client(stdio_client(server_parameters(), errlog=stderr)) as client:
@@ -426,12 +432,14 @@ async def test_the_log_is_quiet(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.host
 async def test_over_standard_input_it_shares_files_of_the_owner(tmp_path: Path) -> None:
     (tmp_path / "sales.csv").write_text("42")
     server = server_parameters("-f", str(tmp_path / "sales.csv"))
     assert (await run(server, "print(open('sales.csv').read())"))["output"] == "42"
 
 
+@pytest.mark.host
 async def test_a_program_cannot_forge_protocol_messages() -> None:
     forged = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
     result = await run(server_parameters(), f"import os; os.write(1, {forged!r}.encode())")

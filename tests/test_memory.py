@@ -299,6 +299,7 @@ def write_turns(path: str, start: int) -> None:
         save_turn(memory, f"{start}-{number}")
 
 
+@pytest.mark.slow
 def test_concurrent_processes_lose_no_turns(tmp_path: Path) -> None:
     path = str(tmp_path / "turns.sqlite")
     server = multiprocessing.get_context("forkserver")

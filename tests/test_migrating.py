@@ -97,6 +97,7 @@ def test_the_steps_give_the_same_answers(names: dict[str, Any], capsys: pytest.C
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("names")
 def test_changing_the_imports_gives_three_deprecation_warnings() -> None:
     # They come once in a process.

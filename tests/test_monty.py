@@ -242,6 +242,7 @@ place.close()
 """
 
 
+@pytest.mark.slow
 def test_a_forked_process_gets_an_error_instead_of_hanging() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=30, check=False

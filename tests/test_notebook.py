@@ -105,6 +105,7 @@ def test_values_and_frames_become_variables(notebook: Any) -> None:
     assert outputs(notebook, 8)[0]["text/plain"] == "42.5"
 
 
+@pytest.mark.host
 @pytest.mark.kernel_sandbox
 def test_files_are_saved_and_linked(notebook: Any) -> None:
     assert "answer-files/a-b.txt" in str(outputs(notebook, 9))
@@ -118,6 +119,7 @@ def test_help_lists_the_options(notebook: Any) -> None:
     )
 
 
+@pytest.mark.smoke
 @pytest.mark.kernel_sandbox
 def test_the_result_is_a_variable(notebook: Any) -> None:
     assert "plt.plot" in str(outputs(notebook, 4))

@@ -871,6 +871,11 @@ sys.settrace(t); g(); sys.settrace(None); print(seen[:3])
 }  # fmt: skip
 
 PROGRAMS = {**DATA, **LANGUAGE, **SYSTEM}
+FIRST = [next(iter(table)) for table in (DATA, LANGUAGE, SYSTEM)]
+ROWS = [
+    pytest.param(program, id=name, marks=pytest.mark.smoke if name in FIRST else ())
+    for name, program in PROGRAMS.items()
+]
 
 
 def run_script(script: Path, folder: Path) -> str:
@@ -931,10 +936,11 @@ def executors() -> Iterator[Callable[[str], SandboxExecutor]]:
         used.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "launcher", ["namespaces", pytest.param("bubblewrap", marks=pytest.mark.soak)], indirect=True
 )
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS.keys())
+@pytest.mark.parametrize("program", ROWS)
 def test_an_ordinary_program_prints_the_same_as_outside(
     executors: Callable[[str], SandboxExecutor],
     launcher: str,

@@ -46,6 +46,7 @@ def run(system: str, code: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_a_chain_answers_in_webassembly(system: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     pytest.importorskip("wasmtime")
@@ -54,6 +55,7 @@ def test_a_chain_answers_in_webassembly(system: str, tmp_path_factory: pytest.Te
     assert run(system, ANSWER, str(folder / "answers.sqlite"), str(folder / "rows.csv")) == "42 wasm\n42\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_what_needs_linux_says_so(system: str) -> None:
     assert run(system, EXECUTORS) == "IsolationError True\n" * 3

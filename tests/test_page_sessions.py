@@ -59,6 +59,8 @@ async def finished(session: PageSession) -> str:
     return session.entries[-1].outcome.output
 
 
+@pytest.mark.smoke
+@pytest.mark.host
 async def test_a_question_is_answered(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     session.ask("print(6 * 7)")
@@ -66,6 +68,7 @@ async def test_a_question_is_answered(sessions: SessionRegistry) -> None:
     assert (session.entries[0].outcome.code.strip(), session.entries[0].is_turn) == ("print(6 * 7)", True)
 
 
+@pytest.mark.host
 async def test_stages_and_the_program_come_before_the_answer(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     session.ask("import time; time.sleep(0.5); print(1)")
@@ -164,6 +167,7 @@ async def test_a_file_uploaded_during_a_question_is_for_the_next_one(sessions: S
     assert await finished(session) == "42"
 
 
+@pytest.mark.host
 async def test_files_are_passed_to_each_question_without_persistent_state() -> None:
     model = ScriptedModel(
         lambda messages: "print(open('sales.csv').read())" if asks_for_code(messages) else "42."

@@ -139,6 +139,7 @@ TABLE = "item;price\nbolt;1,5\nnut;2,5\nnail;0,25"
 SUM = "import pandas as pd\nprint(pd.read_csv('{}', sep=';', decimal=',')['price'].sum())"
 
 
+@pytest.mark.slow
 def test_a_program_finds_pasted_data_in_a_file_with_a_profile(sandbox: SandboxExecutor) -> None:
     prompts: list[str] = []
 
@@ -162,6 +163,7 @@ def test_a_list_is_a_variable(sandbox: SandboxExecutor) -> None:
         assert chain.invoke("Largest of 3, 5, 8, 1, 9, 12, 44, 2, 7?")["output"] == "44 9"
 
 
+@pytest.mark.slow
 def test_a_conversation_keeps_earlier_tables_apart(sandbox: SandboxExecutor) -> None:
     def reply(messages: list[BaseMessage]) -> str:
         name = _seen(messages).rpartition("file `")[2].partition("`")[0]
@@ -209,6 +211,7 @@ def test_instructions_in_a_table_are_data(sandbox: SandboxExecutor) -> None:
     assert "```" in after
 
 
+@pytest.mark.slow
 def test_the_cache_answers_a_pasted_question_again(sandbox: SandboxExecutor, tmp_path: Any) -> None:
     model = ScriptedModel(lambda messages: f"```python\n{SUM.format('pasted.csv')}\n```")
     options: dict[str, Any] = {"cache": tmp_path / "cache.sqlite", "executor": sandbox, "interpret": False}

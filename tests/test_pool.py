@@ -258,6 +258,7 @@ def test_what_a_program_leaves_running_ends_even_without_its_template(executor: 
     assert soon(lambda: len(descendants()) <= before)
 
 
+@pytest.mark.slow
 def test_folders_on_the_way_to_visible_paths_are_made_anew() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         environment = Path(folder) / "deep" / "venv"
@@ -270,6 +271,7 @@ def test_folders_on_the_way_to_visible_paths_are_made_anew() -> None:
                 assert {executor.run(look).output for _ in range(3)} == {first}
 
 
+@pytest.mark.slow
 def test_programs_that_share_nothing_with_their_template_are_counted_whole(loaded: SandboxExecutor) -> None:
     """Each of them would be granted the memory of the libraries as well."""
     many = """
@@ -355,6 +357,7 @@ def test_a_program_that_does_not_exit_after_its_result_is_killed() -> None:
         assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_supervisors_end_that_no_program_needs_for_a_while() -> None:
     with SandboxExecutor(limits=Limits(seconds=10), preload=()) as executor, ThreadPoolExecutor(8) as pool:
         done = list(pool.map(executor.run, ["import time; time.sleep(0.1); 1"] * 24))
@@ -413,6 +416,7 @@ def test_a_wrong_guess_costs_an_import_and_no_result(loaded: SandboxExecutor) ->
     assert loaded.run(hidden).output == "3"
 
 
+@pytest.mark.slow
 def test_a_session_keeps_its_state_whichever_kind_it_began_with(loaded: SandboxExecutor) -> None:
     for first in ("x = 20", "import pandas; x = 20"):
         with loaded.session() as session:
@@ -423,6 +427,7 @@ def test_a_session_keeps_its_state_whichever_kind_it_began_with(loaded: SandboxE
             assert session.run("x").result == "21"
 
 
+@pytest.mark.slow
 def test_without_the_process_that_has_the_libraries_the_worker_is_replaced(loaded: SandboxExecutor) -> None:
     loaded.run("import pandas")
     worker = loaded._provider.pool.worker

@@ -47,6 +47,7 @@ processes.kill_all()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 @pytest.mark.parametrize(("but", "living"), [("kept", True), ("none", False)])
 def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, living: bool) -> None:
@@ -87,6 +88,7 @@ processes.kill_all()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 @pytest.mark.skipif(not shutil.which("unshare"), reason="needs unshare")
 def test_a_child_forked_by_a_spared_process_that_was_resumed_is_killed_too() -> None:

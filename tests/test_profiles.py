@@ -383,6 +383,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_file_gives_short_clean_text(profile: Callable[..., str], case: str) -> None:
     text = profile("a.csv", HOSTILE[case])
@@ -395,6 +396,7 @@ def test_columns_left_out_are_counted(profile: Callable[..., str]) -> None:
     assert "4,9" in profile("a.csv", HOSTILE["many columns"]).partition(" more")[0][-5:]
 
 
+@pytest.mark.slow
 def test_a_workbook_that_expands_without_end_is_not_opened(profiler: FileProfiler, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
@@ -506,6 +508,7 @@ class CountingExecutor(SandboxExecutor):
         return super().run(code, **inputs)
 
 
+@pytest.mark.slow
 def test_a_file_is_profiled_once_until_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a\n1\n")

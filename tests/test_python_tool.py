@@ -42,6 +42,7 @@ def called(**arguments: Any) -> ToolCall:
     return ToolCall(name="run_python", args=arguments, id="1", type="tool_call")
 
 
+@pytest.mark.slow
 def test_calls_of_a_thread_share_variables_imports_and_files(tool: BaseTool) -> None:
     tool.invoke({"code": "import math\nopen('a.txt', 'w').write('42')\nn = 6"}, thread("shared"))
     assert (

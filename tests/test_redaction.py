@@ -76,6 +76,7 @@ def test_values_of_the_environment_are_left_out(monkeypatch: pytest.MonkeyPatch)
     assert without_secrets("it is correct horse, is it?") == "it is [secret], is it?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part",
     [
@@ -108,6 +109,7 @@ def test_a_log_line_is_printed_without_either() -> None:
     assert PrintableFormatter().format(record) == f"It said: {printable(HOSTILE)}"
 
 
+@pytest.mark.slow
 def test_an_escaped_document_is_the_same_and_shows_all_it_has() -> None:
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     shown = escape_invisible(json.dumps(every, ensure_ascii=False))

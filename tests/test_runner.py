@@ -89,6 +89,7 @@ def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
         yield chain
 
 
+@pytest.mark.slow
 def test_each_question_is_answered_once(chain: CodeChain) -> None:
     answers = list(map_questions(chain, questions_up_to(12)))
     assert Counter(answer.question.query for answer in answers) == Counter(questions_up_to(12))
@@ -177,6 +178,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_command_answers_a_file_and_resumes(openai_server: OpenAI, tmp_path: Path) -> None:
     questions, out = tmp_path / "questions.txt", tmp_path / "answers.jsonl"
     questions.write_text("one?\ntwo?\n")
@@ -190,6 +192,7 @@ def test_the_command_answers_a_file_and_resumes(openai_server: OpenAI, tmp_path:
     assert "3 of 3 done" in second.stderr
 
 
+@pytest.mark.slow
 def test_the_command_reports_failures(openai_server: OpenAI, tmp_path: Path) -> None:
     questions, out = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
     questions.write_text('{"id": "a", "query": "one?", "files": {"x.csv": "nowhere.csv"}}\n"two?"\n')
@@ -268,6 +271,7 @@ def pids(client: Any) -> list[int]:
     return sorted(client.run(os.getpid).values())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_killed_worker_loses_nothing_and_repeats_nothing(workers: Any, tmp_path: Path) -> None:
     before = pids(workers)
@@ -283,6 +287,7 @@ def test_a_killed_worker_loses_nothing_and_repeats_nothing(workers: Any, tmp_pat
     assert len(path.read_text().splitlines()) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_an_answer_that_dies_with_its_worker_before_it_is_read_is_computed_again(
     workers: Any, monkeypatch: pytest.MonkeyPatch
@@ -308,6 +313,7 @@ def test_an_answer_that_dies_with_its_worker_before_it_is_read_is_computed_again
     assert are_correct(answers)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 @pytest.mark.timeout(300)
 def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: Path) -> None:
@@ -330,6 +336,7 @@ def test_a_question_that_kills_its_workers_is_abandoned(workers: Any, tmp_path: 
     assert repeated == []
 
 
+@pytest.mark.slow
 def test_a_worker_without_isolation_takes_no_question() -> None:
     with pytest.raises(IsolationError, match=r"tcp://127.*no namespaces"):
         list(map_questions(f"{__name__}:create_unisolated", questions_up_to(1), cluster=1))
@@ -355,11 +362,14 @@ def test_an_answer_whose_last_worker_dies_while_it_is_read_is_abandoned() -> Non
     assert answer.is_lost
 
 
+@pytest.mark.slow
 def test_a_chain_that_workers_cannot_build_is_an_error() -> None:
     with pytest.raises(ExecutorError, match="nowhere"):
         list(map_questions("nowhere:make", questions_up_to(1), cluster=1))
 
 
+@pytest.mark.smoke
+@pytest.mark.slow
 def test_only_json_is_sent_to_workers(chain: CodeChain, workers: Any) -> None:
     for wrong in (chain, {"model": object()}):
         with pytest.raises(ConfigurationError, match="JSON"):
@@ -385,6 +395,7 @@ with ResultsFile(sys.argv[2], resume=True) as results_file:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_run_of_a_killed_client_can_be_resumed(workers: Any, tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
@@ -401,6 +412,7 @@ def test_the_run_of_a_killed_client_can_be_resumed(workers: Any, tmp_path: Path)
     assert Counter(record["query"] for record in records) == Counter(questions_up_to(50))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_leaves_no_sandbox_behind(workers: Any) -> None:
     list(map_questions(FACTORY, questions_up_to(6), cluster=workers))
     victim = pids(workers)[0]

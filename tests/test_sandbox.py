@@ -299,6 +299,7 @@ def test_a_box_whose_program_is_killed_before_it_is_ready_is_given_up_at_once() 
         os.close(watcher)
 
 
+@pytest.mark.slow
 def test_an_old_worker_is_replaced_without_harm_to_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("code_chains.executors.sandbox.worker.MAX_FORKS", 3)
     with SandboxExecutor(preload=()) as executor, ThreadPoolExecutor(4) as pool:
@@ -323,6 +324,7 @@ async def test_tasks_share_an_executor_without_a_thread_for_each(executor: Sandb
     assert during == before
 
 
+@pytest.mark.slow
 def test_memory_of_this_process_stays_flat_under_a_flood() -> None:
     code = (
         f"import resource, sys; sys.path.insert(0, {str(ROOT)!r})\nfrom code_chains.executors import *\n"
@@ -348,6 +350,7 @@ def test_after_a_fork_both_processes_go_on(executor: SandboxExecutor) -> None:
     assert executor.run("6 * 7").result == "42"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 def test_an_executor_that_was_forgotten_ends_with_its_process() -> None:
     code = (
@@ -392,6 +395,7 @@ def test_a_plain_process_is_warm_and_clean_as_well() -> None:
         assert soon(lambda: len(descendants()) <= before)
 
 
+@pytest.mark.slow
 def test_what_is_open_is_still_found_open_after_hundreds_of_runs() -> None:
     with ProcessExecutor(preload=()) as executor:
         found = [executor.run("1").isolation for _ in range(200)]

@@ -56,6 +56,7 @@ def test_a_session_beyond_the_limit_is_refused_and_others_keep_their_pages(brows
     assert (refused.status_code, "Too many people" in refused.text) == (503, True)
 
 
+@pytest.mark.host
 def test_pages_without_a_connection_do_not_accumulate(
     browser: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ from code_chains.state import Execution
 from .conftest import descendants, soon
 from .other_user import for_landlock
 
+pytestmark = pytest.mark.attack
 LIMITS = Limits(seconds=1, memory="128M", processes=8, disk="16M", files=2000)
 PLACES = ["bubblewrap", "namespaces", "landlock"]
 

@@ -83,6 +83,7 @@ CHANGE = (
 LOOK = "x, names, 'z' in globals(), os.getcwd()[-3:], open('kept').read(), sorted(os.listdir()), os.readlink('link')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES.keys())
 def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, failure: str) -> None:
     session.run(BEFORE)
@@ -91,6 +92,7 @@ def test_after_any_failure_the_state_is_exactly_as_it_was(session: Session, fail
     assert session.run(LOOK).result == before
 
 
+@pytest.mark.slow
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=6))
 def test_a_session_is_the_sum_of_its_successes(
@@ -183,6 +185,7 @@ def test_more_sessions_than_allowed_are_refused(executor: SandboxExecutor) -> No
         session.close()
 
 
+@pytest.mark.slow
 def test_memory_of_a_session_is_bounded_over_all_of_its_runs(launcher: str) -> None:
     patient = replace(LIMITS, seconds=15)  # Time enough on a busy machine.
     with open_executor(launcher, patient) as executor, executor.session() as session:
@@ -192,6 +195,7 @@ def test_memory_of_a_session_is_bounded_over_all_of_its_runs(launcher: str) -> N
         assert session.run("len(keep0)").result == str(90 << 20)
 
 
+@pytest.mark.slow
 def test_an_idle_session_ends_and_reports_why() -> None:
     with SandboxExecutor(preload=(), session_timeout=0.3) as limited:
         session = limited.session()
@@ -304,6 +308,7 @@ def test_a_file_in_place_of_a_folder_is_refused_and_the_session_survives(
     assert session.run("x").result == "1"
 
 
+@pytest.mark.slow
 def test_a_checkpoint_can_be_overwritten_indefinitely(session: Session) -> None:
     session.run("open('f', 'wb').write(bytes(2 << 20)); x = 0")
     for _ in range(12):
@@ -349,6 +354,7 @@ IDLE_S = 0.06
 STEPS = ["run", "fail", "rollback", "checkpoint", "restore", "files"]
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.booleans()), min_size=3, max_size=8))
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pauses_change_nothing(executor: SandboxExecutor, steps: list[tuple[str, bool]]) -> None:
@@ -392,6 +398,7 @@ HOOKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", HOOKS.values(), ids=HOOKS)
 def test_what_a_program_does_at_a_fork_in_advance_neither_blocks_nor_stays(launcher: str, hook: str) -> None:
     rested, started, outcome = descendants(), time.monotonic(), ""

@@ -46,6 +46,7 @@ def is_busy(chain: CodeChain) -> Callable[[], bool]:
     return lambda: chain._limiter._running > 0
 
 
+@pytest.mark.host
 def test_a_running_question_is_answered(chain: CodeChain, threads: ThreadPoolExecutor) -> None:
     answer = threads.submit(chain.invoke, {"query": "Sleep", "session_id": "ann"})
     assert soon(is_busy(chain))
@@ -117,6 +118,7 @@ def slow_model(openai_server: OpenAI) -> OpenAI:
     return openai_server
 
 
+@pytest.mark.host
 def test_a_chat_finishes_its_turn_and_stores_it(slow_model: OpenAI, tmp_path: Path) -> None:
     with running(tmp_path, "chat", "-m", "x", "--base-url", slow_model.base_url, "--session", "ann") as chat:
         assert chat.stdin
@@ -130,6 +132,7 @@ def test_a_chat_finishes_its_turn_and_stores_it(slow_model: OpenAI, tmp_path: Pa
         assert [turn.query for turn in ConversationMemory(store).turns("ann")] == ["Sleep"]
 
 
+@pytest.mark.host
 def test_a_chat_without_a_turn_ends_at_once(slow_model: OpenAI, tmp_path: Path) -> None:
     with running(tmp_path, "chat", "-m", "x", "--base-url", slow_model.base_url) as chat:
         assert chat.stdin
@@ -148,6 +151,7 @@ def send(server: subprocess.Popen[str], method: str, number: int | None = None, 
     server.stdin.flush()
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("busy", [False, True])
 def test_an_mcp_server_finishes_its_calls_while_its_client_stays(tmp_path: Path, busy: bool) -> None:
     with running(tmp_path, "mcp") as server:

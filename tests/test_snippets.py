@@ -136,6 +136,7 @@ def test_a_list_in_the_metadata_passes_where_any_of_it_is_wanted(
     assert {one.page_content for one in store.similarity_search("a", filter={"tags": wanted})} == found
 
 
+@pytest.mark.slow
 def test_approximate_search_finds_nearly_what_exact_search_finds(embedding: Recording) -> None:
     exact, near = numbered(2000, embedding), numbered(2000, embedding, approximate_from=1000)
     same = [

@@ -231,6 +231,7 @@ def test_clearing_gives_room_back_to_the_disk(path: Path) -> None:
 FILL = "store = SqliteStore(sys.argv[1])\nfor n in range(200): store.mset([(f'{sys.argv[2]}-{n}', b'x'), ('same', b'y')])"
 
 
+@pytest.mark.slow
 def test_threads_and_processes_that_write_at_once_lose_nothing(store: SqliteStore) -> None:
     with ThreadPoolExecutor(9) as pool:
         others = pool.submit(python, FILL, store.path, count=4)
@@ -249,6 +250,7 @@ SqliteStore(sys.argv[1]).mset([(sys.argv[3], b"")])
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_file_at_once_all_can(
     path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -279,6 +281,7 @@ def test_a_write_is_whole_or_not_at_all(store: SqliteStore) -> None:
     assert (max(map(len, seen)), len(seen) > 10) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param(10, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_writers_that_are_killed_have_lost_nothing_that_was_acknowledged(subject: str, rounds: int) -> None:
@@ -342,6 +345,7 @@ print(codes, len(list(store.yield_keys())))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_a_child_of_a_fork_writes_on_connections_of_its_own_while_its_parent_goes_on(path: Path) -> None:
     assert python(FORK, path) == [f"{[0] * 10} 201\n"]
@@ -363,6 +367,7 @@ os.write(to_child, b"!"), os.wait()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_parent_and_child_know_of_each_others_locks(path: Path) -> None:
     assert python(LOCK, path) == ["StoreError\n"]
@@ -604,6 +609,7 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         SqliteStore(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_an_error_and_loses_nothing(path: Path) -> None:
     code = """
 import resource

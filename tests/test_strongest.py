@@ -31,6 +31,7 @@ def test_where_namespaces_can_be_made_it_is_the_kernel_sandbox() -> None:
         pytest.skip("this system does not let namespaces be made")
     with create_code_chain(ScriptedModel(lambda _: "```python\nprint(1)\n```"), interpret=False) as chain:
         isolation = chain.invoke({"query": "one"})["execution"].isolation
+    assert isolation is not None
     assert isolation.level == "kernel"
 
 

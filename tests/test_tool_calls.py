@@ -327,6 +327,7 @@ def test_no_more_calls_are_made_at_one_time_than_allowed(box: SandboxExecutor) -
     assert 1 < most <= 4
 
 
+@pytest.mark.slow
 def test_the_clock_of_a_program_stands_still_while_the_host_works() -> None:
     with SandboxExecutor(limits=Limits(seconds=2, tool_seconds=10), preload=()) as box:
         assert value(box.run("hang(1.5), hang(1.5)", tools=[hang])) == "('done', 'done')"
@@ -396,6 +397,7 @@ def test_a_program_that_is_killed_leaves_calls_recorded_as_cancelled(sandbox: Sa
     assert {call.name: call.status for call in done.tool_calls} == {"work": "cancelled", "has_begun": "ok"}
 
 
+@pytest.mark.slow
 def test_threads_and_descriptors_are_given_back(box: SandboxExecutor) -> None:
     box.run("echo(1)", tools=TOOLS)
     at_rest()
@@ -561,6 +563,7 @@ def test_tests_run_with_read_only_tools_and_never_repeat_effects() -> None:
         assert (verdict.status, sent.count) == (expected, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metadata", "hits"), [({"pure": True}, True), ({"read_only": True}, False), (None, False)]
 )
@@ -692,6 +695,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
 def test_what_is_forged_on_the_channel_harms_nobody(box: SandboxExecutor, attack: str) -> None:
     done = box.run(
@@ -785,6 +789,7 @@ def test_calls_with_equal_numbers_are_not_made_at_once() -> None:
     assert len(running) <= 2
 
 
+@pytest.mark.slow
 def test_effects_are_known_however_many_calls_there_were() -> None:
     def look(n: int) -> int:
         """Look."""

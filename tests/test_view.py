@@ -100,6 +100,7 @@ def test_a_link_of_an_answer_opens_the_web_without_a_referrer() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "markdown", [">" * 300, "- " * 3000, "[" * 30_000, "|a" * 1900 + "\n" + "|-" * 1900 + "\n|" * 100]
 )

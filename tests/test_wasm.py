@@ -94,6 +94,7 @@ for parent, folders, names in os.walk('/code_chains'):
 PARAMETERS = [*HELD, *(pytest.param(program, id=name) for name, program in WAYS_OUT.items())]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("program", PARAMETERS)
 def test_no_known_technique_escapes(shared: WasmExecutor, host: test_escapes.Host, program: str) -> None:
     done = shared.run(PRELUDE + program, variables={"host": host.told()})
@@ -170,6 +171,7 @@ def test_the_standard_library_works(shared: WasmExecutor, code: str, output: str
     assert shared.run(code, variables=variables).output == output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status", "error"),
     [
@@ -226,6 +228,7 @@ def test_a_sparse_file_is_no_artifact(shared: WasmExecutor) -> None:
     assert "y" in [artifact.name for artifact in done.artifacts]
 
 
+@pytest.mark.slow
 def test_a_forged_report_is_data_and_a_malformed_one_no_success(shared: WasmExecutor) -> None:
     write = "import json, os; open('/report/outcome', 'w').write({!r}); os._exit(0)"
     for report in (
@@ -247,6 +250,7 @@ os.unlink('/report/outcome'); os.symlink({target!r}, '/report/outcome'); os._exi
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [lambda path: path.write_text('{"status": "ok", "result": "SECRET"}'), lambda path: os.mkfifo(path)],
@@ -293,6 +297,7 @@ hoard('/tmp')
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -323,6 +328,7 @@ def test_half_a_character_in_a_forged_report_is_replaced(shared: WasmExecutor) -
 # -- many runs -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_at_once_are_apart(shared: WasmExecutor) -> None:
     code = "open('mine', 'w').write(str(n)); import time; time.sleep(0.2); open('mine').read()"
     with ThreadPoolExecutor(4) as pool:
@@ -356,6 +362,7 @@ def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
     assert soon(lambda: not list(own_folder.iterdir()))
 
 
+@pytest.mark.slow
 def test_an_idle_python_that_was_killed_is_replaced() -> None:
     with WasmExecutor() as executor:
         before = set(descendants())
@@ -378,6 +385,7 @@ def test_a_run_that_is_killed_from_outside_says_so() -> None:
         assert running.result().status == "killed"
 
 
+@pytest.mark.slow
 def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
     with WasmExecutor() as executor:
         assert executor.run("1").output == "1"
@@ -395,6 +403,7 @@ def test_a_fork_of_the_application_uses_none_of_its_runs() -> None:
         assert executor.run("6 * 7").output == "42"
 
 
+@pytest.mark.slow
 def test_an_executor_that_nobody_closes_leaves_nothing(own_folder: Path) -> None:
     before = set(descendants())
 
@@ -409,6 +418,7 @@ def test_an_executor_that_nobody_closes_leaves_nothing(own_folder: Path) -> None
     assert soon(lambda: not list(own_folder.iterdir()))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists instead of modes")
 def test_what_others_could_have_written_is_not_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

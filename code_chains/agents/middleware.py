@@ -79,7 +79,7 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
             agent = create_agent("openai:gpt-5-mini", middleware=[python], checkpointer=InMemorySaver())
     """
 
-    state_schema = _PythonState
+    state_schema: type[_PythonState] = _PythonState
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         chain = _chain(self._sessions, validate, toolbox, name)
         described = description or _describe(self._executor, paths, toolbox)
         self._tool = chain.as_tool(_Arguments, name=name, description=described)
-        self.tools = [self._tool]
+        self.tools: Sequence[BaseTool] = [self._tool]
         # Of the tool and not of the middleware, as it may be used without it.
         self._end = weakref.finalize(
             self._tool, _close, self._sessions, None if executor else self._executor, held_files

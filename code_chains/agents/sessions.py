@@ -45,10 +45,12 @@ class ThreadSessions:
         max_sessions: How many are open at a time; the one that was idle for longest is closed for a new one.
     """
 
+    executor: Executor
+
     def __init__(self, executor: Executor, files: Mapping[str, Path], max_sessions: int) -> None:
         self.executor, self._files = executor, files
-        self.conversations = Conversations(self._open, max_open=max_sessions)
-        self.is_closed = False
+        self.conversations: Conversations = Conversations(self._open, max_open=max_sessions)
+        self.is_closed: bool = False
         self._known: WeakSet[Session] = WeakSet()
 
     def _open(self) -> Session:

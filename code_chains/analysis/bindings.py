@@ -81,7 +81,7 @@ class Bindings:
         self._called: dict[int, ast.Call] = {}
         self._made: list[ast.expr] = []
         self._walk()
-        self.defined = frozenset(name for scope in self._all for name in scope.bound)
+        self.defined: frozenset[str] = frozenset(name for scope in self._all for name in scope.bound)
 
     def _walk(self) -> None:
         # A stack instead of recursion, for deeply nested programs.

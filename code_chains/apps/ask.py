@@ -70,10 +70,14 @@ class Ask:
         session_id: The logged conversation that it continues.
     """
 
+    folder: ArtifactFolder
+    log: QuestionLog | None
+    session_id: str | None
+
     def __init__(
         self, question: str, *, folder: ArtifactFolder, log: QuestionLog | None, session_id: str | None
     ) -> None:
-        self.question = check_query(question)
+        self.question: str = check_query(question)
         self.folder, self.log, self.session_id = folder, log, session_id
         self.files: dict[str, Any] = {}
 

@@ -57,6 +57,9 @@ class Chat:
         files: Files for the first question, by name.
     """
 
+    chain: CodeChain
+    progress: Progress
+
     def __init__(
         self,
         chain: CodeChain,
@@ -66,9 +69,9 @@ class Chat:
         files: Mapping[str, Path] | None = None,
     ) -> None:
         self.chain, self.progress = chain, progress
-        self.session = name or f"chat-{uuid.uuid4().hex}"
-        self.folder = ArtifactFolder(Path(f"{file_stem(name or 'chat')}-files"))
-        self.meter = UsageMeter(chain.budget.prices.own if chain.budget else None)
+        self.session: str = name or f"chat-{uuid.uuid4().hex}"
+        self.folder: ArtifactFolder = ArtifactFolder(Path(f"{file_stem(name or 'chat')}-files"))
+        self.meter: UsageMeter = UsageMeter(chain.budget.prices.own if chain.budget else None)
         self._files = {name: path.absolute() for name, path in (files or {}).items()}
         self._pending_files = dict(self._files)
         self._saved_digests: set[str] = set()
@@ -255,6 +258,9 @@ class LineReader:
         is_interactive: Whether input comes from a terminal.
         is_waiting: Whether it waits for input at the prompt.
     """
+
+    is_interactive: bool
+    is_waiting: bool
 
     def __init__(self, history: Path) -> None:
         self.is_interactive, self.is_waiting = sys.stdin.isatty(), False

@@ -150,6 +150,8 @@ class ConnectionWatch:
         clients: The clients of the server.
     """
 
+    app: ASGIApp
+
     def __init__(self, app: ASGIApp, clients: ClientRegistry) -> None:
         self.app, self._clients = app, clients
 

@@ -86,6 +86,8 @@ SessionId = Annotated[
 class CodeServer(MCPServer[Any]):
     """A server whose resources are the most recent artifacts of the client that asks."""
 
+    clients: ClientRegistry
+
     def __init__(self, artifacts: ArtifactStore, clients: ClientRegistry, **options: Any) -> None:
         super().__init__(middleware=[clients], **options)
         self._artifacts, self.clients = artifacts, clients

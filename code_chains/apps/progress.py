@@ -76,7 +76,7 @@ class Progress(BaseCallbackHandler):
     def __init__(self, keys: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.keys = keys
-        self.console = Console(stderr=True, highlight=False)
+        self.console: Console = Console(stderr=True, highlight=False)
         self._status = self.console.status("Starting …")
         self._stages: dict[UUID, tuple[str, float]] = {}
         self._has_answer = False

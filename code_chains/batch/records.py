@@ -89,12 +89,14 @@ def answer_question(chain: CodeChain, question: Question, config: Any = None) ->
     except Exception as error:
         limit = error.limit if isinstance(error, BudgetError) else None
         return Answer(question, error=describe_error(error), seconds=time.monotonic() - start, limit=limit)
-    if (
-        result["stop_reason"] in BUDGET_STOPS and not result["verdict"].ok
-    ):  # Retried once the budget allows it.
-        limit = result["stop_reason"]
+    reason = result["stop_reason"]
+    if reason in BUDGET_STOPS and not result["verdict"].ok:  # Retried once the budget allows it.
         return Answer(
-            question, result, f"The budget is spent: {limit}.", seconds=time.monotonic() - start, limit=limit
+            question,
+            result,
+            f"The budget is spent: {reason}.",
+            seconds=time.monotonic() - start,
+            limit=reason,
         )
     return Answer(question, result, seconds=time.monotonic() - start)
 

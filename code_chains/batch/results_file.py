@@ -37,12 +37,12 @@ class ResultsFile:
     """
 
     def __init__(self, path: str | Path, *, resume: bool = False) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._resume = resume
         self._lock = FileLock(f"{self.path}.lock")
         self._failed: dict[str, dict[str, Any]] = {}
         self.done: set[str] = set()
-        self.unanswered = 0
+        self.unanswered: int = 0
 
     def __enter__(self) -> Self:
         try:

@@ -84,6 +84,8 @@ class Budget(UsageMeter):
         code_chains.errors.BudgetError: The budget is exhausted (model_calls=1). Raise the limit, or use a new Budget.
     """
 
+    reply_tokens: int
+
     raise_error = True
     run_inline = True
 

@@ -23,7 +23,7 @@ class Prices:
     """
 
     def __init__(self, prices: Mapping[str, tuple[float, float]] | None = None) -> None:
-        self.own = dict(prices or {})
+        self.own: dict[str, tuple[float, float]] = dict(prices or {})
         for name, pair in self.own.items():
             if (
                 not isinstance(pair, tuple | list)

@@ -77,7 +77,7 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
 
     def __init__(self, prices: Mapping[str, tuple[float, float]] | None = None) -> None:
         super().__init__()
-        self.prices = Prices(prices)
+        self.prices: Prices = Prices(prices)
         self._lock = threading.RLock()
         self._calls = 0
         self._usd: float | None = 0.0

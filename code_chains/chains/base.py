@@ -52,7 +52,7 @@ class StreamingChain(FlowChain):
     outputs in one dict; `stream` yields the same in chunks that add up to it, the inputs first.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     keys: ClassVar[Mapping[str, Any]] = get_type_hints(CodeState)
     """Types of the keys of the state."""

@@ -118,8 +118,8 @@ class RepairHistory:
 
     def __init__(self, on_failed_tests: OnFailedTests = "repair") -> None:
         self._on_failed_tests = on_failed_tests
-        self.number = 0
-        self.restarts = 0
+        self.number: int = 0
+        self.restarts: int = 0
         self.strategy: Literal["initial", "repair", "restart"] = "initial"
         self.stop_reason: StopReason | None = None
         self._failed: State = {}

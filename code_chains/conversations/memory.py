@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.language_models import LanguageModelInput
@@ -96,7 +96,7 @@ class ConversationMemory(BaseMemory):
         []
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     store: Any = Field(default=None, repr=False)
     history: Any = Field(default=None, repr=False)

@@ -66,6 +66,8 @@ class BackendExecutor(ExternalExecutor):
         executor.run("sum(range(1, 6))").output
     """
 
+    max_sessions: int
+
     language = "python"
     guidance = (
         "Write Python with the standard library alone, unless you are told what else is installed. Files are in the working"
@@ -85,7 +87,7 @@ class BackendExecutor(ExternalExecutor):
         super().__init__(limits=limits)
         self._remote = self._connect(backend, required_isolation)
         self._backend = backend
-        self.required_isolation = self._remote.required_isolation
+        self.required_isolation: tuple[str, ...] = self._remote.required_isolation
         remedy = f"a whole number from 0 to {MAX_SESSIONS}"
         check_int("max_sessions", max_sessions, remedy, minimum=0, maximum=MAX_SESSIONS)
         if not isinstance(session_timeout, int | float) or not 0 < session_timeout <= MAX_SECONDS:

@@ -248,7 +248,7 @@ class Executor(Runner, Closing):
     def __init__(self, *, limits: Limits | None = None) -> None:
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigurationError("limits", limits, "a Limits, e.g. Limits(seconds=10, memory='512M')")
-        self.limits = limits or Limits()
+        self.limits: Limits = limits or Limits()
 
     @property
     def fingerprint(self) -> dict[str, Any]:

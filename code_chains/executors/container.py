@@ -91,8 +91,8 @@ class ContainerExecutor(ExternalExecutor):
     ) -> None:
         super().__init__(limits=limits)
         load_extra("llm_sandbox", "container")
-        self.required_isolation = check_required(required_isolation)
-        self.backend = _backend(backend)
+        self.required_isolation: tuple[str, ...] = check_required(required_isolation)
+        self.backend: str = _backend(backend)
         self._options = _session_options(self.backend, image, self.limits) | dict(options or {})
         self._is_closed = False
 

@@ -102,15 +102,20 @@ class Supervisor:
         folder: Where the request is; once that is removed, the run is stopped.
     """
 
+    child: int
+    folder: str
+    limits: Json
+    others: set[int] | None
+
     def __init__(
         self, limits: Json, child: int, others: set[int] | None, pipes: list[int], folder: str
     ) -> None:
         self.limits, self.child, self.others, self.folder = limits, child, others, folder
-        self.buffers = {pipe: bytearray() for pipe in pipes}
-        self.result_pipe = pipes[0]
+        self.buffers: dict[int, bytearray] = {pipe: bytearray() for pipe in pipes}
+        self.result_pipe: int = pipes[0]
         self.reason: str | None = None
-        self.last_disk_check = 0.0
-        self.selector = selectors.DefaultSelector()
+        self.last_disk_check: float = 0.0
+        self.selector: selectors.BaseSelector = selectors.DefaultSelector()
         for pipe in pipes:
             self.selector.register(pipe, selectors.EVENT_READ)
 

@@ -30,6 +30,10 @@ class ConcurrencyLimiter:
         remedy: What error messages advise then.
     """
 
+    max_queued: int
+    max_running: int
+    timeout: float
+
     def __init__(
         self,
         max_running: int,

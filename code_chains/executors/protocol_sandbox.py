@@ -92,7 +92,7 @@ class ProtocolSandbox:
                 "an object with execute, upload_files and download_files, none of them a coroutine function"
             )
             raise ConfigurationError("backend", backend, remedy)
-        self.required_isolation = check_required(required_isolation)
+        self.required_isolation: tuple[str, ...] = check_required(required_isolation)
         self._backend = backend
         self._takes_timeout = _takes(backend.execute, "timeout")
 
@@ -281,7 +281,7 @@ class RunFolder:
     """
 
     def __init__(self) -> None:
-        self.path = f"{PARENT}/code_chains-{secrets.token_hex(8)}"
+        self.path: str = f"{PARENT}/code_chains-{secrets.token_hex(8)}"
         self.is_given_up = False
 
     def check(self) -> None:

@@ -15,7 +15,7 @@ from code_chains.executors.sandbox.executor import SandboxExecutor
 
 __all__ = ["may_make_namespaces", "strongest_executor"]
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 CHECK_TIMEOUT_S = 5.0
 SANDBOX_FOLDER = Path(__file__).parent / "sandbox"
 TRY_NAMESPACES = """

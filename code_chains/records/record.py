@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -23,7 +23,7 @@ def _adapter(record: type[Record]) -> TypeAdapter[Any]:
 class Record:
     """A frozen dataclass that is JSON both ways: `from_json(record.to_json()) == record`."""
 
-    __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dict of JSON values; bytes become base64 text."""

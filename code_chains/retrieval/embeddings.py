@@ -97,7 +97,7 @@ class OfflineEmbeddings(Embeddings):
     """Dimensions of MiniLM, which come first in a vector."""
 
     def __init__(self, *, multilingual: bool | None = None) -> None:
-        self.multilingual = _E5.is_installed() if multilingual is None else multilingual
+        self.multilingual: bool = _E5.is_installed() if multilingual is None else multilingual
         _MINILM.verified()
         if self.multilingual:
             _E5.verified()

@@ -52,8 +52,8 @@ class SnippetIndex:
     def __init__(self, approximate_from: int) -> None:
         self.documents: dict[int, Document] = {}
         self.checksums: dict[str, int] = {}
-        self.next_number = 0
-        self.content_checksum = 0
+        self.next_number: int = 0
+        self.content_checksum: int = 0
         self._approximate_from = approximate_from
         self._numbers: dict[str, int] = {}
         self._names = NameIndex()

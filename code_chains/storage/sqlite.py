@@ -105,10 +105,10 @@ class SqliteStore(BaseStore[str, bytes]):
     ) -> None:
         if max_bytes is not None:
             check_int("max_bytes", max_bytes, "a whole number of bytes, at least 1, or None", minimum=1)
-        self.path = _absolute(path)
-        self.ttl = None if ttl is None else _seconds("ttl", ttl)
+        self.path: Path = _absolute(path)
+        self.ttl: float | None = None if ttl is None else _seconds("ttl", ttl)
         self.max_bytes = max_bytes
-        self.timeout = _seconds("timeout", timeout)
+        self.timeout: float = _seconds("timeout", timeout)
         self._pool = ConnectionPool(self.path, self.timeout)
         with self._errors():
             create(self.path)

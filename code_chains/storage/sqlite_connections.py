@@ -92,6 +92,8 @@ class ConnectionPool:
             readers.
     """
 
+    write_lock: threading.Lock
+
     def __init__(self, path: Path, timeout: float) -> None:
         self._path, self._timeout = path, timeout
         self._idle: list[_Connection] = []

@@ -83,6 +83,10 @@ class ToolCalls(Generic[T]):
         loop: The event loop on which async tools are awaited; None to make each call in a thread.
     """
 
+    context: contextvars.Context
+    loop: asyncio.AbstractEventLoop | None
+    toolbox: Toolbox
+
     def __init__(
         self,
         toolbox: Toolbox,

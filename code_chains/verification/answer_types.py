@@ -64,14 +64,14 @@ class AnswerType:
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
-        self.is_frame = _is_frame_class(kind)
+        self.is_frame: bool = _is_frame_class(kind)
         try:
             if kind is None or isinstance(kind, str | Mapping | list):
                 raise TypeError("no type")
             self._adapter: TypeAdapter[Any] = TypeAdapter(list[dict[str, Any]] if self.is_frame else kind)
             self._adapter.rebuild(raise_errors=True)
             # What JSON cannot describe, such as a function, no value of a program could ever satisfy.
-            self.json_schema = self._adapter.json_schema(mode="validation")
+            self.json_schema: dict[str, Any] = self._adapter.json_schema(mode="validation")
         except (PydanticUserError, TypeError, NameError) as error:
             remedy = (
                 "a type that pydantic supports, such as float, list[str], datetime.date, a BaseModel or a TypedDict, or"

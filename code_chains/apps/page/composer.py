@@ -79,7 +79,7 @@ class Composer:
             self._files.set_visibility(False)
             with ui.element("div").classes("line"):
                 self._add_attachment()
-                self.question = ui.textarea(placeholder="Ask something …")
+                self.question: ui.textarea = ui.textarea(placeholder="Ask something …")
                 self.question.props('borderless autogrow aria-label="Your question" autofocus')
                 self.question.on("keydown", lambda event: actions.ask(event.args), js_handler=_KEYS)
                 self._model = self._add_models(models) if len(models) > 1 else None

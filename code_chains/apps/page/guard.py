@@ -79,6 +79,8 @@ class Guard:
         max_bytes: Maximum size of a request body.
     """
 
+    app: ASGIApp
+
     def __init__(
         self,
         app: ASGIApp,

@@ -44,7 +44,7 @@ class OutcomeView:
         self._entry, self._number = entry, number
         self._is_complete = False
         self._printed: ui.html | None = None
-        self.element = ui.element("section").classes("panel outcome")
+        self.element: ui.element = ui.element("section").classes("panel outcome")
         self.element.props(f'aria-label="Outcome {number}"').set_visibility(False)
 
     def refresh(self) -> None:

@@ -54,6 +54,12 @@ class PageSession:
         last_active: Time of the last action, by the monotonic clock.
     """
 
+    draft: str
+    history: ConversationHistory
+    session_id: str
+    uploaded_bytes: int
+    uploads: Uploads
+
     def __init__(
         self,
         client_id: str,
@@ -64,13 +70,13 @@ class PageSession:
     ) -> None:
         self._client_id, self._chains, self._queue = client_id, chains, queue
         self.history, self._all_sessions = history, all_sessions
-        self.model = next(iter(chains))
+        self.model: str = next(iter(chains))
         self._begin(history.new_id(client_id))
-        self.notice = ""
+        self.notice: str = ""
         self.is_dark: bool | None = None
-        self.version = 0
+        self.version: int = 0
         self._uploading = 0
-        self.last_active = time.monotonic()
+        self.last_active: float = time.monotonic()
         self._task: asyncio.Task[None] | None = None
 
     def _begin(self, session_id: str) -> None:

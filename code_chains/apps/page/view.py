@@ -69,6 +69,9 @@ class TurnView:
         on_run: Called with an edited program; returns whether it was started.
     """
 
+    element: ui.element
+    entry: ChatEntry
+
     def __init__(
         self, entry: ChatEntry, number: int, language: str, on_run: Callable[[str], Awaitable[bool]]
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from code_chains.errors import needs
 from code_chains.executors.cloud.service import HostedSandbox, Service, do_nothing
@@ -14,7 +14,9 @@ __all__ = ["DaytonaService"]
 class DaytonaService(Service):
     """Daytona; options are those of `daytona.CreateSandboxFromSnapshotParams`, e.g. `snapshot`."""
 
-    name, title, key_variables = "daytona", "Daytona", ("DAYTONA_API_KEY",)
+    name: ClassVar[str] = "daytona"
+    title: ClassVar[str] = "Daytona"
+    key_variables: ClassVar[tuple[str, ...]] = ("DAYTONA_API_KEY",)
 
     def _load(self) -> None:
         with needs("daytona", "executor", "daytona"):

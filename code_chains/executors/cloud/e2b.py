@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from code_chains.errors import needs
 from code_chains.executors.cloud.service import HostedSandbox, Service
@@ -13,7 +13,9 @@ __all__ = ["E2BService"]
 class E2BService(Service):
     """E2B; options are arguments of `e2b.Sandbox.create`, e.g. `template`."""
 
-    name, title, key_variables = "e2b", "E2B", ("E2B_API_KEY",)
+    name: ClassVar[str] = "e2b"
+    title: ClassVar[str] = "E2B"
+    key_variables: ClassVar[tuple[str, ...]] = ("E2B_API_KEY",)
 
     def _load(self) -> None:
         with needs("e2b", "executor", "e2b"):

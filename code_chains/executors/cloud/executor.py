@@ -58,6 +58,9 @@ class CloudExecutor(BackendExecutor):
             executor.run("sum(range(1, 6))").output
     """
 
+    network: bool
+    service: str
+
     def __init__(
         self,
         service: str,
@@ -84,7 +87,7 @@ class CloudExecutor(BackendExecutor):
         )
         self.service, self.network = service, network
         if not network:
-            self.guidance = f"{self.guidance} There is no network."
+            self.guidance: str = f"{self.guidance} There is no network."
 
     @property
     def fingerprint(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from code_chains.errors import needs
 from code_chains.executors.cloud.service import HostedSandbox, Service, do_nothing
@@ -17,7 +17,9 @@ MAX_SECONDS = 86_400
 class ModalService(Service):
     """Modal; options are arguments of `modal.Sandbox.create`, e.g. `image`. A key in `~/.modal.toml` is found as well."""
 
-    name, title, key_variables = "modal", "Modal", ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET")
+    name: ClassVar[str] = "modal"
+    title: ClassVar[str] = "Modal"
+    key_variables: ClassVar[tuple[str, ...]] = ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET")
 
     def _load(self) -> None:
         with needs("modal", "executor", "modal"):

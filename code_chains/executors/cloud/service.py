@@ -49,7 +49,7 @@ class Service(ABC):
     key_variables: ClassVar[tuple[str, ...]]
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self.options = dict(options)
+        self.options: dict[str, Any] = dict(options)
         self._load()
         if not self._has_key():
             raise self.wrong_key(f"{' and '.join(self.key_variables)} must be set in the environment")

@@ -123,8 +123,8 @@ class SandboxExecutor(Executor):
             raise ConfigurationError(
                 "Limits.open_files", self.limits.open_files, f"at most {most}, the system's limit"
             )
-        self.limiter = _limiter(concurrency, max_queued, queue_timeout)
-        self.packages = _module_names("packages", packages)
+        self.limiter: ConcurrencyLimiter = _limiter(concurrency, max_queued, queue_timeout)
+        self.packages: tuple[str, ...] = _module_names("packages", packages)
         # With another python= it is that environment which needs it.
         if seed is not None and python is None and find_spec("time_machine") is None:
             raise MissingExtraError("seed", seed, "repeatable")
@@ -147,7 +147,7 @@ class SandboxExecutor(Executor):
         self.max_sessions = max_sessions
         self._sessions = set[SandboxSession]()
         self._lock = threading.Lock()
-        self.guidance = describe_surroundings(self._provider, self.packages)
+        self.guidance: str = describe_surroundings(self._provider, self.packages)
 
     @property
     def fingerprint(self) -> dict[str, Any]:

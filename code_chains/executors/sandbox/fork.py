@@ -119,13 +119,20 @@ class Fork:
             is built.
     """
 
+    control: socket.socket
+    is_renewed: bool
+    libraries: int
+    stderr: int
+    stdout: int
+    threads: int
+
     def __init__(self, worker: Worker, max_output_bytes: int, max_view_bytes: int) -> None:
         self.worker = worker
-        self.state = ForkState.STARTING
+        self.state: ForkState = ForkState.STARTING
         self.failure: str | None = None
-        self.is_temporary = False
+        self.is_temporary: bool = False
         self.libraries, self.is_renewed, self.threads = 0, False, 1
-        self.lacks_descriptors = False
+        self.lacks_descriptors: bool = False
         self.violation: Violation | None = None
         self.messages: list[dict[str, Any]] = []
         self.last_reply: dict[str, Any] | None = None
@@ -139,7 +146,7 @@ class Fork:
         except OSError as error:
             self._stack.close()
             raise ExecutorError(f"No sandbox can be made here: {error}.", is_retryable=True) from error
-        self.output = {self.stdout: bytearray(), self.stderr: bytearray()}
+        self.output: dict[int, bytearray] = {self.stdout: bytearray(), self.stderr: bytearray()}
         self._max_output_bytes = max_output_bytes
         self._reader = FrameReader(max_view_bytes)
         self._open = {self._result, *self.output}

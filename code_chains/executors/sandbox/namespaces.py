@@ -20,7 +20,7 @@ CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 4096, 16384, 1 << 18
 MNT_DETACH, AT_FDCWD, AT_RECURSIVE = 2, -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID, MOUNT_ATTR_NODEV = 1, 2, 4
-SYS_pivot_root = {"x86_64": 155, "aarch64": 41}
+SYS_pivot_root: dict[str, int] = {"x86_64": 155, "aarch64": 41}
 SYS_mount_setattr = 442
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 NOBODY = 65534
@@ -29,7 +29,7 @@ DEVICE_LINKS = (("/proc/self/fd", "fd"), ("/proc/self/fd/0", "stdin"), ("/proc/s
 ZERO_BYTES = 1 << 20
 HOSTNAME = b"sandbox"
 
-libc = ctypes.CDLL(None, use_errno=True)
+libc: ctypes.CDLL = ctypes.CDLL(None, use_errno=True)
 
 
 def main(argv: list[str]) -> None:

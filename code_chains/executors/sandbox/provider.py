@@ -92,7 +92,7 @@ class SandboxProvider:
     def __init__(self, settings: SandboxSettings) -> None:
         check_system()
         self.settings = settings
-        self.pool = Pool(self._make_spec, self._make_fork)
+        self.pool: Pool = Pool(self._make_spec, self._make_fork)
         self._launchers = [settings.launcher] if settings.launcher else candidates(settings.min_isolation)
         self._canary = Canary(ALLOWED_VARIABLES)
         self._proxy: EgressProxy | None = None

@@ -59,7 +59,9 @@ class Request(Closing):
                     " Pass the others as files."
                 )
             imported = imported_libraries(code)
-            self.imported = imported if imported is None or not tables else {*imported, "pandas"}
+            self.imported: set[str] | None = (
+                imported if imported is None or not tables else {*imported, "pandas"}
+            )
             self._tables = [
                 self._memory_file(partial(write_table, kind, values[name])) for name, kind in tables.items()
             ]
@@ -78,7 +80,7 @@ class Request(Closing):
             }
             self._body = self._memory_file(partial(_write_json, body))
             with files_on_disk(program.files) as paths:
-                self.files = {name: self._open(name, path) for name, path in paths.items()}
+                self.files: dict[str, int] = {name: self._open(name, path) for name, path in paths.items()}
             if self._calls is not None:
                 self._tool_server = self._stack.enter_context(ToolServer(self._calls, limits))
         except OSError as error:

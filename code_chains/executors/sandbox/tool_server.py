@@ -99,7 +99,7 @@ class ToolServer(Closing):
         self._incoming, program_out = self._pipe()
         program_in, self._outgoing = self._pipe()
         self._woken, self._waker = self._pipe()
-        self.theirs = [program_in, program_out]
+        self.theirs: list[int] = [program_in, program_out]
         for descriptor in (self._incoming, self._outgoing, self._woken, self._waker):
             os.set_blocking(descriptor, False)
 

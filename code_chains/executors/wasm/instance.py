@@ -50,7 +50,7 @@ class Instance:
         self._limits = limits
         self._folder = Path(tempfile.mkdtemp(prefix="code_chains-wasm-"))
         self._known: dict[str, tuple[int, ...]] = {}
-        self.has_timed_out = False
+        self.has_timed_out: bool = False
         folders = [self._folder / name for name in FOLDER_NAMES]
         for folder in folders:
             folder.mkdir()

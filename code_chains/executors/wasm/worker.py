@@ -124,18 +124,26 @@ class Worker:
         options: Paths of the compiled module, of its modules, of this run's folders, the probe, and limits.
     """
 
+    disk_bytes: int
+    limits: Json
+    options: Json
+    peak: int
+    program: int
+    reports: BinaryIO
+    requests: BinaryIO
+
     def __init__(self, options: Json) -> None:
         self.options, self.limits = options, options["limits"]
         self.requests, self.reports = private_streams()
         # Invariant: the report is read from the file that is made here, whatever the guest puts in its place.
         path = os.path.join(options["folders"][2], "outcome")
-        self.outcome = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0))
+        self.outcome: int = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0))
         read, self.program = os.pipe()
         os.dup2(read, 0)  # The guest reads standard input, of which only this process writes.
-        self.output = {"stdout": bytearray(), "stderr": bytearray()}
+        self.output: dict[str, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
         self.started: float | None = None
         self.disk_bytes = self.peak = 0
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
 
     def run(self) -> None:
         """Run Python until its program has ended."""

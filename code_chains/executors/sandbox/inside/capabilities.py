@@ -10,7 +10,7 @@ import sys
 import types
 from typing import Any
 
-FORBIDDEN = [
+FORBIDDEN: list[Any] = [
     *(
         eval,
         exec,

@@ -28,7 +28,7 @@ STACK_BYTES = 8 << 20
 DEFAULT_MEMORY_BYTES = 256 << 20
 """Assumed memory of this process if it cannot be read."""
 CONNECT_TIMEOUT_S = 0.5
-SYS_process_vm_readv = {"x86_64": 310, "aarch64": 270}
+SYS_process_vm_readv: dict[str, int] = {"x86_64": 310, "aarch64": 270}
 IPC_STAT, SHM_RDONLY = 2, 0o10000
 UNCONNECTED_KINDS = (socket.SOCK_DGRAM, socket.SOCK_RAW)
 SOCKET_MAKERS: tuple[Callable[[int, int], Sequence[socket.socket]], ...] = (

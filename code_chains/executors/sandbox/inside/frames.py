@@ -26,6 +26,8 @@ class FrameReader:
         garbled: Whether something was read that is no frame; nothing after it is parsed.
     """
 
+    garbled: bool
+
     def __init__(self, max_view_bytes: int) -> None:
         self._max_view_bytes = max_view_bytes
         self.clear()

@@ -9,7 +9,9 @@ from collections.abc import Iterable
 
 from .syscalls import PR_SET_NO_NEW_PRIVS, call, prctl
 
-SYS_landlock_create_ruleset, SYS_landlock_add_rule, SYS_landlock_restrict_self = 444, 445, 446
+SYS_landlock_create_ruleset = 444
+SYS_landlock_add_rule = 445
+SYS_landlock_restrict_self = 446
 LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH = 1, 1
 ACCESS_FS_EXECUTE, ACCESS_FS_WRITE_FILE, ACCESS_FS_READ_FILE, ACCESS_FS_READ_DIR = (
     1 << 0,
@@ -43,7 +45,7 @@ FILE_RIGHTS = (
     ACCESS_FS_EXECUTE | ACCESS_FS_WRITE_FILE | ACCESS_FS_READ_FILE | ACCESS_FS_TRUNCATE | ACCESS_FS_IOCTL_DEV
 )
 """What a rule for a single file can grant."""
-RIGHTS_SINCE = {
+RIGHTS_SINCE: dict[int, tuple[int, ...]] = {
     1: (
         *(
             ACCESS_FS_EXECUTE,

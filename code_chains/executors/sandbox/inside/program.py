@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
@@ -57,7 +58,7 @@ NICENESS = 5
 REHEARSAL_DELAY_S = 0.02
 """How long nobody must need this process before it rehearses: under load that takes more time than it saves."""
 FORK_RETRIES, FORK_RETRY_INTERVAL_S = 100, 0.02
-get_preparation_data = spawn.get_preparation_data
+get_preparation_data: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
 # Taken before a program runs, which may replace anything in its process.
 _get_random_state, _set_random_state = random.getstate, random.setstate
 

@@ -50,6 +50,9 @@ class RpcChannel:
             forge the tests' outcome with them.
     """
 
+    incoming: int
+    outgoing: int
+
     def __init__(self, incoming: int, outgoing: int) -> None:
         self.incoming, self.outgoing = incoming, outgoing
         self.lent: list[Any] = []
@@ -251,6 +254,9 @@ async def completed(value: Any) -> Any:
 
 class OutputRecorder(io.TextIOBase):
     """Writes to a stream, and records some of it for tests that check what is printed."""
+
+    parts: list[str]
+    stream: Any
 
     def __init__(self, stream: Any) -> None:
         self.stream, self.parts = stream, list[str]()

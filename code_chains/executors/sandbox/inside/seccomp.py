@@ -125,7 +125,7 @@ that nothing can see."""
 # Calls that may name another process, with the index of the argument that must be 0 (the caller itself), and
 # the required
 # kind of identifier where there are several: the supervisor runs as the same user.
-ON_CALLER = {
+ON_CALLER: dict[str, tuple[int, int | None]] = {
     "prlimit64": (0, None), "sched_setscheduler": (0, None), "sched_setparam": (0, None), "sched_setattr": (0, None),
     "sched_setaffinity": (0, None), "setpriority": (1, 0), "ioprio_set": (1, 1),
 }  # fmt: skip

@@ -52,6 +52,10 @@ class Snapshot:
         name: Its name.
     """
 
+    copy: int
+    live: int
+    name: str
+
     def __init__(self, live: int, copy: int, name: str = "") -> None:
         self.live, self.copy, self.name = live, copy, name
         self.marks: dict[str, Mark] = {}

@@ -23,14 +23,14 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, 
     22,
 )
 PR_CAPBSET_DROP, PR_SET_PTRACER = 24, 0x59616D61
-SYS_capset = {"x86_64": 126, "aarch64": 91}
+SYS_capset: dict[str, int] = {"x86_64": 126, "aarch64": 91}
 LINUX_CAPABILITY_VERSION_3 = 0x20080522
 CAPABILITY_DATA_BYTES = 24
 """Size of two `struct __user_cap_data_struct`."""
 SANDBOX_UID = 1000
 MAX_DESCRIPTORS = 1 << 16
 
-libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
+libc: ctypes.CDLL | None = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 
 
 def check(result: int, name: str) -> int:

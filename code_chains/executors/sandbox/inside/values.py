@@ -11,7 +11,7 @@ from typing import Any
 TAG = "$"
 """Key of a dict that stands for another value: its kind, beside its `value`."""
 
-SCALARS = {str, int, float, bool, type(None)}
+SCALARS: set[type] = {str, int, float, bool, type(None)}
 
 
 def decode(value: Any) -> Any:

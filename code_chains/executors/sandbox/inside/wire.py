@@ -7,7 +7,7 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Json = dict[str, Any]
@@ -18,9 +18,9 @@ MAX_FRAME_BYTES = 1 << 17
 FRAME_HEADER = struct.Struct("!I")
 MAX_DESCRIPTORS = 100
 # Invariant: bound at import, before any program can replace them.
-encode = json.JSONEncoder().encode
-encode_unicode = json.JSONEncoder(ensure_ascii=False).encode
-decode = json.JSONDecoder().decode
+encode: Callable[[object], str] = json.JSONEncoder().encode
+encode_unicode: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False).encode
+decode: Callable[[str], Any] = json.JSONDecoder().decode
 
 
 def frame(message: Json, blobs: Sequence[bytes] = ()) -> bytes:
