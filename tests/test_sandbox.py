@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
+import site
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -159,6 +161,34 @@ def test_an_environment_of_its_own_can_be_given(tmp_path: Path) -> None:
     (packages / "only_here.py").write_text("answer = 42")
     with SandboxExecutor(python=str(tmp_path / "venv/bin/python"), packages=("only_here",)) as executor:
         assert executor.run("import only_here; only_here.answer").result == "42"
+
+
+RUN_ONE = """
+from code_chains.executors import SandboxExecutor
+with SandboxExecutor(launcher=LAUNCHER, preload=()) as executor:
+    print(executor.run("import only_here; print(only_here.answer)").output)
+"""
+
+
+@pytest.mark.kernel_sandbox
+@pytest.mark.parametrize("folder", ["v", "with space, ünï☃", "x" * 200])
+@pytest.mark.parametrize("python", ["../{}/bin/python", "../link/bin/python", "python", "elsewhere"])
+def test_this_python_runs_programs_however_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Any, folder: str, python: str
+) -> None:
+    venv.create(tmp_path / folder, symlinks=True)
+    packages = next((tmp_path / folder / "lib").glob("python*/site-packages"))
+    (packages / "only_here.py").write_text("answer = 42")
+    (packages / "more.pth").write_text("\n".join([str(ROOT), *site.getsitepackages()]))
+    (tmp_path / "link").symlink_to(tmp_path / folder)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", f"../{folder}/bin", prepend=os.pathsep)
+    code = RUN_ONE.replace("LAUNCHER", repr(launcher))
+    if python == "elsewhere":
+        python, code = "python", f"import os; os.chdir('/'){code}"
+    done = subprocess.run([python.format(folder), "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("42\n", "")
 
 
 def test_what_is_no_python_is_refused() -> None:

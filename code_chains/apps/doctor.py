@@ -15,7 +15,7 @@ from typing import Any
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor, WasmExecutor
-from code_chains.executors.strongest import may_make_namespaces
+from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.inputs import shortened
 from code_chains.models import default_model, resolve_model
 from code_chains.models.choice import local_choice
