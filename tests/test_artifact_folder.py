@@ -9,6 +9,9 @@ import pytest
 from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.errors import InputError
 from code_chains.state import Artifact
+from code_chains.storage.files import atomic_write
+
+from .conftest import room
 
 
 def artifact(name: str = "plot.png", data: bytes = b"1") -> Artifact:
@@ -29,6 +32,20 @@ def test_an_artifact_gets_a_number_if_its_name_is_taken(tmp_path: Path) -> None:
         "plot-2.png",
     ]
     assert (tmp_path / "plot.png").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("size", [0, 5, 300_000])
+def test_an_artifact_for_which_there_is_no_room_leaves_no_part_of_it(tmp_path: Path, size: int) -> None:
+    with room(size), pytest.raises(InputError, match="cannot be saved"):
+        artifact(data=b"1" * (size + 1)).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_replaced_stays_as_it_was_where_there_is_no_room(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"before")
+    with room(10), pytest.raises(OSError, match="large"):
+        atomic_write(tmp_path / "a", b"1" * 11)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"before")]
 
 
 def test_an_artifact_never_replaces_a_file_that_is_named(tmp_path: Path) -> None:
