@@ -150,6 +150,23 @@ def test_a_missing_package_is_named_at_once() -> None:
         SandboxExecutor(packages=("numpy", "no_such_thing"))
 
 
+STATISTICS = """
+import numpy as np, seaborn as sns
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+x, y = np.arange(20.0).reshape(-1, 1), [0] * 10 + [1] * 10
+sns.histplot(x, kde=True)
+print(stats.ttest_ind(x[:10], x[10:]).pvalue[0] < 0.01, RandomForestClassifier(n_jobs=-1).fit(x, y).score(x, y))
+"""
+
+
+@pytest.mark.kernel_sandbox
+def test_programs_have_statistics_models_and_figures() -> None:
+    with SandboxExecutor(limits=Limits(seconds=60)) as executor:
+        execution = executor.run(STATISTICS)
+    assert (execution.output, len(execution.artifacts)) == ("True 1.0", 1)
+
+
 def test_the_model_is_told_what_can_be_imported() -> None:
     with SandboxExecutor(packages=("numpy", "pandas"), preload=()) as executor:
         assert "numpy, pandas; nothing else" in executor.guidance

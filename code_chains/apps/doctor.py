@@ -30,7 +30,7 @@ Check = tuple[bool, str]
 _TIMEOUT_S = 60.0
 PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
 
-DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl")
+DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl", "scipy", "sklearn", "seaborn")
 
 
 def diagnose(model: str | None = None, base_url: str | None = None) -> Iterator[tuple[str, list[Check]]]:
@@ -83,9 +83,7 @@ def _check_libraries() -> Iterator[Check]:
     if present:
         yield True, f"programs can import {', '.join(present)}"
     if missing:
-        remedy = (
-            "tables, plots and spreadsheets need the extra data (`pip install -e '.[data]'` in the clone)"
-        )
+        remedy = "tables, figures, statistics and workbooks need the extra data (`pip install -e '.[data]'` in the clone)"
         yield False, f"not installed: {', '.join(missing)}; {remedy}"
 
 
