@@ -390,8 +390,8 @@ def test_imports_available_names_what_was_meant_and_imports_nothing() -> None:
         for problem in imports_available(["sklearn"])("import sklear.svm\nimport zqxzqx\nimport antigravity")
     ]
     assert messages == [
-        "line 1: There is no module 'sklear'; did you mean 'sklearn'? (imports_available)",
-        "line 2: There is no module 'zqxzqx'; use the standard library, or what is installed (imports_available)",
+        "line 1: There is no module 'sklear'; did you mean 'sklearn'?",
+        "line 2: There is no module 'zqxzqx'; use the standard library, or what is installed",
     ]
     assert {"antigravity", "sklearn"} & (set(sys.modules) - loaded) == set()
 

@@ -23,6 +23,7 @@ from code_chains.apps import doctor as doctor_module
 from code_chains.apps import progress
 from code_chains.apps.cli import cli
 from code_chains.apps.doctor import _check_call
+from code_chains.apps.remedies import CHECKS
 from code_chains.callbacks.redaction import describe_error
 
 from .conftest import HOSTILE, QUESTION, ROOT, SUM_ANSWER, SUM_CODE, OpenAI
@@ -125,7 +126,7 @@ def test_a_table_is_shown_and_no_file(openai_server: OpenAI, workdir: Path) -> N
 
 def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:
     lines = ask(openai_server, QUESTION).output.splitlines()
-    assert lines[-2:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output."]
+    assert lines[-3:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output.", CHECKS]
 
 
 @pytest.mark.parametrize(

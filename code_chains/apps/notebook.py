@@ -19,6 +19,7 @@ from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.cli_options import parse_budget
 from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
@@ -241,7 +242,10 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
-        stage.update(Pretty(printable(f"{verdict.status}: {verdict.reason}") if verdict else ""))
+        advice = remedy(result or {}, "notebook")
+        stage.update(
+            Pretty(printable(f"{verdict.status}: {verdict.reason} {advice}".rstrip()) if verdict else "")
+        )
     return dict(result)
 
 

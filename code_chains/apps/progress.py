@@ -20,6 +20,7 @@ from rich.progress import Progress as Bar
 from rich.syntax import Syntax
 from rich.text import Text
 
+from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
@@ -270,6 +271,8 @@ def follow(
         raise CodeChainsError(describe_error(error)) from error
     if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
         progress.show_value("verdict", result["verdict"])
+    if advice := remedy(result, "terminal"):
+        progress.console.print(Text(printable(advice)))
     return dict(result)
 
 

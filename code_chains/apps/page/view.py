@@ -16,6 +16,7 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import OutcomeView
 from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.remedies import CHECKS_OF_PAGE, remedy
 from code_chains.apps.safe_html import MAX_CHARS
 from code_chains.language import detect_language
 
@@ -241,6 +242,10 @@ class TurnView:
                 text(_TITLES[verdict.status], "strong")
                 if verdict.reason not in outcome.answer:
                     text(verdict.reason, "span")
+                if verdict.status == "unverified" and verdict.by == "none":
+                    ui.tooltip(CHECKS_OF_PAGE)
+            if advice := remedy(vars(outcome), "page"):
+                text(advice, "p", "hint")
         if verdict is not None and verdict.ok:
             for note in dict.fromkeys(self.entry.progress.notes):
                 text(f"Along the way: {note}", "p", "hint")
