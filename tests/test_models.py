@@ -248,10 +248,6 @@ def test_a_proxy_in_the_way_of_a_server_that_runs_is_named(
     assert "to NO_PROXY" in message
 
 
-@pytest.mark.parametrize(
-    ("address", "remedy"),
-    [("http://localhost:1/v1", "Start it"), ("https://api.invalid/v1", "Check the network")],
-)
 @pytest.mark.usefixtures("without_proxies")
 def test_a_server_in_no_proxy_is_reached_without_one(
     openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
@@ -261,6 +257,10 @@ def test_a_server_in_no_proxy_is_reached_without_one(
     assert resolve_model("fake", base_url=openai_server.base_url).invoke("Hello").text
 
 
+@pytest.mark.parametrize(
+    ("address", "remedy"),
+    [("http://localhost:1/v1", "Start it"), ("https://api.invalid/v1", "Check the network")],
+)
 @pytest.mark.usefixtures("without_proxies")
 def test_only_a_server_of_the_user_is_to_be_started(address: str, remedy: str) -> None:
     model = resolve_model("fake", base_url=address, max_retries=0)

@@ -145,7 +145,7 @@ class Ask:
         """Save figures and files, and say where.
 
         Raises:
-            InputError: One cannot be saved.
+            StoreError: One can be saved nowhere.
         """
         execution = result["execution"]
         if message := self.folder.save(execution.artifacts):

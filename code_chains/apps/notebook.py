@@ -24,9 +24,10 @@ from code_chains.callbacks.redaction import describe_error, printable, strip_con
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.frames import framed
+from code_chains.errors import StoreError
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
-from code_chains.state import Execution
+from code_chains.state import Artifact, Execution
 
 __all__ = ["CodeChainMagics", "StageDisplay"]
 
@@ -300,7 +301,18 @@ class _RunDisplay:
             if artifact.media_type in _IMAGES:
                 display(Image(artifact.data))
         files = [artifact for artifact in execution.artifacts if not _SHOWN_FIGURE.fullmatch(artifact.name)]
-        for path in ArtifactFolder(Path(DEFAULT_FOLDER)).save_all(files):
+        self._save(files)
+
+    def _save(self, files: list[Artifact]) -> None:
+        folder = ArtifactFolder(Path(DEFAULT_FOLDER))
+        try:
+            paths = folder.save_all(files)
+        except StoreError as error:  # No reason not to show the answer.
+            display(Pretty(printable(f"Not saved: {error}")))
+            return
+        if folder.failure:
+            display(Pretty(printable(folder.failure)))
+        for path in paths:
             display(FileLink(str(path), result_html_prefix="Saved: "))
 
 
