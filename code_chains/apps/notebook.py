@@ -18,7 +18,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.cli_options import parse_budget
-from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.progress import STAGE_LABELS, retry_note
 from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
@@ -259,7 +259,7 @@ class _RunDisplay:
     """The programs of a question as they are written, what they print meanwhile, and the outcome."""
 
     def __init__(self) -> None:
-        self._program = self._output = ""
+        self._program = self._output = self._failure = ""
         self._live: DisplayHandle | None = None
 
     def show(self, chunk: Mapping[str, Any]) -> None:
@@ -274,9 +274,13 @@ class _RunDisplay:
             self._show_program(program)
         if chunk.get("stdout"):
             self._show_output(self._output + chunk["stdout"])
+        self._failure = retry_note(chunk.get("attempts") or ()) or self._failure
 
     def _show_program(self, program: str) -> None:
         self._program, self._output, self._live = program, "", None
+        if self._failure:
+            display(Pretty(printable(f"{self._failure} Another attempt:")))
+            self._failure = ""
         display(Markdown(fenced(strip_control_chars(program), "python")))
 
     def _show_output(self, output: str) -> None:
