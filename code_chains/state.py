@@ -92,6 +92,7 @@ class CodeState(TypedDict, total=False):
         previous_steps: Programs and outputs of the completed steps of a plan.
         feedback: What was wrong with the program in `failed_code`.
         failed_code: The program that `feedback` is about.
+        known_failures: Programs that failed and will fail again, so that none of them is run twice.
         cells: Messages with the cells of an iteration so far, and what they showed; they follow the question.
         sample_index: Number of the sample; from 1 on, the model is called at a higher temperature.
         code: The program.
@@ -138,6 +139,7 @@ class CodeState(TypedDict, total=False):
     previous_steps: str
     feedback: str
     failed_code: str
+    known_failures: Sequence[str]
     cells: Sequence[Any]
     sample_index: int
     code: str

@@ -216,6 +216,18 @@ def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     return replace
 
 
+@contextlib.contextmanager
+def room(size: int) -> Iterator[None]:
+    """No file may be larger: what exceeds it is written in part, and then not at all, as on a full disk."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 KERNEL_LAUNCHERS = ["bubblewrap", "namespaces"]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from code_chains.apps.artifact_folder import ArtifactFolder
-from code_chains.errors import InputError
+from code_chains.errors import InputError, StoreError
 from code_chains.state import Artifact
+from code_chains.storage.files import atomic_write
+
+from .conftest import room
 
 
 def artifact(name: str = "plot.png", data: bytes = b"1") -> Artifact:
@@ -29,6 +33,20 @@ def test_an_artifact_gets_a_number_if_its_name_is_taken(tmp_path: Path) -> None:
         "plot-2.png",
     ]
     assert (tmp_path / "plot.png").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("size", [0, 5, 300_000])
+def test_an_artifact_for_which_there_is_no_room_leaves_no_part_of_it(tmp_path: Path, size: int) -> None:
+    with room(size), pytest.raises(InputError, match="cannot be saved"):
+        artifact(data=b"1" * (size + 1)).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_replaced_stays_as_it_was_where_there_is_no_room(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"before")
+    with room(10), pytest.raises(OSError, match="large"):
+        atomic_write(tmp_path / "a", b"1" * 11)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"before")]
 
 
 def test_an_artifact_never_replaces_a_file_that_is_named(tmp_path: Path) -> None:
@@ -97,6 +115,34 @@ def test_the_same_files_are_saved_once(tmp_path: Path) -> None:
 def test_equal_names_of_one_answer_are_told_apart(tmp_path: Path) -> None:
     ArtifactFolder(tmp_path).save([artifact("a/b.png", b"1"), artifact("a-b.png", b"2")])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-b-2.png", "a-b.png"]
+
+
+@pytest.mark.parametrize("place", ["file", "file/inside", "/proc/x"])
+def test_files_are_saved_elsewhere_where_the_folder_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    folder = ArtifactFolder(tmp_path / place)
+    message = folder.save([artifact()])
+    saved = tmp_path / "data" / "code_chains" / "answer-files"
+    assert "cannot be made" in message
+    assert message.endswith(f"Saved in {saved}: plot.png")
+    assert (saved / "plot.png").read_bytes() == b"1"
+
+
+def test_without_any_other_folder_they_are_saved_in_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/proc/x")
+    (path,) = ArtifactFolder(Path("/proc/x")).save_all([artifact()])
+    assert path.is_relative_to(tempfile.gettempdir())
+    assert path.read_bytes() == b"1"
+
+
+def test_a_disk_without_room_is_no_fault_of_the_command(tmp_path: Path) -> None:
+    with room(0), pytest.raises(StoreError, match="Free space"):
+        ArtifactFolder(tmp_path).save([artifact()])
 
 
 def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:

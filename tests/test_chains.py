@@ -198,7 +198,7 @@ def test_execute_runs_nothing_where_problems_were_found() -> None:
     execution = ExecuteChain(executor=place).invoke({"code": "x", "problems": [Problem("c", "bad", 1)]})[
         "execution"
     ]
-    assert (execution.status, execution.error.message, ran) == ("refused", "line 1: bad (c)", [])
+    assert (execution.status, execution.error.message, ran) == ("refused", "line 1: bad", [])
 
 
 def test_execute_runs_a_program_on_which_there_is_only_advice() -> None:
@@ -208,7 +208,7 @@ def test_execute_runs_a_program_on_which_there_is_only_advice() -> None:
     mixed = ExecuteChain(executor=place).invoke({"code": "x", "problems": [*found, Problem("c", "bad", 2)]})[
         "execution"
     ]
-    assert (mixed.status, mixed.error.message, mixed.error.line) == ("refused", "line 2: bad (c)", 2)
+    assert (mixed.status, mixed.error.message, mixed.error.line) == ("refused", "line 2: bad", 2)
 
 
 def test_execute_requires_an_executor() -> None:
@@ -318,7 +318,7 @@ def test_feedback_on_a_run_adds_advice_after_what_went_wrong(sandbox: SandboxExe
         {"code": "1 / 0", "problems": [advice], "execution": sandbox.run("1 / 0"), "verdict": FAILED}
     )
     assert "not run" not in text
-    assert text.index("ZeroDivisionError") < text.index("- line 1: better so (c), in: 1 / 0")
+    assert text.index("ZeroDivisionError") < text.index("- line 1: better so, in: 1 / 0")
 
 
 # -- interpret -----------------------------------------------------------------------------------------------------------

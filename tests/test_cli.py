@@ -23,6 +23,7 @@ from code_chains.apps import doctor as doctor_module
 from code_chains.apps import progress
 from code_chains.apps.cli import cli
 from code_chains.apps.doctor import _check_call
+from code_chains.apps.remedies import CHECKS
 from code_chains.callbacks.redaction import describe_error
 
 from .conftest import HOSTILE, QUESTION, ROOT, SUM_ANSWER, SUM_CODE, OpenAI
@@ -123,9 +124,22 @@ def test_a_table_is_shown_and_no_file(openai_server: OpenAI, workdir: Path) -> N
     )
 
 
+@pytest.mark.kernel_sandbox
+def test_a_figure_is_kept_where_the_folder_cannot_be_written(
+    openai_server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "answer-files").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    openai_server.script = lambda messages: "```python\nopen('a.csv', 'w').write('1')\nprint(15)\n```"
+    result = ask(openai_server, QUESTION)
+    assert result.exit_code == 0
+    assert (tmp_path / "data/code_chains/answer-files/a.csv").read_text() == "1"
+
+
 def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:
     lines = ask(openai_server, QUESTION).output.splitlines()
-    assert lines[-2:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output."]
+    assert lines[-3:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output.", CHECKS]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors.sandbox import provider
 from code_chains.executors.sandbox.launchers import LAUNCHERS
 from code_chains.testing import ExecutorContract
 
@@ -110,14 +111,19 @@ def test_a_box_that_is_open_runs_nothing(tmp_path: Path) -> None:
     assert not trace.exists()
 
 
-def test_a_box_that_cannot_be_built_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    fails = ["sh", "-c", "echo no namespaces >&2; exit 1"]
-    monkeypatch.setitem(LAUNCHERS, "bubblewrap", lambda executor: fails)
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_only_a_system_that_refuses_namespaces_is_asked_to_allow_them(
+    monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    monkeypatch.setitem(LAUNCHERS, "namespaces", lambda spec: ["sh", "-c", "echo the cause >&2"])
+    monkeypatch.setattr(provider, "may_make_namespaces", lambda: not is_refused)
     with (
-        SandboxExecutor(preload=(), launcher="bubblewrap") as executor,
-        pytest.raises(IsolationError, match=r"no namespaces.*apt install bubblewrap"),
+        SandboxExecutor(preload=(), launcher="namespaces") as executor,
+        pytest.raises(IsolationError, match="the cause") as failure,
     ):
         executor.run("1")
+    for advice in ("sysctl", "seccomp=unconfined", "apt install bubblewrap", "executor='none'"):
+        assert (advice in str(failure.value)) == is_refused
 
 
 @pytest.mark.parametrize("launcher", [None, *LAUNCHERS])

@@ -17,6 +17,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 
 from code_chains import create_code_chain
+from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
 from code_chains.models import default_model, resolve_model
@@ -195,3 +196,74 @@ def test_a_base_url_is_displayed_without_its_password() -> None:
     with pytest.raises(ConfigurationError) as raised:
         resolve_model("x", base_url="user:sk-secret@host/v1")
     assert "sk-secret" not in str(raised.value) + repr(raised.value.value)
+
+
+# -- proxies -------------------------------------------------------------------------------------------------
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture
+def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.mark.usefixtures("without_proxies")
+@pytest.mark.parametrize("name", ["openai:gpt-5-mini", "fake"])
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("ALL_PROXY", "socks5://127.0.0.1:9", "pip install socksio"),
+        ("HTTP_PROXY", "ftp://x:1", "Unknown scheme"),
+        ("https_proxy", "http://ann:secret@[::bad", "Invalid port"),
+        ("HTTPS_PROXY", ":::", "Invalid port"),
+    ],
+)
+def test_a_proxy_that_no_client_takes_is_named_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, reason: str, name: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError, match=f"Invalid {variable}=") as failure:
+        resolve_model(name, base_url="http://127.0.0.1:9/v1" if name == "fake" else None)
+    assert reason in str(failure.value)
+    assert "NO_PROXY" in str(failure.value)
+    assert "secret" not in str(failure.value)
+
+
+@pytest.mark.usefixtures("without_proxies")
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "no-such-host.invalid"])
+def test_a_proxy_in_the_way_of_a_server_that_runs_is_named(
+    openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch, variable: str, proxy: str
+) -> None:
+    monkeypatch.setenv(variable, proxy)
+    model = resolve_model("fake", base_url=openai_server.base_url, max_retries=0)
+    with pytest.raises(Exception, match="onnection") as failure:
+        model.invoke("Hello")
+    message = describe_error(failure.value)
+    assert f"through the proxy in {variable}" in message
+    assert "to NO_PROXY" in message
+
+
+@pytest.mark.usefixtures("without_proxies")
+def test_a_server_in_no_proxy_is_reached_without_one(
+    openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    assert resolve_model("fake", base_url=openai_server.base_url).invoke("Hello").text
+
+
+@pytest.mark.parametrize(
+    ("address", "remedy"),
+    [("http://localhost:1/v1", "Start it"), ("https://api.invalid/v1", "Check the network")],
+)
+@pytest.mark.usefixtures("without_proxies")
+def test_only_a_server_of_the_user_is_to_be_started(address: str, remedy: str) -> None:
+    model = resolve_model("fake", base_url=address, max_retries=0)
+    with pytest.raises(Exception, match="onnection") as failure:
+        model.invoke("Hello")
+    assert remedy in describe_error(failure.value)

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,14 @@ def test_the_map_shows_every_folder_and_each_module_of_chains_and_sandbox() -> N
     ]
     modules = {path.name for path in described} - {"__init__.py", "__main__.py", "_version.py"}
     assert {module for module in modules if f"`{module}`" not in text} == set()
+
+
+def test_each_extra_is_in_the_table_of_extras() -> None:
+    settings = ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    lines = (ROOT / "docs" / "getting-started.md").read_text().splitlines()
+    shown = {name for line in lines if line.startswith("| `") for name in re.findall(r"`(\w+)`", line)}
+    assert set(settings["options.extras_require"]) - shown == set()
 
 
 def test_the_readmes_models_are_the_ones_there_are() -> None:

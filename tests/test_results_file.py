@@ -5,13 +5,23 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import subprocess
+import sys
+from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from code_chains import create_code_chain
 from code_chains.batch.results_file import ResultsFile
+from code_chains.batch.runner import map_questions
 from code_chains.errors import StoreError
+from code_chains.testing import ScriptedExecutor, ScriptedModel
+
+from .conftest import room
 
 
 @pytest.fixture
@@ -72,18 +82,78 @@ def test_only_one_process_writes(path: Path) -> None:
         pass
 
 
-def test_a_full_disk_leaves_nothing_half_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+def refuse(*arguments: Any) -> None:
+    raise OSError(errno.EIO, "Input/output error")
 
+
+@pytest.mark.parametrize("is_cut_off", [True, False])
+def test_wherever_the_disk_is_full_no_answer_is_lost_and_none_is_half_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_cut_off: bool
+) -> None:
     with ResultsFile(path) as results_file:
         results_file.add({"id": "a"})
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", full)
-            with pytest.raises(StoreError, match="No space"):
-                results_file.add({"id": "b"})
+        complete = path.read_bytes()
+        for size in range(len(complete), len(complete) + 12):
+            with monkeypatch.context() as patch, room(size):
+                if not is_cut_off:
+                    patch.setattr(os, "ftruncate", refuse)
+                with pytest.raises(StoreError, match=r"answers are complete.*--resume"):
+                    results_file.add({"id": "b", "n": 1})
+            copy = path.with_name("copy")
+            copy.write_bytes(path.read_bytes())
+            with ResultsFile(copy, resume=True) as resumed:
+                assert resumed.done == {"a"}
         results_file.add({"id": "c"})
     assert ids(path) == ["a", "c"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "ftruncate", "both"])
+def test_a_disk_that_fails_later_leaves_a_file_that_can_be_resumed(
+    path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    with ResultsFile(path) as results_file:
+        results_file.add({"id": "a"})
+        with monkeypatch.context() as patch:
+            for name in ("fsync", "ftruncate") if call == "both" else (call,):
+                patch.setattr(os, name, refuse)
+            with suppress(StoreError):
+                results_file.add({"id": "b"})
+        results_file.add({"id": "c"})
+    with ResultsFile(path, resume=True) as results_file:
+        assert {"a", "c"} <= results_file.done
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
+def test_a_small_disk_of_the_system_keeps_its_answers(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("disks cannot be mounted here")
+    try:
+        lines = ({"id": str(number), "text": "x" * 3000} for number in range(100))
+        with ResultsFile(disk / "a.jsonl") as results_file, pytest.raises(StoreError, match="No space"):
+            deque(map(results_file.add, lines))
+        count = len(results_file.done)
+        subprocess.run(["mount", "-o", "remount,size=1m", str(disk)], check=True)
+        with ResultsFile(disk / "a.jsonl", resume=True) as results_file:
+            assert len(results_file.done) == count > 10
+            results_file.add({"id": "next"})
+        assert ids(disk / "a.jsonl") == [*map(str, range(count)), "next"]
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def test_failures_that_cannot_be_written_do_not_hide_what_ended_the_run(
+    path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", refuse)
+    with (
+        create_code_chain(model, executor=ScriptedExecutor(lambda code: "15"), interpret=False) as chain,
+        ResultsFile(path) as results_file,
+        pytest.raises(StoreError, match=re.escape(f"{path} cannot be written")),
+    ):
+        list(map_questions(chain, ["one"], results_file=results_file))
 
 
 def test_failures_are_stored_until_they_are_answered(path: Path) -> None:
@@ -117,7 +187,10 @@ def test_a_damaged_file_of_failures_is_ignored(path: Path, line: str) -> None:
 
 
 def test_a_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot be written"), ResultsFile(tmp_path, resume=True):
+    with (
+        pytest.raises(StoreError, match=r"is a folder\. Name a file in it"),
+        ResultsFile(tmp_path, resume=True),
+    ):
         pass
 
 

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import os
 import signal
+import site
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -148,6 +150,23 @@ def test_a_missing_package_is_named_at_once() -> None:
         SandboxExecutor(packages=("numpy", "no_such_thing"))
 
 
+STATISTICS = """
+import numpy as np, seaborn as sns
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+x, y = np.arange(20.0).reshape(-1, 1), [0] * 10 + [1] * 10
+sns.histplot(x, kde=True)
+print(stats.ttest_ind(x[:10], x[10:]).pvalue[0] < 0.01, RandomForestClassifier(n_jobs=-1).fit(x, y).score(x, y))
+"""
+
+
+@pytest.mark.kernel_sandbox
+def test_programs_have_statistics_models_and_figures() -> None:
+    with SandboxExecutor(limits=Limits(seconds=60)) as executor:
+        execution = executor.run(STATISTICS)
+    assert (execution.output, len(execution.artifacts)) == ("True 1.0", 1)
+
+
 def test_the_model_is_told_what_can_be_imported() -> None:
     with SandboxExecutor(packages=("numpy", "pandas"), preload=()) as executor:
         assert "numpy, pandas; nothing else" in executor.guidance
@@ -159,6 +178,34 @@ def test_an_environment_of_its_own_can_be_given(tmp_path: Path) -> None:
     (packages / "only_here.py").write_text("answer = 42")
     with SandboxExecutor(python=str(tmp_path / "venv/bin/python"), packages=("only_here",)) as executor:
         assert executor.run("import only_here; only_here.answer").result == "42"
+
+
+RUN_ONE = """
+from code_chains.executors import SandboxExecutor
+with SandboxExecutor(launcher=LAUNCHER, preload=()) as executor:
+    print(executor.run("import only_here; print(only_here.answer)").output)
+"""
+
+
+@pytest.mark.kernel_sandbox
+@pytest.mark.parametrize("folder", ["v", "with space, ünï☃", "x" * 200])
+@pytest.mark.parametrize("python", ["../{}/bin/python", "../link/bin/python", "python", "elsewhere"])
+def test_this_python_runs_programs_however_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Any, folder: str, python: str
+) -> None:
+    venv.create(tmp_path / folder, symlinks=True)
+    packages = next((tmp_path / folder / "lib").glob("python*/site-packages"))
+    (packages / "only_here.py").write_text("answer = 42")
+    (packages / "more.pth").write_text("\n".join([str(ROOT), *site.getsitepackages()]))
+    (tmp_path / "link").symlink_to(tmp_path / folder)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("PATH", f"../{folder}/bin", prepend=os.pathsep)
+    code = RUN_ONE.replace("LAUNCHER", repr(launcher))
+    if python == "elsewhere":
+        python, code = "python", f"import os; os.chdir('/'){code}"
+    done = subprocess.run([python.format(folder), "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("42\n", "")
 
 
 def test_what_is_no_python_is_refused() -> None:

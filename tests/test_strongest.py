@@ -12,7 +12,9 @@ import pytest
 from code_chains import create_code_chain, language
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
-from code_chains.executors.strongest import may_make_namespaces, strongest_executor
+from code_chains.executors.sandbox import launchers
+from code_chains.executors.sandbox.launchers import may_make_namespaces
+from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.wasm import runtime
 from code_chains.testing import ScriptedModel
 
@@ -74,8 +76,8 @@ def test_other_systems_have_webassembly_or_an_error_that_names_it(
 
 
 def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strongest, "CHECK_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(strongest, "TRY_NAMESPACES", "import time; time.sleep(60)")
+    monkeypatch.setattr(launchers, "CHECK_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(launchers, "TRY_NAMESPACES", "import time; time.sleep(60)")
     monkeypatch.setattr("shutil.which", lambda name: None)
     may_make_namespaces.cache_clear()
     assert not may_make_namespaces()

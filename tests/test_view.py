@@ -13,7 +13,7 @@ from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import frame_height, is_recoloured
 from code_chains.apps.page.view import announcement, stages
 from code_chains.apps.safe_html import plain, render_markdown
-from code_chains.state import DisplayData, Turn
+from code_chains.state import Attempt, DisplayData, Turn, Verdict
 
 
 def labels(html: str) -> list[str]:
@@ -29,6 +29,17 @@ def test_a_new_attempt_restarts_the_stages() -> None:
     finished = ["generate", "validate", "execute", "evaluate"]
     entry = ChatEntry("?", progress=EntryProgress(stage="generate", finished_stages=finished))
     assert labels(stages(entry)) == ["Writing a program, attempt 2"]
+
+
+def test_a_new_attempt_says_why_until_it_ends() -> None:
+    verdict = Verdict("failed", "none", "Timeout: it took <too> long.")
+    entry = ChatEntry("?", progress=EntryProgress(stage="execute", finished_stages=["generate"]))
+    entry.progress.add({"attempts": [Attempt(1, "x", (), "timeout", "Timeout", verdict)]})
+    assert labels(stages(entry))[0] == "Attempt 1 failed: Timeout: it took <too> long."
+    assert "<too>" not in stages(entry)
+    assert announcement([entry]).startswith("Attempt 1 failed: Timeout")
+    entry.progress.add({"attempts": [Attempt(2, "x", (), "ok", "", Verdict("unverified", "none", ""))]})
+    assert labels(stages(entry)) == ["Writing a program", "Running the program"]
 
 
 @pytest.mark.parametrize(

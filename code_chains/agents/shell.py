@@ -7,7 +7,6 @@ import math
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -22,6 +21,7 @@ from code_chains.agents.relay import READ_SECONDS
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.base import MAX_COUNT, MAX_SECONDS
+from code_chains.executors.sandbox.interpreter import executable
 from code_chains.inputs import check_files
 
 __all__ = ["LIMITS", "SandboxExecutionPolicy"]
@@ -167,7 +167,7 @@ def _spawn(control: int) -> _RelayProcess:
         name: value for name, value in os.environ.items() if not name.startswith(("LANGSMITH_", "LANGCHAIN_"))
     }
     return _RelayProcess(
-        [sys.executable, "-P", "-c", START_CODE.format(PACKAGE_FOLDER, control)],
+        [executable(), "-P", "-c", START_CODE.format(PACKAGE_FOLDER, control)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -75,7 +75,7 @@ def imports_available(
     def check(code: str) -> list[Problem]:
         reading = read(code)
         return [] if not reading else [
-            Problem("imports_available", f"There is no module {root!r}{_alternative(root, available)}", imported.line)
+            _missing(root, imported.line, _alternative(root, available, is_installed))
             for imported in (_needed(reading) if is_installed is None else _certain(reading))
             if (root := imported.name.partition(".")[0])
             and not _is_available(root, available, is_installed or _is_here)
@@ -83,6 +83,10 @@ def imports_available(
         ]  # fmt: skip
 
     return check
+
+
+def _missing(root: str, line: int | None, alternative: str) -> Problem:
+    return Problem("imports_available", f"There is no module {root!r}{alternative}", line)
 
 
 def _needed(reading: Reading) -> list[Import]:
@@ -144,13 +148,14 @@ def _is_written(root: str, reading: Reading) -> bool:
                for node in reading.nodes)  # fmt: skip
 
 
-def _alternative(root: str, available: Collection[str]) -> str:
+def _alternative(root: str, available: Collection[str], is_installed: Callable[[str], bool] | None) -> str:
     from pkgutil import iter_modules
 
     public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
     close = did_you_mean(root, {*public, *available, *(module.name for module in iter_modules())})
-    # Where no package is installed, as in WebAssembly, none can be.
-    advice = install_advice(root) if available else ""
+    # Where no package is installed, as in WebAssembly, none can be. code_chains itself needs NumPy.
+    has_packages = available or (is_installed or _is_here)("numpy")
+    advice = install_advice(root) if has_packages else ""
     return close or f"{advice}; use the standard library, or what is installed"
 
 

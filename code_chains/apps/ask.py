@@ -15,6 +15,7 @@ from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.apps.cli_options import check_named_files, create_chain, echo, files_by_name
 from code_chains.apps.progress import Progress, follow
 from code_chains.apps.question_log import QuestionLog
+from code_chains.apps.remedies import CHECKS
 from code_chains.apps.standard_input import name_of_data, read_data, read_question
 from code_chains.callbacks.redaction import escape_invisible
 from code_chains.conversations.memory import ConversationMemory
@@ -129,6 +130,8 @@ class Ask:
         approver = progress.approve if approve else None
         with create_chain(approve=approver, conversation_memory=self.memory, **options) as chain:
             result = follow(chain, state, progress, answer=not as_json)
+        if "verdict" in keys and result["verdict"].status == "unverified" and result["verdict"].by == "none":
+            echo(CHECKS, err=True)
         if as_json:
             click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
         self._record(state, result)
@@ -146,7 +149,7 @@ class Ask:
         """Save figures and files, and say where.
 
         Raises:
-            InputError: One cannot be saved.
+            StoreError: One can be saved nowhere.
         """
         execution = result["execution"]
         if message := self.folder.save(execution.artifacts):

@@ -208,6 +208,10 @@ def _configure_process() -> None:
         logging.lastResort.setFormatter(PrintableFormatter())
 
 
+_ARGUMENT = re.compile(r"\bexecutor='(\w+)'")
+"""How Python names the executor, for which there is an option here."""
+
+
 def _report(error: BaseException) -> int:
     """Print an error and return the exit code."""
     from code_chains.errors import CodeChainsError, ConfigurationError, InputError
@@ -219,7 +223,8 @@ def _report(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     if isinstance(error, CodeChainsError):
-        echo(f"Error: {error}", err=True)
+        message = _ARGUMENT.sub(r"--executor \1", str(error))
+        echo(f"Error: {message}", err=True)
         return 2 if isinstance(error, ConfigurationError | InputError) else 1
     # A traceback may quote a provider or a file, so it is escaped and redacted like any other message.
     echo("".join(traceback.format_exception(error)), err=True)

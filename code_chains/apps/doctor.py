@@ -15,7 +15,7 @@ from typing import Any
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor, WasmExecutor
-from code_chains.executors.strongest import may_make_namespaces
+from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.inputs import shortened
 from code_chains.models import default_model, resolve_model
 from code_chains.models.choice import local_choice
@@ -30,7 +30,7 @@ Check = tuple[bool, str]
 _TIMEOUT_S = 60.0
 PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")
 
-DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl")
+DATA_LIBRARIES = ("numpy", "pandas", "matplotlib", "pyarrow", "openpyxl", "scipy", "sklearn", "seaborn")
 
 
 def diagnose(model: str | None = None, base_url: str | None = None) -> Iterator[tuple[str, list[Check]]]:
@@ -83,9 +83,7 @@ def _check_libraries() -> Iterator[Check]:
     if present:
         yield True, f"programs can import {', '.join(present)}"
     if missing:
-        remedy = (
-            "tables, plots and spreadsheets need the extra data (`pip install -e '.[data]'` in the clone)"
-        )
+        remedy = "tables, figures, statistics and workbooks need the extra data (`pip install -e '.[data]'` in the clone)"
         yield False, f"not installed: {', '.join(missing)}; {remedy}"
 
 

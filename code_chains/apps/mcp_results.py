@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, Field
 
+from code_chains.apps.remedies import remedy
 from code_chains.chains.tools import MAX_CHARS, describe_failure, format_execution
 from code_chains.errors import needs
 from code_chains.inputs import shortened
@@ -121,7 +122,8 @@ def run_result(outcome: Mapping[str, Any], program: str, resources: list[Artifac
         duration=execution.duration,
         isolation=execution.isolation.level if execution.isolation else None,
     )
-    text = format_execution(execution, program, problems)
+    advice = remedy({**outcome, "verdict": Verdict("failed", "none", "")}, "mcp") if not execution.ok else ""
+    text = f"{format_execution(execution, program, problems)}\n{advice}".rstrip("\n")
     return _tool_result(result, text, execution, resources, is_error=not execution.ok)
 
 
@@ -144,7 +146,7 @@ def answer_result(outcome: Mapping[str, Any], resources: list[ArtifactResource])
         value=as_json({"value": outcome.get("value")})["value"],
         artifacts=resources,
     )
-    text = f"{result.answer}\n\nVerdict: {verdict.status}. {verdict.reason}"
+    text = f"{result.answer}\n\nVerdict: {verdict.status}. {verdict.reason} {remedy(outcome, 'mcp')}".rstrip()
     return _tool_result(result, text, outcome["execution"], resources, is_error=not verdict.ok)
 
 

@@ -18,14 +18,16 @@ from langchain_core.callbacks import BaseCallbackHandler
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.cli_options import parse_budget
-from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.progress import STAGE_LABELS, retry_note
+from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.frames import framed
+from code_chains.errors import StoreError
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
-from code_chains.state import Execution
+from code_chains.state import Artifact, Execution
 
 __all__ = ["CodeChainMagics", "StageDisplay"]
 
@@ -241,7 +243,10 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
-        stage.update(Pretty(printable(f"{verdict.status}: {verdict.reason}") if verdict else ""))
+        advice = remedy(result or {}, "notebook")
+        stage.update(
+            Pretty(printable(f"{verdict.status}: {verdict.reason} {advice}".rstrip()) if verdict else "")
+        )
     return dict(result)
 
 
@@ -254,7 +259,7 @@ class _RunDisplay:
     """The programs of a question as they are written, what they print meanwhile, and the outcome."""
 
     def __init__(self) -> None:
-        self._program = self._output = ""
+        self._program = self._output = self._failure = ""
         self._live: DisplayHandle | None = None
 
     def show(self, chunk: Mapping[str, Any]) -> None:
@@ -269,9 +274,13 @@ class _RunDisplay:
             self._show_program(program)
         if chunk.get("stdout"):
             self._show_output(self._output + chunk["stdout"])
+        self._failure = retry_note(chunk.get("attempts") or ()) or self._failure
 
     def _show_program(self, program: str) -> None:
         self._program, self._output, self._live = program, "", None
+        if self._failure:
+            display(Pretty(printable(f"{self._failure} Another attempt:")))
+            self._failure = ""
         display(Markdown(fenced(strip_control_chars(program), "python")))
 
     def _show_output(self, output: str) -> None:
@@ -296,7 +305,18 @@ class _RunDisplay:
             if artifact.media_type in _IMAGES:
                 display(Image(artifact.data))
         files = [artifact for artifact in execution.artifacts if not _SHOWN_FIGURE.fullmatch(artifact.name)]
-        for path in ArtifactFolder(Path(DEFAULT_FOLDER)).save_all(files):
+        self._save(files)
+
+    def _save(self, files: list[Artifact]) -> None:
+        folder = ArtifactFolder(Path(DEFAULT_FOLDER))
+        try:
+            paths = folder.save_all(files)
+        except StoreError as error:  # No reason not to show the answer.
+            display(Pretty(printable(f"Not saved: {error}")))
+            return
+        if folder.failure:
+            display(Pretty(printable(folder.failure)))
+        for path in paths:
             display(FileLink(str(path), result_html_prefix="Saved: "))
 
 

@@ -20,10 +20,12 @@ from rich.progress import Progress as Bar
 from rich.syntax import Syntax
 from rich.text import Text
 
+from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
+from code_chains.inputs import shortened
 from code_chains.state import Attempt, Source, Usage
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ __all__ = [
     "did_work",
     "follow",
     "format_usage",
+    "retry_note",
     "show_batch",
     "spinner",
     "stage_note",
@@ -270,6 +273,8 @@ def follow(
         raise CodeChainsError(describe_error(error)) from error
     if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
         progress.show_value("verdict", result["verdict"])
+    if advice := remedy(result, "terminal"):
+        progress.console.print(Text(printable(advice)))
     return dict(result)
 
 
@@ -356,6 +361,13 @@ def did_work(name: str, outputs: Any) -> bool:
     """Return whether a stage did anything: a program that is refused does not run."""
     execution = outputs.get("execution") if name == "execute" and isinstance(outputs, Mapping) else None
     return execution is None or bool(execution.status != "refused")
+
+
+def retry_note(attempts: Iterable[Attempt]) -> str:
+    """Return why the latest of the attempts so far is followed by another; empty if it succeeded."""
+    latest = list(attempts)[-1:]
+    failed = [attempt for attempt in latest if not attempt.verdict.ok]
+    return shortened(f"Attempt {failed[0].number} failed: {failed[0].verdict.reason}", 200) if failed else ""
 
 
 def stage_note(name: str, outputs: Any) -> str:

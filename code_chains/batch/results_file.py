@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,12 +19,14 @@ from code_chains.storage.files import atomic_write
 
 __all__ = ["ResultsFile"]
 
+_log = logging.getLogger(__name__)
+
 
 class ResultsFile:
     """A file of JSON lines, one per answered question; a context manager that locks the file.
 
-    A line is on disk before `add` returns. An incomplete last line, left by a crash, is removed when the file
-    is opened again, so its question is answered again.
+    A line is on disk before `add` returns. An incomplete last line, left by a crash or a full disk, is removed before
+    the next line is written or when the file is opened again, so its question is answered again.
 
     Args:
         path: The file. `PATH.failed` beside it holds the failures, `PATH.lock` is the lock.
@@ -43,6 +47,8 @@ class ResultsFile:
         self._failed: dict[str, dict[str, Any]] = {}
         self.done: set[str] = set()
         self.unanswered: int = 0
+        self._end, self._is_torn = 0, False
+        """Where the last complete line ends, and whether there may be more."""
 
     def __enter__(self) -> Self:
         try:
@@ -52,7 +58,7 @@ class ResultsFile:
                 f"{self.path} is being written by another process. Wait for it to end."
             ) from None
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error}") from error
+            raise self._unwritable(error) from error
         try:
             self._open()
         except BaseException:
@@ -63,41 +69,54 @@ class ResultsFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        self._lock.release()
+        try:
+            self._file.close()
+        except OSError as failure:  # Of a remote disk. Each answer was on disk before `add` returned.
+            _log.warning("%s: %s", self.path, failure)
+        finally:
+            self._lock.release()
 
     def _open(self) -> None:
+        if self.path.is_dir():
+            raise StoreError(
+                f"{self.path} is a folder. Name a file in it, e.g. {self.path / 'answers.jsonl'}."
+            )
         if self.path.exists() and not self._resume:
             raise StoreError(
                 f"{self.path} exists. Resume it (resume=True, or --resume), or choose another file."
             )
         try:
-            self._file = self.path.open("a+b")
-            self.done = self._read_ids()
-            self._failed = self._read_failures()
+            # Unbuffered: the rest of a line that a buffer could not write would be written when it is closed.
+            self._file = self.path.open("ab", buffering=0)
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error}") from error
+            raise self._unwritable(error) from error
+        try:
+            self._read_ids()
+            self._failed = self._read_failures()
+            self._file.truncate(self._end)
+        except OSError as error:
+            self._file.close()
+            raise self._unwritable(error) from error
+        except StoreError:
+            self._file.close()
+            raise
 
-    def _read_ids(self) -> set[str]:
-        """Return the ids of the answers, after truncating an incomplete last line."""
-        done: set[str] = set()
-        self._file.seek(0)
-        end = 0
-        for number, line in enumerate(self._file, 1):
-            if not line.endswith(b"\n"):
-                self._file.truncate(end)
-                break
-            end += len(line)
-            try:
-                record = json.loads(line)
-                done.add(str(record["id"]))
-                self.unanswered += (record.get("verdict") or {}).get("status") == "failed"
-            except (ValueError, KeyError, TypeError) as error:
-                self._file.close()
-                raise StoreError(
-                    f"{self.path}, line {number}, is not an answer of a run. Choose another file."
-                ) from error
-        return done
+    def _read_ids(self) -> None:
+        """Read the ids of the answers, and where the last complete line ends."""
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    record = json.loads(line)
+                    self.done.add(str(record["id"]))
+                    self.unanswered += (record.get("verdict") or {}).get("status") == "failed"
+                except (ValueError, KeyError, TypeError) as error:
+                    raise StoreError(
+                        f"{self.path}, line {number}, is not an answer of a run. Choose another file; or if it is a"
+                        " damaged answer, delete the line, and its question is asked again."
+                    ) from error
+                self._end += len(line)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the answers in the file, in the order in which they were written."""
@@ -126,29 +145,57 @@ class ResultsFile:
         if record["id"] in self.done:
             return
         line = _serialize(record).encode() + b"\n"
-        end = os.fstat(self._file.fileno()).st_size
         try:
-            self._file.write(line)
-            self._file.flush()
+            if self._is_torn:
+                self._cut_off()
+            self._is_torn = True
+            self._write(line)
             os.fsync(self._file.fileno())
         except OSError as error:
-            os.ftruncate(self._file.fileno(), end)
-            raise StoreError(f"{self.path} cannot be written: {error}", is_retryable=True) from error
+            with contextlib.suppress(
+                OSError
+            ):  # If not now, then before the next line, or when it is resumed.
+                self._cut_off()
+            raise self._unwritable(error) from error
+        self._is_torn = False
+        self._end += len(line)
         self.done.add(record["id"])
         self._failed.pop(record["id"], None)
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[self._file.write(line) :]
+
+    def _cut_off(self) -> None:
+        """Remove what was written of a line that is incomplete."""
+        os.ftruncate(self._file.fileno(), self._end)
+        self._is_torn = False
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        kept = " Its answers are complete; when it can be written, resume it (resume=True, or --resume)."
+        return StoreError(
+            f"{self.path} cannot be written: {error}.{kept if self.done else ''}", is_retryable=True
+        )
 
     def fail(self, record: Mapping[str, Any]) -> None:
         """Record a failure, identified by its `id`. `write_failures` writes it."""
         self._failed[record["id"]] = dict(record)
 
     def write_failures(self) -> None:
-        """Write the failures to their file, or delete it if there are none."""
+        """Write the failures to their file, or delete it if there are none.
+
+        Raises:
+            StoreError: They cannot be written. The file is unchanged.
+        """
         failed_path = Path(f"{self.path}.failed")
-        if self._failed:
-            lines = [_serialize(record) for record in self._failed.values()]
-            atomic_write(failed_path, "".join(f"{line}\n" for line in lines).encode())
-        else:
-            failed_path.unlink(missing_ok=True)
+        lines = [_serialize(record) for record in self._failed.values()]
+        try:
+            if lines:
+                atomic_write(failed_path, "".join(f"{line}\n" for line in lines).encode())
+            else:
+                failed_path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StoreError(f"{failed_path} cannot be written: {error}.", is_retryable=True) from error
 
 
 def _serialize(record: Mapping[str, Any]) -> str:

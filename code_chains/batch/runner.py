@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from code_chains.batch.records import (
 from code_chains.batch.results_file import ResultsFile
 from code_chains.callbacks.budget import Budget
 from code_chains.code_chain import CodeChain
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, StoreError
 from code_chains.executors.limiter import available_processors
 
 __all__ = ["map_questions"]
@@ -93,9 +93,16 @@ def map_questions(
             if results_file is not None:
                 (results_file.fail if answer.error else results_file.add)(answer.to_dict())
             yield answer
-    finally:  # Even if the run is interrupted: abandoned questions must not run again.
-        if results_file is not None:
-            results_file.write_failures()
+    except BaseException:  # Even if the run is interrupted: abandoned questions must not run again.
+        with suppress(StoreError):  # What ended the run is the cause.
+            _write_failures(results_file)
+        raise
+    _write_failures(results_file)
+
+
+def _write_failures(results_file: ResultsFile | None) -> None:
+    if results_file is not None:
+        results_file.write_failures()
 
 
 def _open_questions(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from code_chains.callbacks.proxies import proxy_variable
+
 __all__ = ["explain_provider_error"]
 
 _REMEDIES = {
@@ -34,7 +36,19 @@ def explain_provider_error(error: BaseException) -> str:
         return f"The model's server {server} did not answer in time. Try again, or raise the timeout."
     reason = next((str(cause) for cause in _causes(error) if isinstance(cause, OSError)), "")
     detail = f" ({reason})" if reason else ""
-    return f"The model's server {server} cannot be reached{detail}. Start it, or correct the base URL."
+    if variable := proxy_variable(server):
+        return (
+            f"The model's server {server} cannot be reached through the proxy in {variable}{detail}. Correct the"
+            f" variable, or add {urlsplit(server).hostname} to NO_PROXY."
+        )
+    remedy = "Start it" if _is_own(server) else "Check the network"
+    return f"The model's server {server} cannot be reached{detail}. {remedy}, or correct the base URL."
+
+
+def _is_own(server: str) -> bool:
+    """Return whether a server is probably one that its user runs."""
+    host = urlsplit(server).hostname or ""
+    return "." not in host or host.replace(".", "").isdigit() or host.endswith(".local")
 
 
 def _explain_status(server: str, status: int, message: str) -> str:

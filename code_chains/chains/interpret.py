@@ -22,6 +22,7 @@ from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
 from code_chains.state import Execution, Verdict
 from code_chains.verification.grounding import omits_result, omits_words, rounds_beyond, unsupported_numbers
+from code_chains.verification.obstacles import find_obstacle
 
 __all__ = ["INTERPRET_PROMPT", "MAX_QUOTE_CHARS", "InterpretChain", "format_outcome", "is_faithful"]
 
@@ -234,5 +235,9 @@ def _no_answer(values: Mapping[str, Any], reason: str) -> str:
     reason = translate_reason(" ".join(reason.split()), values.get("language"))
     if len(reason) > _MAX_REASON_CHARS:
         reason = reason[:_MAX_REASON_CHARS] + "…"
+    execution: Execution | None = values.get("execution")
+    obstacle = find_obstacle(execution) if execution and values.get("language") in (None, "en") else None
+    if obstacle and obstacle.sentence:
+        reason = f"{obstacle.sentence}\n({reason})"
     texts = messages_in(values.get("language"))
     return texts.unanswered.format(attempts=1 if attempts is None else len(attempts), reason=reason)

@@ -9,7 +9,7 @@ __all__ = ["REASONS", "translate_reason"]
 _PATTERNS = (
     re.compile(r"The program ran but printed nothing\."),
     re.compile(r"Timeout: The program did not end within ([\d.e+]+) seconds\."),
-    re.compile(r"Refused: The reply held no \w+ program\.( It was: .*?)? ?\(has_code\)"),
+    re.compile(r"Refused: The reply held no \w+ program\.( It was: .*)?"),
 )
 """The reasons in English, in the order of their translations."""
 _QUOTE = " It was: "

@@ -14,7 +14,7 @@ from code_chains.chains.base import Chain, Config, Flow, Invoke, State, Streamin
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
-from code_chains.verification.feedback import failure_signature, repair_feedback
+from code_chains.verification.feedback import fails_again, failure_signature, repair_feedback
 
 __all__ = ["OnFailedTests", "RepairChain", "merit"]
 
@@ -30,7 +30,8 @@ class RepairChain(StreamingChain):
     programs, `on_failed_tests="restart"` restarts each time that tests or examples reject one; Olausson et al. (2023,
     arXiv:2306.09896) compare the two. It needs a model that gives another reply to the same question. An outcome that
     only a sanity check doubts is repeated as well, and accepted as `unverified` if the model insists or no other
-    attempt did better. In a `session` each attempt starts from the state before the first one. Streams `programs` and
+    attempt did better. A program that failed in a sandbox without network or tools is not run again. In a `session`
+    each attempt starts from the state before the first one. Streams `programs` and
     `stdout` while an attempt is made, `attempts` one by one, then the best outcome.
 
     Args:
@@ -65,7 +66,7 @@ class RepairChain(StreamingChain):
     @property
     def optional_keys(self) -> list[str]:
         """Keys that an attempt uses, except those that this chain sets."""
-        own = ("feedback", "failed_code", "cells", "sample_index")
+        own = ("feedback", "failed_code", "known_failures", "cells", "sample_index")
         return [key for key in getattr(self.attempt, "optional_keys", []) if key not in own]
 
     def _flow(self, values: State, config: Config) -> Flow:
@@ -125,15 +126,16 @@ class RepairHistory:
         self._failed: State = {}
         self._is_last_try = False
         self._signatures: set[tuple[int, str]] = set()
+        self._known_failures: list[str] = []
 
     def next_inputs(self, *, schema_only: bool = False) -> State:
         """Return the keys to add to the state for the next attempt; see `repair_feedback`."""
         if self.strategy == "initial":
             return {}
-        inputs: State = {}
+        inputs: State = {"known_failures": self._known_failures}
         if self.strategy == "repair":
-            feedback = repair_feedback(self._failed, schema_only=schema_only)
-            inputs = {"failed_code": self._failed["code"], "feedback": feedback}
+            inputs["feedback"] = repair_feedback(self._failed, schema_only=schema_only)
+            inputs["failed_code"] = self._failed["code"]
         if self.restarts:
             inputs["sample_index"] = self.restarts
         return inputs
@@ -149,6 +151,8 @@ class RepairHistory:
         is_known = bool(signatures & self._signatures)
         self._signatures |= signatures
         self._failed = outcome
+        if fails_again(outcome["execution"]):
+            self._known_failures.append(outcome["code"])
         is_rejected = self._on_failed_tests == "restart" and outcome["verdict"].by == "tests"
         if outcome["verdict"].ok or (is_known and outcome["verdict"].by == "checks"):
             self.stop_reason = "answered"

@@ -1,4 +1,4 @@
-"""code, (finish_reason, variables, files, query, session) -> problems."""
+"""code, (finish_reason, variables, files, query, session, known_failures) -> problems."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingC
 from code_chains.inputs import check_code
 from code_chains.state import Problem
 from code_chains.toolbox.approval import arejection, rejection
+from code_chains.verification.feedback import same_program
 
 __all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
 
 _MAX_INLINE_CHARS = 500
 """Characters up to which the built-in checks are faster than starting a thread."""
 _REJECTED = "It was not approved. Write another program."
+_REPEATED = "It is a program that failed before, so it was not run again. Write another program."
 _BUILT_IN = {id(check) for checks in POLICIES.values() for check in checks}
 _NO_CODE = {
     "length": "The reply was cut off at the length limit. Write a shorter program.",
@@ -80,11 +82,13 @@ class ValidateChain(StreamingChain):
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
-        ["line 1: undefined name 'nope' (names_defined)"]
+        ["line 1: undefined name 'nope'"]
     """
 
     input_keys: ClassVar[list[str]] = ["code"]
-    optional_keys: ClassVar[list[str]] = ["finish_reason", "reply", "variables", "files", "query", "session"]
+    optional_keys: ClassVar[list[str]] = [
+        *("finish_reason", "reply", "variables", "files", "query", "session", "known_failures"),
+    ]
     output_keys: ClassVar[list[str]] = ["problems"]
 
     name: str | None = "validate"
@@ -145,6 +149,8 @@ class ValidateChain(StreamingChain):
                 state.get("finish_reason") or "", self._no_program(state.get("reply") or "")
             )
             return [Problem("has_code", reason)]
+        if any(same_program(code, known) for known in state.get("known_failures") or ()):
+            return [Problem("not_repeated", _REPEATED)]
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
         checks = list(self.checks)

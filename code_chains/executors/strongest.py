@@ -5,32 +5,15 @@ from __future__ import annotations
 import functools
 import importlib.util
 import logging
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 from code_chains.executors.base import Executor, Limits
 from code_chains.executors.sandbox.executor import SandboxExecutor
+from code_chains.executors.sandbox.launchers import may_make_namespaces
 
-__all__ = ["may_make_namespaces", "strongest_executor"]
+__all__ = ["strongest_executor"]
 
 logger: logging.Logger = logging.getLogger(__name__)
-CHECK_TIMEOUT_S = 5.0
-SANDBOX_FOLDER = Path(__file__).parent / "sandbox"
-TRY_NAMESPACES = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-import namespaces
-namespaces.unshare_all()
-namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_PRIVATE)
-namespaces.mount("tmpfs", "/tmp", "tmpfs", 0)
-child = os.fork()
-if not child:
-    namespaces.mount("proc", "/proc", "proc", 0)
-    os._exit(0)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 
 
 def strongest_executor(*, limits: Limits | None = None) -> Executor:
@@ -53,25 +36,6 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
 
         return WasmExecutor(limits=limits)
     return SandboxExecutor(limits=limits)  # Whose error says what is missing.
-
-
-@functools.cache
-def may_make_namespaces() -> bool:
-    """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs."""
-    if not sys.platform.startswith("linux"):
-        return False
-    commands = [[sys.executable, "-I", "-S", "-c", TRY_NAMESPACES, str(SANDBOX_FOLDER)]]
-    if bubblewrap := shutil.which("bwrap"):
-        commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "true"])
-    return any(map(_succeeds, commands))
-
-
-def _succeeds(command: list[str]) -> bool:
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=CHECK_TIMEOUT_S, check=False)
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import Runnable
 
+from code_chains.callbacks.proxies import invalid_proxy
 from code_chains.errors import CodeChainsError, ConfigurationError
 
 __all__ = ["default_model", "for_code", "is_embedded", "resolve_model"]
@@ -92,7 +93,12 @@ def _connect(base_url: str, model: str, options: dict[str, Any]) -> BaseChatMode
         "max_retries": 1,
     }
     name = model.removeprefix("openai:").removeprefix("ollama:")
-    return ChatOpenAI(model=name, base_url=base_url, **{**defaults, **options})
+    try:
+        return ChatOpenAI(model=name, base_url=base_url, **{**defaults, **options})
+    except Exception as error:
+        if proxy_error := invalid_proxy():
+            raise proxy_error from error
+        raise
 
 
 def _initialize(model: str, options: dict[str, Any]) -> BaseChatModel:
@@ -102,21 +108,23 @@ def _initialize(model: str, options: dict[str, Any]) -> BaseChatModel:
         return cast("BaseChatModel", init_chat_model(model, **options))
     except CodeChainsError:
         raise
-    except ImportError as error:
-        raise ConfigurationError("model", model, f"a model whose package is installed ({error})") from error
-    except AttributeError as error:
+    except Exception as error:
+        raise invalid_proxy() or _invalid_model(model, error) from error
+
+
+def _invalid_model(model: str, error: Exception) -> ConfigurationError:
+    """Return the error of a model whose client cannot be built."""
+    if isinstance(error, ImportError):
+        return ConfigurationError("model", model, f"a model whose package is installed ({error})")
+    if isinstance(error, AttributeError):
         # Of providers without a package, LangChain looks for a module in its community package, which may lack it.
         provider = model.partition(":")[0]
         remedy = (
             f"a model whose package is installed: pip install langchain-{provider}; or for a server with the protocol of"
             " OpenAI, its model's name with base_url="
         )
-        raise ConfigurationError("model", model, remedy) from error
-    except Exception as error:
-        if "api_key" in str(error).lower() or "api key" in str(error).lower():
-            raise ConfigurationError(
-                "model",
-                model,
-                'a model whose API key is in the environment (e.g. OPENAI_API_KEY), or "local"',
-            ) from error
-        raise ConfigurationError("model", model, f"{_EXAMPLES} ({error})") from error
+        return ConfigurationError("model", model, remedy)
+    if "api_key" in str(error).lower() or "api key" in str(error).lower():
+        remedy = 'a model whose API key is in the environment (e.g. OPENAI_API_KEY), or "local"'
+        return ConfigurationError("model", model, remedy)
+    return ConfigurationError("model", model, f"{_EXAMPLES} ({error})")

@@ -54,7 +54,7 @@ class Problem(Record):
 
     def __str__(self) -> str:
         where = f"line {self.line}: " if self.line else ""
-        return f"{where}{self.message} ({self.check})"
+        return f"{where}{self.message}"
 
 
 @dataclass(frozen=True)

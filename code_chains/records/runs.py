@@ -148,12 +148,14 @@ class Artifact(Record):
         raise InputError(f"{str(target)!r} exists. Choose another name, or a folder.")
 
     def _write(self, path: Path) -> Path:
-        with path.open("xb") as file:
-            try:
+        file = path.open("xb")
+        try:
+            with file:  # Closing it may write as well.
                 file.write(self.data)
-            except BaseException:
+        except BaseException:
+            with suppress(OSError):
                 path.unlink(missing_ok=True)  # Nothing half-written stays.
-                raise
+            raise
         return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import io
@@ -40,8 +41,10 @@ def atomic_write(path: Path, content: Path | bytes, *, mode: int = 0o666) -> Non
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    except BaseException:
+        with contextlib.suppress(OSError):  # A disk that has vanished; the first error tells it.
+            temporary.unlink(missing_ok=True)
+        raise
 
 
 def _opened(content: Path | bytes) -> IO[bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 from code_chains.inputs import fenced
 from code_chains.state import ErrorReport, Execution, ToolCall, Verdict
 
-__all__ = ["failure_signature", "repair_feedback"]
+__all__ = ["fails_again", "failure_signature", "repair_feedback", "same_program"]
 
 _CONTEXT_LINES = 2
 _KINDS = {
@@ -68,9 +68,24 @@ def failure_signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
     """
     execution: Execution = outcome["execution"]
     error = execution.error
-    code = "\n".join(line.rstrip() for line in outcome["code"].splitlines() if line.strip())
+    code = "\n".join(_lines(outcome["code"]))
     where = _line(outcome["code"], error.line) if error else ""
     return code, f"{error or ''} {where} {outcome['verdict'].reason}"
+
+
+def fails_again(execution: Execution) -> bool:
+    """Return whether a program failed in a sandbox, cut off from anything that may have changed when it is run again."""
+    is_enclosed = execution.isolation is not None and execution.isolation.network
+    return is_enclosed and execution.status not in ("ok", "refused") and not execution.tool_calls
+
+
+def same_program(code: str, other: str) -> bool:
+    """Return whether two programs differ in blank space at the ends of lines and in empty lines only."""
+    return _lines(code) == _lines(other)
+
+
+def _lines(code: str) -> list[str]:
+    return [line.rstrip() for line in code.splitlines() if line.strip()]
 
 
 def _format_problems(outcome: Mapping[str, Any], severity: str, code: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from code_chains.analysis.extraction import extract_code, extract_fenced
 from code_chains.apps.page.approval import Approval
-from code_chains.apps.progress import STAGE_LABELS, stage_note
+from code_chains.apps.progress import STAGE_LABELS, retry_note, stage_note
 from code_chains.language import detect_language
 from code_chains.state import Artifact, Execution, Source, Status, StopReason, Turn, Verdict
 
@@ -36,6 +36,7 @@ class EntryProgress:
         stage: Name of the current stage, as in `progress.STAGE_LABELS`; empty before and after.
         finished_stages: Names of the stages before, in order.
         notes: Problems on the way.
+        failure: Why the attempt before the current one failed; empty during the first.
         approval: The program that waits for approval, if there is one.
         reply: What the model has written of a program so far.
         printed: What the latest program has printed so far.
@@ -46,6 +47,7 @@ class EntryProgress:
     stage: str = ""
     finished_stages: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    failure: str = ""
     approval: Approval | None = None
     reply: str = ""
     printed: str = ""
@@ -71,6 +73,8 @@ class EntryProgress:
         """Advance by a chunk of the chain's result."""
         if chunk.get("programs"):
             self.printed = ""
+        if chunk.get("attempts"):
+            self.failure = retry_note(chunk["attempts"])
         self.printed += chunk.get("stdout") or ""
 
     def code_in_reply(self, language: str) -> str:

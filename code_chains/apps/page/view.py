@@ -16,7 +16,8 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import OutcomeView
 from code_chains.apps.progress import STAGE_LABELS
-from code_chains.apps.safe_html import MAX_CHARS
+from code_chains.apps.remedies import CHECKS_OF_PAGE, remedy
+from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.language import detect_language
 
 __all__ = ["TurnView", "announcement", "stages"]
@@ -48,12 +49,13 @@ def stages(entry: ChatEntry) -> str:
         current = "Waiting for your approval"
     elif progress.stage == "generate" and attempt > 1:
         current += f", attempt {attempt}"
-    return _stage_list(finished, current)
+    why = f'<li class="failed">{plain(progress.failure)}</li>' if progress.failure else ""
+    return _stage_list(finished, current, why)
 
 
-def _stage_list(finished: Sequence[str], current: str) -> str:
+def _stage_list(finished: Sequence[str], current: str, why: str = "") -> str:
     items = "".join(f'<li class="done">{label}</li>' for label in finished)
-    return f'<ol class="stages">{items}<li class="now">{current}</li></ol>'
+    return f'<ol class="stages">{why}{items}<li class="now">{current}</li></ol>'
 
 
 def _queue_text(position: int) -> str:
@@ -244,6 +246,10 @@ class TurnView:
                 text(_TITLES[verdict.status], "strong")
                 if verdict.reason not in outcome.answer:
                     text(verdict.reason, "span")
+                if verdict.status == "unverified" and verdict.by == "none":
+                    ui.tooltip(CHECKS_OF_PAGE)
+            if advice := remedy(vars(outcome), "page"):
+                text(advice, "p", "hint")
         if verdict is not None and verdict.ok:
             for note in dict.fromkeys(self.entry.progress.notes):
                 text(f"Along the way: {note}", "p", "hint")
@@ -265,7 +271,7 @@ def announcement(entries: Sequence[ChatEntry]) -> str:
     if progress.is_running and progress.queue_position:
         return f"Waiting: {_queue_text(progress.queue_position)}"
     if progress.is_running:
-        return STAGE_LABELS.get(progress.stage, "Starting")
+        return f"{progress.failure} {STAGE_LABELS.get(progress.stage, 'Starting')}".lstrip()
     if outcome.error:
         return outcome.error
     if outcome.verdict is None:

@@ -46,8 +46,20 @@ def this(packages: tuple[str, ...] = ()) -> Interpreter:
         path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")
     ]
     paths = dict.fromkeys([*(sysconfig.get_path(name) for name in names), *packages_paths])
-    prefixes = tuple(dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)))
-    return Interpreter(sys.executable, prefixes, tuple(paths), tuple(filter(_is_missing, packages)))
+    prefixes = tuple(dict.fromkeys(map(os.path.realpath, (sys.prefix, sys.base_prefix, sys.exec_prefix))))
+    return Interpreter(executable(), prefixes, tuple(paths), tuple(filter(_is_missing, packages)))
+
+
+def executable() -> str:
+    """Return the Python that runs this, as an absolute path; `sys.executable` is as it was called.
+
+    Called as `../.venv/bin/python` that holds "..", and found in a relative folder of PATH it is relative. Links of
+    the folder are resolved. The file may be a link: in a virtual environment that is what leads to its packages.
+    """
+    folder, name = os.path.split(sys.executable)
+    if not os.path.isabs(folder) and not os.path.exists(sys.executable):  # The working directory has changed.
+        folder = sysconfig.get_path("scripts")
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _is_missing(name: str) -> bool:
@@ -57,14 +69,15 @@ def _is_missing(name: str) -> bool:
         return True
 
 
-def other(executable: str, packages: tuple[str, ...] = ()) -> Interpreter:
+def other(path: str, packages: tuple[str, ...] = ()) -> Interpreter:
     """Return the interpreter at a path.
 
     Raises:
         OSError: It cannot be started.
         ValueError: It is not Python, or too old.
     """
-    command = [os.path.abspath(executable), "-I", "-B", os.path.abspath(__file__), *packages]
+    folder, name = os.path.split(path)
+    command = [os.path.join(os.path.realpath(folder), name), "-I", "-B", os.path.abspath(__file__), *packages]
     completed = subprocess.run(
         command, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False, env={"LANG": "C.UTF-8"}
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from code_chains.errors import IsolationError
-from code_chains.executors.sandbox.interpreter import Interpreter
+from code_chains.executors.sandbox.interpreter import Interpreter, executable
 
 __all__ = [
     "CACHE_FOLDER",
@@ -32,6 +33,7 @@ __all__ = [
     "has_privileges",
     "links",
     "may_inspect_others",
+    "may_make_namespaces",
     "readable_paths",
 ]
 
@@ -61,6 +63,20 @@ COMMAND_PATHS = (
 """What commands of the machine consist of, besides shared libraries."""
 SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
 CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")
+CHECK_TIMEOUT_S = 5.0
+TRY_NAMESPACES = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import namespaces
+namespaces.unshare_all()
+namespaces.mount(None, "/", None, namespaces.MS_REC | namespaces.MS_PRIVATE)
+namespaces.mount("tmpfs", "/tmp", "tmpfs", 0)
+child = os.fork()
+if not child:
+    namespaces.mount("proc", "/proc", "proc", 0)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 START_CODE = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
 
 
@@ -226,7 +242,7 @@ def namespaces(spec: SandboxSpec) -> list[str]:
         "descriptors": [spec.control],
     }
     descriptor = spec.pass_text(json.dumps(parts))
-    return [sys.executable, "-I", "-S", "-B", str(PACKAGE_FOLDER / "namespaces.py"), str(descriptor)]
+    return [executable(), "-I", "-S", "-B", str(PACKAGE_FOLDER / "namespaces.py"), str(descriptor)]
 
 
 def plain(spec: SandboxSpec) -> list[str]:
@@ -255,6 +271,25 @@ def may_inspect_others() -> bool:
 def _has_capability(number: int) -> bool:
     fields = Path("/proc/self/status").read_text(encoding="utf-8").partition("\nCapEff:")[2].split(maxsplit=1)
     return bool(int(fields[0], 16) >> number & 1)
+
+
+@cache
+def may_make_namespaces() -> bool:
+    """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs."""
+    if not sys.platform.startswith("linux"):
+        return False
+    commands = [[executable(), "-I", "-S", "-c", TRY_NAMESPACES, str(PACKAGE_FOLDER)]]
+    if bubblewrap := shutil.which("bwrap"):
+        commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "true"])
+    return any(map(_succeeds, commands))
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=CHECK_TIMEOUT_S, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
 
 
 def check_system() -> None:

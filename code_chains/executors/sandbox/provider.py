@@ -20,6 +20,7 @@ from code_chains.executors.sandbox.launchers import (
     candidates,
     check_system,
     may_inspect_others,
+    may_make_namespaces,
     readable_paths,
 )
 from code_chains.executors.sandbox.libraries import count_libraries
@@ -252,8 +253,15 @@ class SandboxProvider:
             return ExecutorError(f"The worker did not start: {reason}.", is_retryable=True)
         if self._is_proven or is_temporary:
             return ExecutorError(f"No more sandboxes can be started now: {reason}.", is_retryable=True)
+        failure = f"The sandbox could not be built with {self.launcher}: {reason}."
+        if may_make_namespaces():
+            return IsolationError(
+                f"{failure} This system allows namespaces, so that nothing needs to be switched off. If the reason does not"
+                f" name the cause, try another Python than {self.settings.python.executable} (python=), or another launcher"
+                " (launcher=)."
+            )
         return IsolationError(
-            f"The sandbox could not be built with {self.launcher}: {reason}. It needs user namespaces: install"
+            f"{failure} This system refuses namespaces, which it needs: install"
             " bubblewrap (`apt install bubblewrap`), or allow them (`sysctl kernel.apparmor_restrict_unprivileged_userns=0`;"
             " in Docker `--security-opt seccomp=unconfined --security-opt systempaths=unconfined`), or use"
             " executor='wasm' (the extra `wasm`) for the standard library alone,"

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import weakref
@@ -18,6 +17,7 @@ from typing import Any
 from code_chains.errors import ExecutorError
 from code_chains.executors.sandbox.inside.collection import made_files
 from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, remove_at
+from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.supervised import parse_line
 from code_chains.executors.wasm.runtime import WORKER, Runtime
 
@@ -64,7 +64,7 @@ class Instance:
         }
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", str(WORKER), json.dumps(options)],
+                [executable(), "-I", str(WORKER), json.dumps(options)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from code_chains.errors import ExecutorError
 from code_chains.executors.external import load_extra
+from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.supervised import COPIED_FILES
 from code_chains.storage.files import sha256_file
 
@@ -144,9 +144,7 @@ def _compile(folder: Path) -> None:
         )
         options = json.dumps({"compile": str(source), "folder": str(temporary)})
         with _progress():
-            done = subprocess.run(
-                [sys.executable, "-I", str(WORKER), options], capture_output=True, text=True
-            )
+            done = subprocess.run([executable(), "-I", str(WORKER), options], capture_output=True, text=True)
         if done.returncode:
             raise ExecutorError(f"Python for WebAssembly cannot be compiled: {done.stderr.strip()[-500:]}.")
         # It holds no secrets, and an image may be made by another user than its container's.
