@@ -12,6 +12,8 @@ import pytest
 
 from code_chains.errors import IsolationError
 from code_chains.executors import SandboxExecutor
+from code_chains.executors.sandbox import provider
+from code_chains.executors.sandbox.launchers import LAUNCHERS
 
 from .conftest import PatchInside
 from .other_user import NOBODY, READABLE, OtherUser, for_landlock
@@ -30,6 +32,15 @@ def landlock_executor(python: str | None = None) -> SandboxExecutor:
     return SandboxExecutor(
         preload=(), min_isolation="landlock", launcher="landlock", python=python or for_landlock()
     )
+
+
+def test_it_is_reached_where_no_launcher_with_namespaces_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provider, "candidates", lambda level: ["bubblewrap", "namespaces", "landlock"])
+    for name in ("bubblewrap", "namespaces"):
+        monkeypatch.setitem(LAUNCHERS, name, lambda spec: ["sh", "-c", "exit 1"])
+    with SandboxExecutor(preload=(), min_isolation="landlock", python=for_landlock()) as executor:
+        done = executor.run("6 * 7")
+    assert (done.output, done.isolation and done.isolation.level) == ("42", "landlock")
 
 
 @pytest.mark.parametrize("version", [1, 2])

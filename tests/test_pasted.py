@@ -120,6 +120,8 @@ def test_looking_for_data_never_raises_and_loses_nothing(query: str) -> None:
         "a,b\n" * 25_000,
         "|" * 90_000,
         "```\n" * 20_000,
+        "```py\n" * 15_000,
+        "``` " + " " * 90_000 + "x",
         "1 " * 49_000 + "x",
         "1 2 3 4 5 6 7 8 x " * 5500,
         '[{"a":' * 9000,

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from code_chains.analysis.parsing import parse, syntax_tree
@@ -154,7 +155,9 @@ def _with_output(code: str) -> FixedProgram | None:
         return FixedProgram(f"{code.rstrip()}\nprint({name})\n", (f"printed `{name}` at the end",))
     if isinstance(last, ast.Expr) and last is not tree.body[-1]:
         last.value = ast.Call(ast.Name("print", ast.Load()), [last.value], [])
-        return FixedProgram(ast.unparse(ast.fix_missing_locations(tree)), ("printed the last expression",))
+        with suppress(ValueError):  # An integer of more than 4300 digits.
+            fixed = ast.unparse(ast.fix_missing_locations(tree))
+            return FixedProgram(fixed, ("printed the last expression",))
     return None
 
 

@@ -26,7 +26,8 @@ _MIN_JSON_CHARS, _MIN_JSON_ITEMS = 12, 5
 _MAX_JSON_TRIES = 200
 _MAX_FIELD_WORDS = 6
 _DELIMITERS = {"\t": "tsv", ";": "csv", "|": "markdown", ",": "csv"}
-_FENCE = re.compile(r"^[ \t]*```[ \t]*[\w+-]*[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+```[ \t]*+[\w+-]*+[ \t]*+\n", re.MULTILINE)
+_FENCE_END = re.compile(r"^[ \t]*+```[ \t]*+$", re.MULTILINE)
 _RULE = re.compile(r"[\s|:+-]+")
 _NUMBER = r"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
 _AND = re.compile(r"[ \t]*,?[ \t]+(?:and|und|et|y|e|ve|и)[ \t]+")
@@ -192,14 +193,16 @@ def _blocks(query: str) -> list[_Block]:
 
 
 def _fences(text: str) -> Iterator[_Block]:
-    for match in _FENCE.finditer(text):
-        content = match[1]
+    end = 0
+    # Invariant: it takes linear time, as a fence without an end has none after it that ends.
+    while (opening := _FENCE.search(text, end)) and (closing := _FENCE_END.search(text, opening.end())):
+        start, end, content = opening.start(), closing.end(), text[opening.end() : closing.start()]
         inside = next(itertools.chain(_json_lines(content), _json(content), _tables(content)), None)
         is_all = inside is not None and not (content[: inside.start] + content[inside.end :]).strip()
         if inside is not None and is_all:
-            yield _Block(match.start(), match.end(), inside.kind, inside.rows, inside.content)
+            yield _Block(start, end, inside.kind, inside.rows, inside.content)
         else:
-            yield _Block(match.start(), match.end(), _OTHER, content.count("\n"), content)
+            yield _Block(start, end, _OTHER, content.count("\n"), content)
 
 
 def _json_lines(text: str) -> Iterator[_Block]:

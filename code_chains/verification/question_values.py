@@ -289,7 +289,8 @@ def _literals(tree: ast.Module) -> _Literals:
 def _add_constant(value: object, found: _Literals) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         found.constants += [abs(number) for number in _as_float(value)]
-        found.texts.append(repr(value))
+        with suppress(ValueError):  # An integer of more than 4300 digits, which no question has.
+            found.texts.append(repr(value))
     elif isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode(errors="replace")
         found.texts.append(_words(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -126,8 +127,9 @@ class SandboxProvider:
         """
         if self._is_closed:
             raise ExecutorError(EXECUTOR_CLOSED)
-        failures, is_temporary = list[str](), False
-        while len(failures) < 2 or (len(self._launchers) > 1 and not self._is_proven and not is_temporary):
+        failures, reason, is_temporary = Counter[str](), "", False
+        # Each launcher has two attempts; one that cannot build a sandbox at all gives way to the next after the first.
+        while failures[self.launcher] < 2:
             fork = self.pool.acquire(libraries=libraries)
             try:
                 yield Wait(fork, fork.is_started, START_TIMEOUT_S)
@@ -150,9 +152,9 @@ class SandboxProvider:
             if fork.is_renewed and fork.failure is not None:  # Its supervisor has ended; others have not.
                 fork.close()
                 continue
-            failures.append(self._give_up(fork))
-            is_temporary = fork.is_temporary
-        raise self._unavailable(failures[-1], is_temporary=is_temporary)
+            failures[fork.worker.spec.launcher] += 1
+            reason, is_temporary = self._give_up(fork), fork.is_temporary
+        raise self._unavailable(reason, is_temporary=is_temporary)
 
     def warm_up(self) -> None:
         """Start the worker without waiting for it."""

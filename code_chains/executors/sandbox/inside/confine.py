@@ -23,6 +23,8 @@ SPARE_PROCESSES = 16
 """Processes of a run beyond its limit that the kernel allows, as the supervisor counts them more precisely."""
 MAX_NEW_PROCESSES = 128
 """Processes and threads that a user may start elsewhere while a sandbox of theirs without namespaces is open."""
+MAX_PENDING_SIGNALS = 1024
+"""Signals that wait to be received; the kernel counts them for all processes of the user, the app among them."""
 STACK_BYTES = 8 << 20
 """Stack of a process; a program's arguments may take a quarter of it, which is noticed late."""
 DEFAULT_MEMORY_BYTES = 256 << 20
@@ -68,6 +70,7 @@ def set_limits(limits: RunLimits, *, confined: bool, others: int = 0, own_proces
         (resource.RLIMIT_DATA, limits["memory"] + data_bytes),
         (resource.RLIMIT_AS, limits["memory"] + address_bytes + (2 << 30)),
         (resource.RLIMIT_MSGQUEUE, 0),
+        (resource.RLIMIT_SIGPENDING, MAX_PENDING_SIGNALS if confined else None),
         (resource.RLIMIT_STACK, STACK_BYTES if confined else None),
     ):
         if value is not None:
