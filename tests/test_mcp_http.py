@@ -437,7 +437,7 @@ async def test_only_idle_sessions_of_the_protocol_are_released(monkeypatch: pyte
 
 
 def kept_files(folder: Path) -> int:
-    return len(list(folder.glob("code_chains-mcp-*/*/a.txt")))
+    return len(list(folder.glob("code_chains-process-*/mcp-*/*/a.txt")))
 
 
 @pytest.mark.host
@@ -583,7 +583,7 @@ def test_the_folder_of_the_files_is_deleted_at_the_end(
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     with serving(tmp_path) as server:
-        assert len(list(folder.glob("code_chains-mcp-*"))) == 1
+        assert len(list(folder.glob("code_chains-process-*/mcp-*"))) == 1
         server.process.send_signal(signal.SIGINT)
         server.process.wait(15)
-    assert list(folder.glob("code_chains-mcp-*")) == []
+    assert list(folder.glob("code_chains-process-*/mcp-*")) == []

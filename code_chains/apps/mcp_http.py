@@ -24,6 +24,7 @@ from code_chains.apps.mcp_tokens import TokenVerifier
 from code_chains.callbacks.redaction import printable
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, needs
+from code_chains.temporary import process_folder
 
 with needs("mcp", "command", "mcp --http"):
     import uvicorn
@@ -106,7 +107,10 @@ def serve_http(
     """
     check_access(host, tokens)
     printed = [] if tokens else [secrets.token_urlsafe(24)]
-    with listen(host, port) as listening, tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder:
+    with (
+        listen(host, port) as listening,
+        tempfile.TemporaryDirectory(prefix="mcp-", dir=process_folder()) as folder,
+    ):
         port = listening.getsockname()[1]
         server = create_server(
             chain, Path(folder), answers=answers, shared=shared, tokens=[*tokens, *printed]

@@ -34,6 +34,7 @@ from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
 from code_chains.executors import BackendExecutor, ProcessExecutor
+from code_chains.temporary import process_folder
 
 with needs("mcp", "command", "mcp"):
     from mcp.server import MCPServer
@@ -259,7 +260,10 @@ def serve(chain: CodeChain, *, answers: bool = True, shared: SharedFiles | None 
             is_terminating = True
             drain_then(chain, close_input)
 
-    with tempfile.TemporaryDirectory(prefix="code_chains-mcp-") as folder, _closable_stdin() as close_input:
+    with (
+        tempfile.TemporaryDirectory(prefix="mcp-", dir=process_folder()) as folder,
+        _closable_stdin() as close_input,
+    ):
         signal.signal(signal.SIGTERM, terminate)
         create_server(chain, Path(folder), answers=answers, shared=shared).run()
     if is_terminating:

@@ -121,7 +121,9 @@ def _skeleton(code: str) -> object:
 
 def _kind(node: ast.AST) -> object:
     if isinstance(node, ast.Constant) and not isinstance(node.value, str):
-        return type(node.value), node.value  # Not its text, which an integer of more than 4300 digits does not have.
+        return type(
+            node.value
+        ), node.value  # Not its text, which an integer of more than 4300 digits does not have.
     return type(node), getattr(node, "attr", None)
 
 

@@ -32,6 +32,7 @@ from code_chains.executors.supervised import (
 )
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation
+from code_chains.temporary import process_folder
 
 __all__ = ["ContainerExecutor"]
 
@@ -274,7 +275,7 @@ class _Container:
 
     def put(self, files: Mapping[str, Path], texts: Mapping[str, str], folder: str) -> None:
         """Copy files and texts into a folder of the container."""
-        with tempfile.TemporaryDirectory(prefix="code_chains-") as temporary:
+        with tempfile.TemporaryDirectory(dir=process_folder()) as temporary:
             path = Path(temporary).resolve() / "copy"
             for name in (*files, *texts):
                 if name in files:

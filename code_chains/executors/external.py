@@ -23,6 +23,7 @@ from code_chains.executors.base import Executor, Limits
 from code_chains.executors.sandbox.canary import shared_memory
 from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level
+from code_chains.temporary import process_folder
 
 __all__ = ["PROBE", "ExternalExecutor", "canary", "check_required", "isolation", "load_extra"]
 
@@ -193,7 +194,7 @@ class Canary(dict[str, Any]):
 def canary() -> Iterator[Canary]:
     """Yield what the probe must not reach: a file, a listening socket, shared memory, this process and its variables."""
     with (
-        tempfile.TemporaryDirectory(prefix="code_chains-canary-") as folder,
+        tempfile.TemporaryDirectory(prefix="canary-", dir=process_folder()) as folder,
         socket.create_server(("127.0.0.1", 0)) as server,
     ):
         os.chmod(folder, 0o755)  # noqa: S103 - it must be the sandbox that keeps others out, not a mode

@@ -27,6 +27,7 @@ from code_chains.executors.outcomes import RunOutcome
 from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
+from code_chains.temporary import process_folder
 from code_chains.toolbox import ToolCalls
 from code_chains.toolbox.blocking import blocking_functions
 
@@ -359,7 +360,7 @@ def _mounted(files: Mapping[str, Path]) -> Iterator[MountDir | None]:
         return
     from pydantic_monty import MountDir
 
-    with tempfile.TemporaryDirectory(prefix="code_chains-") as folder:
+    with tempfile.TemporaryDirectory(dir=process_folder()) as folder:
         for name, path in files.items():
             target = Path(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.executors.sql_program import READERS
 from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk
 from code_chains.state import Artifact, ErrorReport, Execution
+from code_chains.temporary import process_folder
 
 __all__ = ["SqlExecutor"]
 
@@ -129,7 +130,7 @@ class SqlExecutor(Executor):
         check_variables(dict.fromkeys(frames))  # Validates their names.
         with (
             files_on_disk(program.files) as paths,
-            tempfile.TemporaryDirectory(prefix="code_chains-") as folder,
+            tempfile.TemporaryDirectory(dir=process_folder()) as folder,
         ):
             tables = [(_table_name(name), name) for name in paths]
             tables += [(name, f"{name}.parquet") for name in frames]

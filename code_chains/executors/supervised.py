@@ -39,6 +39,7 @@ INSIDE_MODULES = (
     "suggestions",
     "tables",
     "tools",
+    "untrusted",
     "values",
     "wire",
 )

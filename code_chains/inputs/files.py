@@ -14,6 +14,7 @@ from typing import Any
 
 from code_chains.errors import InputError
 from code_chains.inputs.text import is_text
+from code_chains.temporary import process_folder
 
 __all__ = ["MAX_FILES", "check_files", "check_name", "files_on_disk", "walk_folder"]
 
@@ -36,7 +37,7 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
     if all(isinstance(value, str | os.PathLike) for _, value in named):
         yield check_files(files)
         return
-    with tempfile.TemporaryDirectory(prefix="code_chains-files-") as folder:
+    with tempfile.TemporaryDirectory(prefix="files-", dir=process_folder()) as folder:
         paths = [
             (name, _on_disk(value, Path(folder, str(index)))) for index, (name, value) in enumerate(named)
         ]

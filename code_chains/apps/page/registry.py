@@ -16,6 +16,7 @@ from code_chains.apps.page.queue import RequestQueue
 from code_chains.apps.page.sessions import PageSession
 from code_chains.code_chain import CodeChain, share_conversations
 from code_chains.errors import CodeChainsError, InputError
+from code_chains.temporary import process_folder
 
 __all__ = ["SessionRegistry"]
 
@@ -50,7 +51,7 @@ class SessionRegistry:
         # A session has at most one question, so the queue is never full.
         self._queue = RequestQueue(concurrency, max_queued=max_sessions)
         self._sessions: OrderedDict[str, PageSession] = OrderedDict()
-        self._temporary = tempfile.TemporaryDirectory(prefix="code-chains-page-")
+        self._temporary = tempfile.TemporaryDirectory(prefix="page-", dir=process_folder())
         first = next(iter(self._chains.values()))
         self._history = ConversationHistory(first, (folder or Path(self._temporary.name)) / "files")
         self._resumed: dict[str, asyncio.Task[None]] = {}

@@ -22,6 +22,7 @@ from code_chains.conversations.export import export
 from code_chains.errors import InputError
 from code_chains.inputs import check_query
 from code_chains.state import Artifact, Turn
+from code_chains.temporary import process_folder
 
 __all__ = ["MAX_UPLOAD_BYTES", "PageSession"]
 
@@ -366,7 +367,7 @@ def _drop_oldest_artifacts(session: PageSession) -> None:
 
 
 def _pack_notebook(turns: Sequence[Turn]) -> tuple[str, bytes]:
-    with tempfile.TemporaryDirectory(prefix="code-chains-export-") as folder:
+    with tempfile.TemporaryDirectory(prefix="export-", dir=process_folder()) as folder:
         paths = export(turns, Path(folder, "conversation.ipynb"))
         if len(paths) == 1:
             return paths[0].name, paths[0].read_bytes()

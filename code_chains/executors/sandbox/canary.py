@@ -13,6 +13,8 @@ import weakref
 from collections.abc import Callable, Collection, Iterable
 from typing import IO, Any
 
+from code_chains.temporary import process_folder
+
 __all__ = ["Canary", "shared_memory"]
 
 IPC_PRIVATE, IPC_CREAT, IPC_RMID = 0, 0o1000, 0
@@ -44,7 +46,7 @@ class Canary:
             return self._request
 
     def _create(self) -> dict[str, Any]:
-        folder = tempfile.mkdtemp(prefix="code_chains-canary-")
+        folder = tempfile.mkdtemp(prefix="canary-", dir=process_folder())
         os.chmod(folder, 0o1777)  # noqa: S103 - it must be the sandbox that keeps others out, not its mode
         path = os.path.join(folder, "canary")
         with open(path, "w") as file:

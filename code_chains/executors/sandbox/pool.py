@@ -13,6 +13,7 @@ from code_chains.errors import EXECUTOR_CLOSED, NO_FOLDER, ExecutorError
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.filesystem import remove
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
+from code_chains.temporary import process_folder
 
 __all__ = ["Pool"]
 
@@ -198,7 +199,7 @@ class Pool:
 
 def _make_folder() -> str:
     try:
-        folder = tempfile.mkdtemp(prefix="code_chains-")
+        folder = tempfile.mkdtemp(prefix="pool-", dir=process_folder())
     except OSError as error:
         raise ExecutorError(f"No sandbox can be started here: {error}. {NO_FOLDER}") from error
     os.chmod(folder, 0o711)  # noqa: S103 - runs as another user must come through

@@ -20,6 +20,7 @@ from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, remove_a
 from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.supervised import parse_line
 from code_chains.executors.wasm.runtime import WORKER, Runtime
+from code_chains.temporary import process_folder
 
 __all__ = ["Instance"]
 
@@ -48,7 +49,7 @@ class Instance:
 
     def __init__(self, runtime: Runtime, limits: Mapping[str, Any], probe: str) -> None:
         self._limits = limits
-        self._folder = Path(tempfile.mkdtemp(prefix="code_chains-wasm-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="wasm-", dir=process_folder()))
         self._known: dict[str, tuple[int, ...]] = {}
         self.has_timed_out: bool = False
         folders = [self._folder / name for name in FOLDER_NAMES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import json
 import os
@@ -22,6 +21,7 @@ from code_chains.executors.external import load_extra
 from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.supervised import COPIED_FILES
 from code_chains.storage.files import sha256_file
+from code_chains.temporary import process_folder
 
 __all__ = ["WORKER", "Runtime", "runtime"]
 
@@ -115,9 +115,7 @@ def _temporary() -> Path:
         ExecutorError: There is no place for it.
     """
     try:
-        parent = tempfile.mkdtemp(prefix="code_chains-wasm-")
-        atexit.register(shutil.rmtree, parent, ignore_errors=True)
-        folder = Path(parent) / "python"
+        folder = Path(tempfile.mkdtemp(prefix="wasm-", dir=process_folder())) / "python"
         _compile(folder)
     except OSError as error:
         raise ExecutorError(
