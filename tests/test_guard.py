@@ -47,7 +47,17 @@ async def test_a_loopback_name_is_allowed(host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "[", "0.0.0.0"]
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example", "192.168.1.5", "", "[", "0.0.0.0"),
+        *(
+            "evil.example@127.0.0.1:8080",
+            "127.0.0.1#.evil.example",
+            "127.0.0.1/.evil.example",
+            "127.0.0.1?:80",
+        ),
+        *("127.0.0.1:8080:80", " 127.0.0.1", "127.0.0.1:", "127.0.0.1\t"),
+    ],
 )
 async def test_another_name_is_refused(host: str) -> None:
     async with client() as browser:

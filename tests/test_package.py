@@ -450,3 +450,26 @@ def test_a_program_calls_the_function_that_its_model_was_shown(tmp_path: Path) -
     assert "vat(amount: float, /, region: 'Region' = Region.NORTH, *," in seen[-1].text
     assert result["output"] == "Tax: 15.2"
     assert result["verdict"].status != "failed"  # A default is no value of another task.
+
+
+def test_links_out_of_a_package_are_not_followed(site: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "__init__.py").write_text("")
+    (secret / "keys.py").write_text('def leaked(): "A secret."\n')
+    package = next(path for path in site.iterdir() if (path / "__init__.py").exists())
+    (package / "linked.py").symlink_to(secret / "keys.py")
+    (package / "folder").symlink_to(secret, target_is_directory=True)
+    (package / "inner.py").symlink_to("invoices.py")
+    texts = "\n".join(document.page_content for document in read_package(package.name, [site]))
+    assert "leaked" not in texts
+    with pytest.raises(InputError):
+        read_package(f"{package.name}.folder", [site])
+
+
+def test_a_docstring_steers_no_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / "loud"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('def shout():\n    "Shout \\x1b[2J loudly."\n')
+    texts = "\n".join(document.page_content for document in read_package("loud", [tmp_path]))
+    assert ("Shout" in texts, "\x1b" in texts) == (True, False)

@@ -138,3 +138,13 @@ def test_a_table_of_a_stored_turn_is_not_repeated_as_text() -> None:
     execution = ChatEntry.from_turn(turn).outcome.execution
     assert execution is not None
     assert (execution.stdout, execution.display_data) == ("Rows:\n", displayed[:1])
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u200b", "\u202e", "\U000e0041", "\ufe0f", "\u2060", "\x1b", "\u00ad", "\u2028"]
+)
+def test_whoever_approves_a_program_sees_what_fonts_do_not_show(hidden: str) -> None:
+    code = f"x = 'a{hidden}b'\r\n\ty = 1"
+    assert hidden not in listing(code)
+    assert "\\u" in listing(code)
+    assert "\ty" in listing(code, None)

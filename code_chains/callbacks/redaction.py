@@ -107,18 +107,21 @@ def describe_error(error: Exception) -> str:
 
 
 def escape_invisible(document: str) -> str:
-    r"""Escape the control, bidirectional, format and unassigned characters of a JSON document; its value stays the same.
+    r"""Escape characters that cannot be seen; the value of a JSON document stays the same.
+
+    These are control, bidirectional, format and unassigned characters, and variation selectors; lines and tabs are kept.
 
     Example:
         >>> escape_invisible('"\u202e"')
         '"\\u202e"'
     """
-    return re.sub(r"[^ -~\n]", _escaped, document)
+    return re.sub(r"[^ -~\n\t]", _escaped, document)
 
 
 def _escaped(match: re.Match[str]) -> str:
     category = unicodedata.category(match[0])
-    if not category.startswith("C") and category not in ("Zl", "Zp"):
+    is_selector = "\ufe00" <= match[0] <= "\ufe0f" or "\U000e0100" <= match[0] <= "\U000e01ef"
+    if not category.startswith("C") and category not in ("Zl", "Zp") and not is_selector:
         return match[0]
     units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))

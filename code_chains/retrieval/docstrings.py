@@ -7,6 +7,8 @@ import inspect
 import re
 from collections.abc import Iterable
 
+from code_chains.callbacks.redaction import strip_control_chars
+
 __all__ = ["description", "examples", "fitting", "sections", "summary"]
 
 MAX_DOC_CHARS = 20_000
@@ -98,7 +100,7 @@ def fitting(lines: Iterable[str], length: int) -> list[str]:
 
 
 def _cleaned(doc: str) -> str:
-    return inspect.cleandoc(doc[:MAX_DOC_CHARS])
+    return strip_control_chars(inspect.cleandoc(doc[:MAX_DOC_CHARS]))
 
 
 def _cut(text: str, length: int) -> str:

@@ -40,11 +40,13 @@ class _Place:
         name: Its dotted name.
         folders: The folders of a package, those of its stubs last; empty for a module of one file.
         file: The file of a module.
+        roots: The folders that the package is installed in, with links resolved.
     """
 
     name: str
     folders: tuple[Path, ...] = ()
     file: Path | None = None
+    roots: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
     ordered = sorted(paths.items(), key=lambda item: (item[0].count("."), item[0]))
     if len(ordered) > MAX_MODULES:
         _log.warning("Of the %d modules of %r the first %d are read.", len(ordered), name, MAX_MODULES)
-    modules = [module for item in ordered[:MAX_MODULES] if (module := _parsed(*item)) is not None]
+    parsed = (_parsed(module, path, place.roots) for module, path in ordered[:MAX_MODULES])
+    modules = [module for module in parsed if module is not None]
     if not modules:
         raise InputError(
             f"The package {name!r} has no source that can be read: no .py and no .pyi file (or only some"
@@ -105,7 +108,9 @@ def _locate(name: str, search_path: list[str] | None) -> _Place:
             f"The package {name!r} is not installed here. Install it, or pass the folder it is in as search_path."
             + _hint(name)
         )
-    place = _Place(parts[0], (*_folders(spec), *_folders(stubs)), _file(spec))
+    folders, file = (*_folders(spec), *_folders(stubs)), _file(spec)
+    roots = folders if file is None else (*folders, file.parent)
+    place = _Place(parts[0], folders, file, tuple(root.resolve() for root in roots))
     for part in parts[1:]:
         place = _below(place, part)
     if len(parts) > 1 and not place.folders and place.file is None:
@@ -149,7 +154,7 @@ def _below(place: _Place, part: str) -> _Place:
     name = f"{place.name}.{part}"
     folders = tuple(path for folder in place.folders if (path := folder / part).is_dir())
     found = (_readable(folder, part) for folder in place.folders)
-    return _Place(name, folders, None if folders else next(filter(None, found), None))
+    return _Place(name, folders, None if folders else next(filter(None, found), None), place.roots)
 
 
 def _hint(name: str) -> str:
@@ -191,9 +196,12 @@ def _walk(root: Path, package: str) -> Iterator[tuple[str, Path]]:
                 yield ".".join((package, *parts, *own)), path
 
 
-def _parsed(name: str, path: Path) -> Module | None:
+def _parsed(name: str, path: Path, roots: Sequence[Path]) -> Module | None:
     """Return a module; None, with a warning in the log, if it cannot be read."""
     try:
+        # Invariant: a link in a package of strangers makes no reference of another file of the user.
+        if not any(path.resolve().is_relative_to(root) for root in roots):
+            raise ValueError("it is a link to a file that is not in the package")
         with open_regular(path) as file:
             data = file.read(MAX_MODULE_BYTES + 1)
         if len(data) > MAX_MODULE_BYTES:

@@ -32,7 +32,6 @@ from contextlib import contextmanager
 from html import escape
 from http.cookies import SimpleCookie
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -47,6 +46,7 @@ __all__ = ["TOKEN", "Guard", "redirect_file", "secret_path"]
 
 TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE | re.ASCII)
 _COOKIE_MAX_AGE_S = 365 * 86_400
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -197,11 +197,9 @@ def redirect_file(address: str) -> Iterator[str]:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a `Host` header, without its port."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    """Return the name in a `Host` header, without its port; empty for what is none, such as a part of a URL."""
+    match = _HOST.fullmatch(host)
+    return match[1].strip("[]").lower() if match else ""
 
 
 def _is_equal(value: str, secret: str) -> bool:
