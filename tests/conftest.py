@@ -39,6 +39,7 @@ ROOT = Path(__file__).parent.parent
 settings.register_profile(
     "tests", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("soak", settings.get_profile("tests"), max_examples=500)
 settings.load_profile("tests")
 HOSTILE = "\x1b]0;owned\x07 \x9b2J \u202e sk-proj-1234567890abcdef"
 """A hostile message of a provider: control sequences, a change of text direction, and an API key."""
