@@ -39,6 +39,7 @@ ROOT = Path(__file__).parent.parent
 settings.register_profile(
     "tests", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("soak", settings.get_profile("tests"), max_examples=500)
 settings.load_profile("tests")
 HOSTILE = "\x1b]0;owned\x07 \x9b2J \u202e sk-proj-1234567890abcdef"
 """A hostile message of a provider: control sequences, a change of text direction, and an API key."""
@@ -57,8 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--notes",
         type=Path,
         metavar="FOLDER",
-        help="write to files there which tests were skipped, and which never took less than a second without a marker"
-        " that says so",
+        help="write to files there which tests were skipped, and which took more than a second without a marker that"
+        " says so, the slowest first",
     )
 
 
@@ -108,11 +109,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         folder.mkdir(exist_ok=True)
         reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
         skipped = {report.nodeid for report in reports.get("skipped", []) if "::" in report.nodeid}
-        seconds: dict[str, float] = {}
-        for report in reports.get("passed", []):
-            if report.when == "call" and not LAYERS & set(report.keywords):
-                seconds[report.nodeid] = min(report.duration, seconds.get(report.nodeid, report.duration))
-        slow = [name for name in sorted(seconds, key=seconds.__getitem__, reverse=True) if seconds[name] > 1]
+        calls = [report for report in reports.get("passed", []) if report.when == "call"]
+        unmarked = [call for call in calls if call.duration > 1 and not LAYERS & set(call.keywords)]
+        slow = [call.nodeid for call in sorted(unmarked, key=lambda call: call.duration, reverse=True)]
         for name, tests in (("skipped", sorted(skipped)), ("slow", slow)):
             (folder / name).write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
 
