@@ -223,7 +223,7 @@ def test_a_question_that_is_none_is_refused(chain: CodeChain, query: Any) -> Non
 
 def test_a_missing_file_is_refused(chain: CodeChain) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        chain.invoke({"query": QUESTION, "files": {"a.csv": "/nowhere/a.csv"}})
+        chain.invoke({"query": QUESTION, "files": {"a.csv": Path("/nowhere/a.csv")}})
 
 
 def test_leaving_it_closes_its_own_executor_alone(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
@@ -326,7 +326,7 @@ def test_a_question_is_answered_in_sql(sales: Path) -> None:
         lambda chain: chain.invoke({"query": "f?", "file": ["sales.csv"]}),
         lambda chain: chain.invoke("f?", tests="assert f(1)"),
         lambda chain: list(chain.stream("f?", session_id="ann")),
-        lambda chain: asyncio.run(chain.ainvoke("f?", files=["sales.csv"])),
+        lambda chain: asyncio.run(chain.ainvoke("f?", files=[Path("sales.csv")])),
     ],
 )
 def test_an_input_that_would_be_ignored_is_an_error_before_a_model_is_asked(call: Any) -> None:

@@ -126,20 +126,25 @@ def test_columns_are_separated_by_commas_semicolons_or_tabs(tmp_path: Path, sepa
 def test_a_column_names_the_files(tmp_path: Path) -> None:
     text = 'query,files,variables\n"table, of sales","a/sales.csv; b.csv","{""n"": 1}"\nno file?,,\n'
     first, second = read_text(tmp_path / "q.csv", text)
-    assert first.inputs["files"] == {"sales.csv": "a/sales.csv", "b.csv": "b.csv"}
+    assert first.inputs["files"] == {"sales.csv": Path("a/sales.csv"), "b.csv": Path("b.csv")}
     assert (first.inputs["variables"], "files" in second.inputs) == ({"n": 1}, False)
 
 
 def test_an_array_has_questions(tmp_path: Path) -> None:
     one, two = read_text(tmp_path / "q.json", '["one?", {"query": "two?",\n "files": ["a.csv"]}]')
-    assert (one.query, two.inputs["files"], two.origin[-10:]) == ("one?", {"a.csv": "a.csv"}, "question 2")
+    assert (one.query, two.inputs["files"], two.origin[-10:]) == (
+        "one?",
+        {"a.csv": Path("a.csv")},
+        "question 2",
+    )
 
 
 def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text('"one?"\n{"query": "two?", "files": {"a": "own"}}\n')
-    one, two = read_questions(path, files={"a": "common", "b": "b"})
-    assert (one.inputs["files"], two.inputs["files"]) == ({"a": "common", "b": "b"}, {"a": "own", "b": "b"})
+    one, two = read_questions(path, files={"a": Path("common"), "b": Path("b")})
+    assert one.inputs["files"] == {"a": Path("common"), "b": Path("b")}
+    assert two.inputs["files"] == {"a": Path("own"), "b": Path("b")}
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,7 @@ def run(
 
     if table:
         check_table(Path(table), may_exist=resume)
-    common = {name: str(path) for name, path in files_by_name(files).items()}
+    common = files_by_name(files)
     all_questions = list(read_questions(questions, files=common))
     check_named_files_of(all_questions)
     with contextlib.ExitStack() as stack:

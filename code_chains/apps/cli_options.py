@@ -424,4 +424,4 @@ def files_by_name(paths: tuple[str, ...]) -> dict[str, Path]:
     """
     from code_chains.inputs import check_files
 
-    return check_files(list(paths))
+    return check_files(list(map(Path, paths)))

@@ -103,7 +103,7 @@ def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Q
     if own_id is not None:
         return Question(str(own_id), inputs)
     try:
-        content = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
+        content = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=_path_text)
     except (TypeError, ValueError) as error:
         raise InputError(f"{place} is not JSON: {error}") from error
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -112,7 +112,7 @@ def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Q
     return Question(f"{digest}{suffix}", inputs)
 
 
-def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
+def read_questions(path: str | Path, *, files: Mapping[str, Path] | None = None) -> Iterator[Question]:
     """Read questions from a file lazily.
 
     `.jsonl`: one string or object with `query` per line; `.json`: an array of them; `.csv` and `.tsv`, separated by
@@ -126,7 +126,7 @@ def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) 
     Raises:
         InputError: The file cannot be read, or an entry is not a question.
     """
-    return as_questions(read_items(path), files=files)
+    return as_questions(read_items(path), files=files, has_paths=True)
 
 
 def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
@@ -146,17 +146,24 @@ def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) ->
     return readers.get(path.suffix.lower(), _read_lines)(path)
 
 
-def as_questions(items: Iterable[Item], *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
+def as_questions(
+    items: Iterable[Item], *, files: Mapping[str, Path] | None = None, has_paths: bool = False
+) -> Iterator[Question]:
     """Validate what files hold as questions, whose origins are their places.
+
+    Args:
+        items: The questions with their places.
+        files: Files for all questions, `{name: path}`.
+        has_paths: Whether text in `files` is a path: only in a file that the user of this machine has named.
 
     Raises:
         InputError: An entry is not a question, or two have the same id.
     """
-    for place, question in _unique(_with_files(items, files or {})):
+    for place, question in _unique(_with_files(items, files or {}, has_paths=has_paths)):
         yield replace(question, origin=question.origin or place)
 
 
-def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Item]:
+def _with_files(items: Iterable[Item], files: Mapping[str, Path], *, has_paths: bool) -> Iterator[Item]:
     """Yield questions with the files for all, and their own."""
     for place, item in items:
         if isinstance(item, Question):
@@ -164,7 +171,7 @@ def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Ite
             continue
         inputs = _inputs(place, item)
         if own := _own_files(place, inputs.get("files") or {}):
-            inputs["files"] = own
+            inputs["files"] = own = _as_paths(own) if has_paths else own
         if files:
             inputs["files"] = {**files, **own}
         with _at(place):
@@ -175,9 +182,19 @@ def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Ite
 def _own_files(place: str, files: object) -> dict[str, Any]:
     if isinstance(files, Mapping):
         return dict(files)
-    if isinstance(files, list) and all(isinstance(path, str) for path in files):
+    if isinstance(files, list) and all(isinstance(path, str | Path) for path in files):
         return {Path(path).name: path for path in files}
     raise InputError(f"{place}: files must be an object, name to path, or a list of paths.")
+
+
+def _as_paths(files: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: Path(path) if isinstance(path, str) else path for name, path in files.items()}
+
+
+def _path_text(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def _read_text(path: Path) -> str:
