@@ -140,6 +140,11 @@ def test_the_graph_draws_every_stage(chain: CodeChain) -> None:
     )
 
 
+def test_a_chain_shows_itself_in_a_line(model: ScriptedModel) -> None:
+    with create_code_chain(model, executor="none") as chain:
+        assert re.fullmatch(r"CodeChain\(\w+( > \w+)+\)", repr(chain))
+
+
 # -- bad models and bad code: honest values ------------------------------------------------------------------------------
 
 HOPELESS = {
@@ -284,10 +289,6 @@ def test_a_variable_is_used(sandbox: SandboxExecutor) -> None:
 def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
     again = {**chain.invoke(QUESTION), "query": "And now?"}
     assert dict(functools.reduce(operator.add, chain.stream(again))) == chain.invoke(again)
-
-
-def test_it_has_a_repr(chain: CodeChain) -> None:
-    assert "RepairChain" in repr(chain)
 
 
 def test_the_model_is_told_what_the_place_can_import() -> None:

@@ -130,6 +130,17 @@ def test_a_column_names_the_files(tmp_path: Path) -> None:
     assert (first.inputs["variables"], "files" in second.inputs) == ({"n": 1}, False)
 
 
+@pytest.mark.parametrize("name", ["question", "Question", "prompt"])
+def test_a_table_may_call_the_query_as_most_data_sets_do(tmp_path: Path, name: str) -> None:
+    (one,) = read_text(tmp_path / "q.csv", f"{name},answer\nSix times seven?,42\n")
+    assert one.inputs == {"query": "Six times seven?"}
+
+
+def test_lines_after_a_number_sign_and_a_space_are_comments(tmp_path: Path) -> None:
+    text = "# Arithmetic\n#\nSix times seven?\n#1 in sales?\n"
+    assert [one.query for one in read_text(tmp_path / "q.txt", text)] == ["Six times seven?", "#1 in sales?"]
+
+
 def test_an_array_has_questions(tmp_path: Path) -> None:
     one, two = read_text(tmp_path / "q.json", '["one?", {"query": "two?",\n "files": ["a.csv"]}]')
     assert (one.query, two.inputs["files"], two.origin[-10:]) == (
@@ -150,7 +161,7 @@ def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("q.csv", "question,id\nx,1\n", "no column query; its columns are question, id"),
+        ("q.csv", "text,id\nx,1\n", "no column query; its columns are text, id"),
         ("q.csv", "", "no column query; its columns are none"),
         ("q.csv", "query,variables\nx,{\n", "line 2, column variables, is not JSON"),
         ("q.csv", "query,files\nx,a/s.csv;b/s.csv\n", "line 2: two files"),

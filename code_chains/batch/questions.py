@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -48,6 +49,8 @@ _MAX_CHARS = 60
 _COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id")
 _FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line."
 _JSON_COLUMNS = ("variables", "examples")
+_SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
+_COMMENT = re.compile(r"\s*#(\s|$)")
 Item = tuple[str, Any]
 """Where a question of a file stands, and the question."""
 
@@ -116,8 +119,8 @@ def read_questions(path: str | Path, *, files: Mapping[str, Path] | None = None)
     """Read questions from a file lazily.
 
     `.jsonl`: one string or object with `query` per line; `.json`: an array of them; `.csv` and `.tsv`, separated by
-    commas, semicolons or tabs: a column `query`, and optionally `id`, `files` (paths, separated by semicolons), `tests`,
-    `variables` and `examples` (JSON); anything else: one question per line.
+    commas, semicolons or tabs: a column `query` or `question`, and optionally `id`, `files` (paths, separated by
+    semicolons), `tests`, `variables` and `examples` (JSON); anything else: one question per line, and comments after `# `.
 
     Args:
         path: The file.
@@ -141,7 +144,8 @@ def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) ->
     """
     path = Path(path)
     if path.suffix.lower() in (".csv", ".tsv"):
-        return _read_table(path, {**{name: name for name in _COLUMNS}, **(columns or {})})
+        known = {**{name: name for name in _COLUMNS}, **(columns or {})}
+        return _read_table(path, known)
     readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".json": _read_json}
     return readers.get(path.suffix.lower(), _read_lines)(path)
 
@@ -208,7 +212,7 @@ def _read_lines(path: Path) -> Iterator[Item]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
+                if line.strip() and not _COMMENT.match(line):
                     yield f"{path}, line {number}", line.strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
@@ -253,6 +257,10 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
 def _keys_of_columns(path: Path, names: list[str], columns: Mapping[str, str]) -> list[str]:
     """Return the key of the inputs for each column; empty for a column that is not read."""
     keys = [columns.get(name, "") for name in names]
+    if "query" not in keys:  # The names in most data sets.
+        keys = [
+            key or columns.get(_SYNONYMS.get(name, ""), "") for name, key in zip(names, keys, strict=True)
+        ]
     if "query" not in keys:
         raise InputError(f"{path} has no column query; its columns are {', '.join(names) or 'none'}.")
     for key in filter(None, keys):
