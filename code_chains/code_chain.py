@@ -331,6 +331,13 @@ class CodeChain(StreamingSequentialChain, Closing):
         own._limiter = self._limiter
         return own
 
+    def __repr__(self) -> str:
+        """Return the stages, as it is also the last line of a cell; `chain.chains` has all their settings."""
+        return f"{type(self).__name__}({' > '.join(chain.get_name() for chain in self.chains)})"
+
+    def __str__(self) -> str:
+        return repr(self)
+
     def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
         """Return the turns of a conversation with their figures; none unless its memory is a `ConversationMemory`."""
         return (

@@ -254,7 +254,7 @@ def test_files_are_in_each_session(
     executor: SandboxExecutor, sales: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(sales.parent)
-    files = {"sales.csv": "sales.csv", "numbers.bin": b"\1\2"}
+    files = {"sales.csv": Path("sales.csv"), "numbers.bin": b"\1\2"}
     with PythonMiddleware(executor, files=files) as python:
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
@@ -440,7 +440,7 @@ def test_wrong_arguments_are_refused_at_once(executor: SandboxExecutor) -> None:
 
 def test_a_file_that_does_not_exist_is_refused_at_once() -> None:
     with pytest.raises(InputError, match="does not exist"):
-        PythonMiddleware(files=["nowhere.csv"])
+        PythonMiddleware(files=[Path("nowhere.csv")])
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def test_output_without_an_end_of_line_is_complete() -> None:
 
 def test_files_are_in_the_working_directory(sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(sales.parent)
-    agent = agent_with(SandboxExecutionPolicy(files=["sales.csv"]), "wc -l < sales.csv; echo > new; ls")
+    agent = agent_with(SandboxExecutionPolicy(files=[Path("sales.csv")]), "wc -l < sales.csv; echo > new; ls")
     assert shown(agent.invoke(ASKED)) == ["3\nnew\nsales.csv\n"]
     assert not Path("new").exists()
 
@@ -368,4 +368,4 @@ def test_wrong_arguments_are_refused_at_once() -> None:
             with pytest.raises(ConfigurationError, match=argument):
                 SandboxExecutionPolicy(**arguments)
     with pytest.raises(InputError, match="does not exist"):
-        SandboxExecutionPolicy(files=["nowhere.csv"])
+        SandboxExecutionPolicy(files=[Path("nowhere.csv")])

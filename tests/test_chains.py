@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def test_other_questions_with_tests_have_the_rules(state: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(
-    "state", [{"query": ""}, {"query": "x", "files": {"a": "/nowhere"}}, {"query": "x" * 10**6}]
+    "state", [{"query": ""}, {"query": "x", "files": {"a": Path("/nowhere")}}, {"query": "x" * 10**6}]
 )
 def test_generate_refuses_bad_input_before_asking(state: dict[str, Any]) -> None:
     asked: list[str] = []

@@ -124,6 +124,34 @@ def test_a_table_is_shown_and_no_file(openai_server: OpenAI, workdir: Path) -> N
     )
 
 
+def test_a_question_in_the_place_of_a_command_is_told_how_to_be_asked() -> None:
+    result = CliRunner().invoke(cli, ["what is 2+2"])
+    assert (result.exit_code, "code-chains ask 'what is 2+2'" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("question", ["-5 + 3 is what?", "- what is this?", "-(2 + 3) * 4 is what?"])
+def test_a_question_may_begin_with_a_minus(openai_server: OpenAI, question: str) -> None:
+    assert ask(openai_server, question, "--show", "verdict").exit_code == 0
+    assert question in str(openai_server.requests[0])
+
+
+@pytest.mark.parametrize("option", ["-V", "--version"])
+def test_the_version_is_an_option(option: str) -> None:
+    assert CliRunner().invoke(cli, [option], prog_name="code-chains").output.startswith("code-chains 0.")
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [("What is the total in foo.csv?", "names foo.csv"), ("Is 3.11 newer than 3.9, e.g. today?", "")],
+)
+def test_data_that_does_not_exist_is_named(
+    openai_server: OpenAI, workdir: Path, question: str, note: str
+) -> None:
+    stderr = ask(openai_server, question).stderr
+    assert note in stderr
+    assert bool(note) == ("no file of that name" in stderr)
+
+
 @pytest.mark.kernel_sandbox
 def test_a_figure_is_kept_where_the_folder_cannot_be_written(
     openai_server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -253,7 +281,7 @@ def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
         (["x" * 100_001], "100,001 characters"),
         ([QUESTION, "--file", "/nowhere/a.csv"], "does not exist"),
         ([QUESTION, "--show", "everything"], "'everything' is none of"),
-        ([QUESTION, "--executor", "lxc"], "executor='lxc'"),
+        ([QUESTION, "--executor", "lxc"], "--executor lxc"),
         ([QUESTION, "--memory", "lots"], "Limits.memory"),
         ([QUESTION, "--model", "nobody:x"], "nobody:x"),
         ([QUESTION, "--model", "openai:gpt-5-mini"], "OPENAI_API_KEY"),

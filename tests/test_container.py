@@ -264,7 +264,7 @@ def test_an_invalid_argument_is_named(arguments: dict[str, Any]) -> None:
 def test_wrong_input_is_refused_before_anything_starts(executor: ContainerExecutor) -> None:
     before = descendants()
     with pytest.raises(InputError, match="does not exist"):
-        executor.run("1", files={"a.csv": "/nowhere/a.csv"})
+        executor.run("1", files={"a.csv": Path("/nowhere/a.csv")})
     with pytest.raises(InputError, match="must be text"):
         executor.run(b"1")  # type: ignore[arg-type]
     assert descendants() == before

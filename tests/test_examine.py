@@ -340,7 +340,7 @@ def test_an_invalid_file_leaves_nothing_open(executor: SandboxExecutor) -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         with pytest.raises(InputError):
-            executor.run_tests("1", "1", files={"a": "/nonexistent"})
+            executor.run_tests("1", "1", files={"a": Path("/nonexistent")})
     assert len(os.listdir("/proc/self/fd")) == before
 
 

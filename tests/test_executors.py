@@ -446,7 +446,7 @@ def test_a_wrong_argument_is_named(arguments: dict[str, Any]) -> None:
 def test_a_missing_file_is_refused_before_anything_starts(executor: SandboxExecutor) -> None:
     before = at_rest()
     with pytest.raises(InputError, match="does not exist"):
-        executor.run("1", files={"a.csv": "/nowhere/a.csv"})
+        executor.run("1", files={"a.csv": Path("/nowhere/a.csv")})
     assert len(descendants()) == before
 
 

@@ -140,6 +140,11 @@ def test_the_graph_draws_every_stage(chain: CodeChain) -> None:
     )
 
 
+def test_a_chain_shows_itself_in_a_line(model: ScriptedModel) -> None:
+    with create_code_chain(model, executor="none") as chain:
+        assert re.fullmatch(r"CodeChain\(\w+( > \w+)+\)", repr(chain))
+
+
 # -- bad models and bad code: honest values ------------------------------------------------------------------------------
 
 HOPELESS = {
@@ -224,7 +229,7 @@ def test_a_question_that_is_none_is_refused(chain: CodeChain, query: Any) -> Non
 
 def test_a_missing_file_is_refused(chain: CodeChain) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        chain.invoke({"query": QUESTION, "files": {"a.csv": "/nowhere/a.csv"}})
+        chain.invoke({"query": QUESTION, "files": {"a.csv": Path("/nowhere/a.csv")}})
 
 
 def test_leaving_it_closes_its_own_executor_alone(model: ScriptedModel, sandbox: SandboxExecutor) -> None:
@@ -287,10 +292,6 @@ def test_a_result_can_be_asked_on(chain: CodeChain) -> None:
     assert dict(functools.reduce(operator.add, chain.stream(again))) == chain.invoke(again)
 
 
-def test_it_has_a_repr(chain: CodeChain) -> None:
-    assert "RepairChain" in repr(chain)
-
-
 def test_the_model_is_told_what_the_place_can_import() -> None:
     rules: list[str] = []
 
@@ -327,7 +328,7 @@ def test_a_question_is_answered_in_sql(sales: Path) -> None:
         lambda chain: chain.invoke({"query": "f?", "file": ["sales.csv"]}),
         lambda chain: chain.invoke("f?", tests="assert f(1)"),
         lambda chain: list(chain.stream("f?", session_id="ann")),
-        lambda chain: asyncio.run(chain.ainvoke("f?", files=["sales.csv"])),
+        lambda chain: asyncio.run(chain.ainvoke("f?", files=[Path("sales.csv")])),
     ],
 )
 def test_an_input_that_would_be_ignored_is_an_error_before_a_model_is_asked(call: Any) -> None:

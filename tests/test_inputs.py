@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains import create_code_chain
+from code_chains import ExecuteChain, create_code_chain
 from code_chains.errors import InputError
 from code_chains.executors import MontyExecutor, SandboxExecutor
 from code_chains.executors.sandbox.inside.values import decode
@@ -69,13 +69,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 FOLDERS: dict[str, tuple[Any, list[str]]] = {
-    "a folder": (["data"], ["data/a.csv", "data/b.csv", "data/notes.txt", "data/old/c.csv"]),
-    "a folder with a slash": (["data/old/"], ["old/c.csv"]),
+    "a folder": ([Path("data")], ["data/a.csv", "data/b.csv", "data/notes.txt", "data/old/c.csv"]),
+    "a folder with a slash": ([Path("data/old/")], ["old/c.csv"]),
     "a folder by another name": ({"in": Path("data/old")}, ["in/c.csv"]),
-    "a pattern": (["data/*.csv"], ["a.csv", "b.csv", "link.csv"]),
-    "a pattern of all folders": (["data/**/c*.csv"], ["old/c.csv"]),
-    "a pattern and a file": (["t*.csv", "data/a.csv"], ["top.csv", "a.csv"]),
-    "a link": (["latest.csv"], ["latest.csv"]),
+    "a pattern": ([Path("data/*.csv")], ["a.csv", "b.csv", "link.csv"]),
+    "a pattern of all folders": ([Path("data/**/c*.csv")], ["old/c.csv"]),
+    "a pattern and a file": ([Path("t*.csv"), Path("data/a.csv")], ["top.csv", "a.csv"]),
+    "a link": ([Path("latest.csv")], ["latest.csv"]),
 }
 
 
@@ -87,9 +87,9 @@ def test_folders_and_patterns_stand_for_their_files(folder: Path, files: Any, na
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        (["data/*.xlsx"], "No file matches"),
-        (["empty"], "has no files"),
-        (["data/*.csv", "data/a.csv"], "same name"),
+        ([Path("data/*.xlsx")], "No file matches"),
+        ([Path("empty")], "has no files"),
+        ([Path("data/*.csv"), Path("data/a.csv")], "same name"),
     ],
 )
 def test_what_stands_for_no_file_is_refused(folder: Path, files: Any, says: str) -> None:
@@ -101,13 +101,13 @@ def test_what_stands_for_no_file_is_refused(folder: Path, files: Any, says: str)
 def test_many_files_are_described_in_short(folder: Path) -> None:
     for number in range(200):
         (folder / "data" / "old" / f"{number}.csv").write_text("n\n1\n")
-    text = describe(check_files(["data"]), {})
+    text = describe(check_files([Path("data")]), {})
     assert (text.count("separated by"), "184 more files" in text, len(text) < 5000) == (19, True, True)
 
 
 def test_a_program_reads_the_files_of_a_folder(folder: Path, sandbox: SandboxExecutor) -> None:
     code = "import glob; print(sorted(glob.glob('**/*.csv', recursive=True)))"
-    done = sandbox.run(code, files=check_files(["data"]))
+    done = sandbox.run(code, files=check_files([Path("data")]))
     assert done.stdout == "['data/a.csv', 'data/b.csv', 'data/old/c.csv']\n"
 
 
@@ -281,7 +281,7 @@ def test_files_may_be_a_list_of_paths(sandbox: SandboxExecutor, sales: Path) -> 
     code = f"print(open({sales.name!r}).read())"
     assert sandbox.run(code, files=[sales]).output == sales.read_text().strip()  # type: ignore[arg-type]
     with pytest.raises(InputError, match="Two files have the same name"):
-        check_files([sales, str(sales)])
+        check_files([sales, Path(str(sales))])
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,8 @@ def test_files_may_be_a_list_of_paths(sandbox: SandboxExecutor, sales: Path) -> 
         (io.StringIO("text"), "binary"),
         (3, "not by int"),
         (os.popen, "not by function"),
-        ("missing", "does not exist"),
+        (Path("missing"), "does not exist"),
+        ("sales.csv", r"given as text. Pass pathlib\.Path"),
     ],
 )
 def test_what_is_no_file_is_refused_before_a_model_is_paid(content: Any, words: str) -> None:
@@ -387,6 +388,21 @@ def test_a_time_zone_that_would_become_an_offset_is_refused(value: Any) -> None:
         check_variables({"d": value})
 
 
+@pytest.mark.parametrize(
+    "files",
+    [{"p": "/etc/passwd"}, ["/etc/passwd"], {"p": "/etc"}, ["/etc/pass*"], {"p": {"path": "/etc/passwd"}}],
+)
+@pytest.mark.parametrize("key", ["query", "code"])
+def test_no_json_of_a_client_reads_a_file_of_this_machine(
+    sandbox: SandboxExecutor, files: Any, key: str
+) -> None:
+    model = ScriptedModel(lambda messages: pytest.fail("a model was asked"))
+    with create_code_chain(model, executor=sandbox) as chain:
+        runnable = chain if key == "query" else ExecuteChain(sandbox)
+        with pytest.raises(InputError, match="file"):
+            runnable.invoke({key: "print(open('p').read())", "files": files})
+
+
 def test_a_series_with_a_name_that_would_be_lost_is_refused(sandbox: SandboxExecutor) -> None:
     with pytest.raises(InputError, match="A series is called"):
         sandbox.run("1", variables={"d": pd.Series([1], name=("a", "b"))})
@@ -396,4 +412,4 @@ def test_a_series_with_a_name_that_would_be_lost_is_refused(sandbox: SandboxExec
 def test_a_pattern_with_too_many_matches_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files_module, "MAX_FILES", 1)
     with pytest.raises(InputError, match="3 files match"):
-        check_files(["data/*.csv"])
+        check_files([Path("data/*.csv")])

@@ -165,7 +165,7 @@ def test_files_are_found_again_from_another_folder(
     monkeypatch.chdir(sales.parent)
     with talk.chain:
         talk.chain.invoke(
-            {**talk.given("n = len(open('sales.csv').read()); n"), "files": {"sales.csv": "sales.csv"}}
+            {**talk.given("n = len(open('sales.csv').read()); n"), "files": {"sales.csv": Path("sales.csv")}}
         )
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")

@@ -16,7 +16,7 @@ from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.tables import is_shortened, table_as_csv
 from code_chains.apps.page.uploads import Uploads
 from code_chains.code_chain import CodeChain
-from code_chains.errors import InputError
+from code_chains.errors import InputError, WeightsError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
 from code_chains.state import DisplayData, Execution
@@ -55,6 +55,12 @@ def test_only_tables_of_what_a_program_displays_are_kept() -> None:
     outcome.add({"execution": Execution("ok", display_data=displayed)})
     assert outcome.execution is not None
     assert outcome.execution.display_data == displayed[:1]
+
+
+def test_only_the_owner_of_a_page_reads_why_there_is_no_answer() -> None:
+    error = WeightsError("The model in /home/ann/x.gguf cannot be loaded.")
+    assert "x.gguf" not in report_error(error)
+    assert "x.gguf" in report_error(error, to_owner=True)
 
 
 def test_visitors_learn_no_folders() -> None:

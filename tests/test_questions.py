@@ -126,26 +126,42 @@ def test_columns_are_separated_by_commas_semicolons_or_tabs(tmp_path: Path, sepa
 def test_a_column_names_the_files(tmp_path: Path) -> None:
     text = 'query,files,variables\n"table, of sales","a/sales.csv; b.csv","{""n"": 1}"\nno file?,,\n'
     first, second = read_text(tmp_path / "q.csv", text)
-    assert first.inputs["files"] == {"sales.csv": "a/sales.csv", "b.csv": "b.csv"}
+    assert first.inputs["files"] == {"sales.csv": Path("a/sales.csv"), "b.csv": Path("b.csv")}
     assert (first.inputs["variables"], "files" in second.inputs) == ({"n": 1}, False)
+
+
+@pytest.mark.parametrize("name", ["question", "Question", "prompt"])
+def test_a_table_may_call_the_query_as_most_data_sets_do(tmp_path: Path, name: str) -> None:
+    (one,) = read_text(tmp_path / "q.csv", f"{name},answer\nSix times seven?,42\n")
+    assert one.inputs == {"query": "Six times seven?"}
+
+
+def test_lines_after_a_number_sign_and_a_space_are_comments(tmp_path: Path) -> None:
+    text = "# Arithmetic\n#\nSix times seven?\n#1 in sales?\n"
+    assert [one.query for one in read_text(tmp_path / "q.txt", text)] == ["Six times seven?", "#1 in sales?"]
 
 
 def test_an_array_has_questions(tmp_path: Path) -> None:
     one, two = read_text(tmp_path / "q.json", '["one?", {"query": "two?",\n "files": ["a.csv"]}]')
-    assert (one.query, two.inputs["files"], two.origin[-10:]) == ("one?", {"a.csv": "a.csv"}, "question 2")
+    assert (one.query, two.inputs["files"], two.origin[-10:]) == (
+        "one?",
+        {"a.csv": Path("a.csv")},
+        "question 2",
+    )
 
 
 def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text('"one?"\n{"query": "two?", "files": {"a": "own"}}\n')
-    one, two = read_questions(path, files={"a": "common", "b": "b"})
-    assert (one.inputs["files"], two.inputs["files"]) == ({"a": "common", "b": "b"}, {"a": "own", "b": "b"})
+    one, two = read_questions(path, files={"a": Path("common"), "b": Path("b")})
+    assert one.inputs["files"] == {"a": Path("common"), "b": Path("b")}
+    assert two.inputs["files"] == {"a": Path("own"), "b": Path("b")}
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("q.csv", "question,id\nx,1\n", "no column query; its columns are question, id"),
+        ("q.csv", "text,id\nx,1\n", "no column query; its columns are text, id"),
         ("q.csv", "", "no column query; its columns are none"),
         ("q.csv", "query,variables\nx,{\n", "line 2, column variables, is not JSON"),
         ("q.csv", "query,files\nx,a/s.csv;b/s.csv\n", "line 2: two files"),

@@ -75,7 +75,7 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         InputError: A file cannot be used.
 
     Example:
-        with PythonMiddleware(files=["sales.csv"]) as python:
+        with PythonMiddleware(files=[Path("sales.csv")]) as python:
             agent = create_agent("openai:gpt-5-mini", middleware=[python], checkpointer=InMemorySaver())
     """
 

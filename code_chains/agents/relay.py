@@ -13,6 +13,7 @@ import select
 import socket
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from langchain_core.tools import StructuredTool
@@ -110,9 +111,8 @@ class Relay:
             limits=limits, network=spec["network"], preload=(), min_idle=0, commands=True
         ) as executor:
             variables = {"command": spec["command"], "variables": spec["environment"]}
-            return executor.run(
-                SHELL, files=spec["files"], variables=variables, tools=tools, return_value=True
-            )
+            files = {name: Path(path) for name, path in spec["files"].items()}
+            return executor.run(SHELL, files=files, variables=variables, tools=tools, return_value=True)
 
     def end(self, kind: str, message: str) -> NoReturn:
         """Tell why there is no shell, to whoever waits for its start, later on its standard error; and exit."""

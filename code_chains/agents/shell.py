@@ -70,7 +70,7 @@ class SandboxExecutionPolicy(BaseExecutionPolicy):
         InputError: A file cannot be used.
 
     Example:
-        policy = SandboxExecutionPolicy(files=["sales.csv"])
+        policy = SandboxExecutionPolicy(files=[Path("sales.csv")])
         agent = create_agent("openai:gpt-5-mini", middleware=[ShellToolMiddleware(execution_policy=policy)])
     """
 

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from code_chains.apps.artifact_folder import ArtifactFolder
-from code_chains.apps.cli_options import check_named_files, create_chain, echo, files_by_name
+from code_chains.apps.cli_options import check_named_files, create_chain, echo, files_by_name, missing_files
 from code_chains.apps.progress import Progress, follow
 from code_chains.apps.question_log import QuestionLog
 from code_chains.apps.remedies import CHECKS
@@ -105,6 +105,14 @@ class Ask:
             raise click.UsageError(f"Standard input is passed as {name}, but --file has this name, too.")
         self.files[name] = self._kept(name, data)
         echo(f"Programs can read standard input as {name} ({len(data):,} bytes).", err=True)
+
+    def name_missing_files(self) -> None:
+        """Say which files the question names that do not exist: a model may make up what is in them."""
+        if missing := missing_files(self.question, self.files):
+            echo(
+                f"The question names {', '.join(missing)}: no file of that name is passed (-f), or here.",
+                err=True,
+            )
 
     def _kept(self, name: str, data: bytes) -> Any:
         """Return a path of the data in the log, so that the question can be continued; else the data itself."""

@@ -7,6 +7,8 @@ The answer goes to standard output, everything else to standard error. Exit code
 from __future__ import annotations
 
 import contextlib
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -36,8 +38,32 @@ from code_chains.apps.cli_options import (
 __all__ = ["cli"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="code-chains", message="%(prog)s %(version)s")
+class _Commands(click.Group):
+    """The commands; a question in the place of one is told where it belongs."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that the first argument names."""
+        if args and self.get_command(ctx, args[0]) is None and " " in args[0].strip():
+            raise click.UsageError(f"To ask a question: code-chains ask {shlex.quote(args[0])}")
+        return super().resolve_command(ctx, args)
+
+
+class _QuestionCommand(click.Command):
+    """A command whose argument may begin with a minus sign, as `-5 + 3` does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with what is no option behind all options."""
+        questions = [arg for arg in args if _NEGATIVE.match(arg)]
+        if questions and "--" not in args:
+            args = [*(arg for arg in args if arg not in questions), "--", *questions]
+        return super().parse_args(ctx, args)
+
+
+_NEGATIVE = re.compile(r"-[\d.( ][^=]*\s")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(None, "-V", "--version", package_name="code-chains", message="%(prog)s %(version)s")
 def cli() -> None:
     """Answer questions with executed code.
 
@@ -58,7 +84,7 @@ cli.add_command(cli_resources.search)
 # -- at the terminal -----------------------------------------------------------------------------------------
 
 
-@cli.command()
+@cli.command(cls=_QuestionCommand)
 @click.argument("question", nargs=-1)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the complete result as JSON instead of the answer."
@@ -124,6 +150,7 @@ def ask(
         asked.add_files(files)
         if question not in ((), ("-",)) and not approve:
             asked.add_standard_input()
+        asked.name_missing_files()
         if out:
             folder.check()
         result = asked.answer(keys, tests=assertions, as_json=as_json, approve=approve, **options)
@@ -228,7 +255,7 @@ def run(
 
     if table:
         check_table(Path(table), may_exist=resume)
-    common = {name: str(path) for name, path in files_by_name(files).items()}
+    common = files_by_name(files)
     all_questions = list(read_questions(questions, files=common))
     check_named_files_of(all_questions)
     with contextlib.ExitStack() as stack:

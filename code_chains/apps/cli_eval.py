@@ -100,7 +100,7 @@ def evaluate_command(
     from code_chains.evaluation.comparison import check_comparable, compare
 
     _check_outputs(cases, {"--report": (report, ".html"), "--json": (saved, ".json")})
-    common = {name: str(path) for name, path in files_by_name(files).items()}
+    common = files_by_name(files)
     all_cases = read_cases(cases, files=common)
     check_named_files_of(case.question for case in all_cases)
     baseline = None if other is None else Evaluation.load(other)

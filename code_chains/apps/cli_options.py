@@ -49,6 +49,19 @@ __all__ = [
 
 _BETWEEN_NAMES = re.compile(r"[\s'\"`()\[\]{}<>,;:?!，。：；？！（）「」《》]+")
 _MAX_NAME_BYTES = 255
+_DATA_SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".xlsx",
+    ".xls",
+    ".json",
+    ".jsonl",
+    ".parquet",
+    ".sqlite",
+    ".db",
+    ".txt",
+    ".xml",
+)
 SHOWABLE_KEYS = ("code", "output", "sources", "verdict", "attempts", "usage")
 CURATED = "<curated>"
 _SIGTERM_EXIT_CODE = 128 + signal.SIGTERM
@@ -369,12 +382,24 @@ def check_named_files(question: str, files: Mapping[str, Any]) -> None:
     """
     from code_chains.errors import InputError
 
-    words = {word.rstrip(".") for word in _BETWEEN_NAMES.split(question)}
-    for name in sorted(word for word in words if "." in word):
-        if len(name.encode(errors="replace")) > _MAX_NAME_BYTES:
-            continue
+    for name in _names_of_files(question):
         if os.path.isfile(name) and Path(name).name not in files:
             raise InputError(f"Programs cannot see {name}, which the question names. Pass it with -f {name}.")
+
+
+def missing_files(question: str, files: Mapping[str, Any]) -> list[str]:
+    """Return the names of data that a question holds and no file has; programs may write some of them."""
+    names = [name for name in _names_of_files(question) if Path(name).suffix.lower() in _DATA_SUFFIXES]
+    passed = {Path(file).name for file in files}
+    return [name for name in names if Path(name).name not in passed]
+
+
+def _names_of_files(question: str) -> list[str]:
+    """Return the words of a question that may name files."""
+    words = {word.rstrip(".") for word in _BETWEEN_NAMES.split(question)}
+    return sorted(
+        word for word in words if "." in word and len(word.encode(errors="replace")) <= _MAX_NAME_BYTES
+    )
 
 
 def check_named_files_of(questions: Iterable[Question]) -> None:
@@ -424,4 +449,4 @@ def files_by_name(paths: tuple[str, ...]) -> dict[str, Path]:
     """
     from code_chains.inputs import check_files
 
-    return check_files(list(paths))
+    return check_files(list(map(Path, paths)))

@@ -39,7 +39,7 @@ class SharedFiles:
     """
 
     def __init__(self, files: Sequence[str] = (), folders: Sequence[str] = ()) -> None:
-        self._files = check_files(list(files))
+        self._files = check_files([Path(file) for file in files])
         self._folders = {Path(folder).resolve().name: Path(folder).resolve() for folder in folders}
         if missing := [folder for folder in folders if not Path(folder).is_dir()]:
             raise ConfigurationError("folder", missing[0], "an existing folder")

@@ -155,7 +155,7 @@ class CodeChainMagics(Magics):
         return {
             "query": question,
             "session_id": options["session"],
-            "files": check_files(list(options["files"])),
+            "files": check_files(list(map(Path, options["files"]))),
             "variables": {name: self._namespace[name] for name in options["variables"]},
             **({"return_value": True} if options["into"] else {}),
         }

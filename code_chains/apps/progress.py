@@ -332,8 +332,12 @@ class Counts:
 def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0, unanswered: int = 0) -> Counts:
     """Consume all answers and count them; show a line per failure, and on a terminal a progress bar, else lines."""
     counts = Counts(total, done, unanswered)
-    for _ in watch_batch(answers, counts):
-        pass
+    try:
+        for _ in watch_batch(answers, counts):
+            pass
+    except KeyboardInterrupt:
+        click.echo(f"{counts}; go on with --resume.", err=True)
+        raise
     return counts
 
 

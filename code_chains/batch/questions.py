@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -48,6 +49,8 @@ _MAX_CHARS = 60
 _COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id")
 _FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line."
 _JSON_COLUMNS = ("variables", "examples")
+_SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
+_COMMENT = re.compile(r"\s*#(\s|$)")
 Item = tuple[str, Any]
 """Where a question of a file stands, and the question."""
 
@@ -103,7 +106,7 @@ def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Q
     if own_id is not None:
         return Question(str(own_id), inputs)
     try:
-        content = json.dumps(inputs, sort_keys=True, ensure_ascii=False)
+        content = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=_path_text)
     except (TypeError, ValueError) as error:
         raise InputError(f"{place} is not JSON: {error}") from error
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -112,12 +115,12 @@ def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Q
     return Question(f"{digest}{suffix}", inputs)
 
 
-def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
+def read_questions(path: str | Path, *, files: Mapping[str, Path] | None = None) -> Iterator[Question]:
     """Read questions from a file lazily.
 
     `.jsonl`: one string or object with `query` per line; `.json`: an array of them; `.csv` and `.tsv`, separated by
-    commas, semicolons or tabs: a column `query`, and optionally `id`, `files` (paths, separated by semicolons), `tests`,
-    `variables` and `examples` (JSON); anything else: one question per line.
+    commas, semicolons or tabs: a column `query` or `question`, and optionally `id`, `files` (paths, separated by
+    semicolons), `tests`, `variables` and `examples` (JSON); anything else: one question per line, and comments after `# `.
 
     Args:
         path: The file.
@@ -126,7 +129,7 @@ def read_questions(path: str | Path, *, files: Mapping[str, str] | None = None) 
     Raises:
         InputError: The file cannot be read, or an entry is not a question.
     """
-    return as_questions(read_items(path), files=files)
+    return as_questions(read_items(path), files=files, has_paths=True)
 
 
 def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
@@ -141,22 +144,30 @@ def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) ->
     """
     path = Path(path)
     if path.suffix.lower() in (".csv", ".tsv"):
-        return _read_table(path, {**{name: name for name in _COLUMNS}, **(columns or {})})
+        known = {**{name: name for name in _COLUMNS}, **(columns or {})}
+        return _read_table(path, known)
     readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".json": _read_json}
     return readers.get(path.suffix.lower(), _read_lines)(path)
 
 
-def as_questions(items: Iterable[Item], *, files: Mapping[str, str] | None = None) -> Iterator[Question]:
+def as_questions(
+    items: Iterable[Item], *, files: Mapping[str, Path] | None = None, has_paths: bool = False
+) -> Iterator[Question]:
     """Validate what files hold as questions, whose origins are their places.
+
+    Args:
+        items: The questions with their places.
+        files: Files for all questions, `{name: path}`.
+        has_paths: Whether text in `files` is a path: only in a file that the user of this machine has named.
 
     Raises:
         InputError: An entry is not a question, or two have the same id.
     """
-    for place, question in _unique(_with_files(items, files or {})):
+    for place, question in _unique(_with_files(items, files or {}, has_paths=has_paths)):
         yield replace(question, origin=question.origin or place)
 
 
-def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Item]:
+def _with_files(items: Iterable[Item], files: Mapping[str, Path], *, has_paths: bool) -> Iterator[Item]:
     """Yield questions with the files for all, and their own."""
     for place, item in items:
         if isinstance(item, Question):
@@ -164,7 +175,7 @@ def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Ite
             continue
         inputs = _inputs(place, item)
         if own := _own_files(place, inputs.get("files") or {}):
-            inputs["files"] = own
+            inputs["files"] = own = _as_paths(own) if has_paths else own
         if files:
             inputs["files"] = {**files, **own}
         with _at(place):
@@ -175,9 +186,19 @@ def _with_files(items: Iterable[Item], files: Mapping[str, str]) -> Iterator[Ite
 def _own_files(place: str, files: object) -> dict[str, Any]:
     if isinstance(files, Mapping):
         return dict(files)
-    if isinstance(files, list) and all(isinstance(path, str) for path in files):
+    if isinstance(files, list) and all(isinstance(path, str | Path) for path in files):
         return {Path(path).name: path for path in files}
     raise InputError(f"{place}: files must be an object, name to path, or a list of paths.")
+
+
+def _as_paths(files: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: Path(path) if isinstance(path, str) else path for name, path in files.items()}
+
+
+def _path_text(value: object) -> str:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def _read_text(path: Path) -> str:
@@ -191,7 +212,7 @@ def _read_lines(path: Path) -> Iterator[Item]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for number, line in enumerate(file, 1):
-                if line.strip():
+                if line.strip() and not _COMMENT.match(line):
                     yield f"{path}, line {number}", line.strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
@@ -236,6 +257,10 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
 def _keys_of_columns(path: Path, names: list[str], columns: Mapping[str, str]) -> list[str]:
     """Return the key of the inputs for each column; empty for a column that is not read."""
     keys = [columns.get(name, "") for name in names]
+    if "query" not in keys:  # The names in most data sets.
+        keys = [
+            key or columns.get(_SYNONYMS.get(name, ""), "") for name, key in zip(names, keys, strict=True)
+        ]
     if "query" not in keys:
         raise InputError(f"{path} has no column query; its columns are {', '.join(names) or 'none'}.")
     for key in filter(None, keys):

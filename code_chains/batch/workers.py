@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from code_chains.batch.questions import Question
@@ -129,9 +131,22 @@ def _prove_isolation(chain: CodeChain) -> None:
 def _answer_on_worker(spec: str, job: str) -> str:
     """Answer a question on a worker; both are JSON."""
     question = json.loads(job)
+    if paths := question["paths"]:
+        files = question["inputs"].get("files") or {}
+        question["inputs"]["files"] = files | {name: Path(path) for name, path in paths.items()}
     return json.dumps(
         answer_question(_get_chain(spec), Question(question["id"], question["inputs"])).to_dict()
     )
+
+
+def _split_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs as JSON, with the paths apart: on the worker as well text is no path."""
+    files = inputs.get("files") or {}
+    if not isinstance(files, Mapping):
+        files = {Path(file).name: file for file in files}
+    paths = {name: os.fspath(file) for name, file in files.items() if isinstance(file, os.PathLike)}
+    others = {name: file for name, file in files.items() if name not in paths}
+    return {"inputs": as_json({**inputs, "files": others}), "paths": paths}
 
 
 def _collect_answers(
@@ -144,7 +159,7 @@ def _collect_answers(
     def submit() -> None:
         free_slots = max(0, 2 * sum(client.nthreads().values()) - len(submitted))
         for question in itertools.islice(questions, 0 if tracker.is_exhausted else free_slots):
-            job = json.dumps({"id": question.id, "inputs": as_json(question.inputs)})
+            job = json.dumps({"id": question.id, **_split_inputs(question.inputs)})
             future = client.submit(_answer_on_worker, spec, job, key=f"{run}-{question.id}", pure=False)
             submitted[future.key] = question
             completed.add(future)

@@ -108,8 +108,8 @@ class GenerateChain(StreamingChain):
     r"""Ask a model for a program.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `language`, `translation`,
-    `context`, `history`, `previous_steps`, `answer_type`, `feedback`, `failed_code`, `cells`, `sample_index`,
-    `schema_only` and `profiles`.
+    `context`, `history`, `previous_steps`, `answer_type`, `return_value`, `feedback`, `failed_code`, `cells`,
+    `sample_index`, `schema_only` and `profiles`.
     Adds `code`, the program (empty if the reply held none or was truncated), `finish_reason`: `stop`,
     `length` or `missing`, and `reply`, what the model said instead of a program. The model sees the first
     test and one or two of the examples, never all. Functions that tests call, in a question without data, are
@@ -142,6 +142,7 @@ class GenerateChain(StreamingChain):
         "history",
         "previous_steps",
         "answer_type",
+        "return_value",
         "feedback",
         "failed_code",
         "cells",
@@ -179,7 +180,7 @@ class GenerateChain(StreamingChain):
 
     def _rules(self, values: Mapping[str, Any]) -> str:
         prompt = self.prompt
-        if values.get("answer_type"):
+        if values.get("answer_type") or values.get("return_value"):
             prompt = prompt.replace(_PRINT_RULE, _VALUE_RULE)
         elif self._is_plain(values):
             prompt = _FUNCTION_PROMPT

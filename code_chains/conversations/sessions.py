@@ -266,7 +266,8 @@ class Conversations(Closing):
         conversation.session, conversation.lost = session, ""
         for turn in turns:
             if turn.runs and turn.code.strip():
-                files = {name: path for name, path in turn.files.items() if Path(path).is_file()}
+                paths = {name: Path(path) for name, path in turn.files.items()}
+                files = {name: path for name, path in paths.items() if path.is_file()}
                 if not session.run(turn.code, files=files, variables=turn.variables).ok:
                     conversation.lost += (
                         f"- what the answer to {turn.query[:80]!r} had made is not there any more\n"

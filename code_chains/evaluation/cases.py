@@ -85,7 +85,7 @@ def cases_of(cases: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
     return _validated((f"Case {number}", case) for number, case in enumerate(cases, 1))
 
 
-def read_cases(path: str | Path, *, files: Mapping[str, str] | None = None) -> list[Case]:
+def read_cases(path: str | Path, *, files: Mapping[str, Path] | None = None) -> list[Case]:
     """Read cases from a file of questions, `.jsonl`, `.json`, `.csv` or `.tsv`, that also says what is expected.
 
     Each has one of `expected` (a JSON value; in tables JSON or else text), `expected_pattern` (a regular expression)
@@ -102,7 +102,7 @@ def read_cases(path: str | Path, *, files: Mapping[str, str] | None = None) -> l
     items = read_items(path, columns={way: way for way in _WAYS} | examples.COLUMNS)
     if Path(path).suffix.lower() in (".csv", ".tsv"):
         items = ((place, _parse_cells(place, row)) for place, row in items)
-    return _validated(items, files=files)
+    return _validated(items, files=files, has_paths=True)
 
 
 def _parse_cells(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,9 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _validated(items: Iterable[Item], *, files: Mapping[str, str] | None = None) -> list[Case]:
+def _validated(
+    items: Iterable[Item], *, files: Mapping[str, Path] | None = None, has_paths: bool = False
+) -> list[Case]:
     """Split what is expected from the questions, so that it can be corrected without asking again."""
     expectations: list[Expectation] = []
 
@@ -140,7 +142,7 @@ def _validated(items: Iterable[Item], *, files: Mapping[str, str] | None = None)
             expectations.append(_expectation(place, inputs))
             yield place, {key: value for key, value in inputs.items() if key not in _WAYS}
 
-    validated = list(as_questions(questions(), files=files))
+    validated = list(as_questions(questions(), files=files, has_paths=has_paths))
     if not validated:
         raise InputError("There are no cases.")
     if unreadable := [question for question in validated if not is_text(question.id)]:

@@ -1,4 +1,8 @@
-"""Files of a question: by path, as bytes or open, validated before a model is paid."""
+"""Files of a question: by path, as bytes or open, validated before a model is paid.
+
+Invariant: text is no path. The JSON of a client holds text and no `pathlib.Path`, so that it can never name a file of this
+machine, also where a chain is a route of a web service.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from code_chains.temporary import process_folder
 
 __all__ = ["MAX_FILES", "check_files", "check_name", "files_on_disk", "walk_folder"]
 
+_MAX_SHOWN_CHARS = 100
 MAX_FILES = 1000
 """Files of a folder that can be passed."""
 
@@ -27,14 +32,14 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
     """Yield checked files, with those that were given as bytes or open files in a folder that is removed at the end.
 
     Args:
-        files: Paths, bytes or open binary files by their name in the working directory; or a list of paths. A path may
-            be a folder, for all files in it, and in a list a pattern such as `data/*.csv`.
+        files: A `pathlib.Path`, bytes or an open binary file by its name in the working directory; or a list of paths. A
+            path may be a folder, for all files in it, and in a list a pattern such as `data/*.csv`.
 
     Raises:
         InputError: See `check_files`; or an open file cannot be read from its start.
     """
     named = _by_name(files)
-    if all(isinstance(value, str | os.PathLike) for _, value in named):
+    if all(isinstance(value, os.PathLike) for _, value in named):
         yield check_files(files)
         return
     with tempfile.TemporaryDirectory(prefix="files-", dir=process_folder()) as folder:
@@ -50,14 +55,29 @@ def _by_name(files: Any) -> list[tuple[Any, Any]]:
     """Return pairs of name and content; the paths of a list are named as they are in their folders."""
     if isinstance(files or {}, Mapping):
         return [pair for name, value in (files or {}).items() for pair in _expand(name, value)]
-    if isinstance(files, list | tuple) and all(isinstance(path, str | os.PathLike) for path in files):
-        return [pair for path in files for pair in _expand_path(path)]
-    raise InputError('files must be a mapping, e.g. {"sales.csv": "data/sales.csv"}, or a list of paths.')
+    if isinstance(files, list | tuple):
+        return [pair for path in files for pair in _expand_path(_check_path(path))]
+    raise InputError(
+        'files must be a mapping, e.g. {"sales.csv": Path("data/sales.csv")}, or a list of paths.'
+    )
+
+
+def _check_path(value: object) -> os.PathLike[str]:
+    if isinstance(value, str):
+        raise InputError(
+            f"The file {value[:_MAX_SHOWN_CHARS]!r} is given as text. Pass pathlib.Path(…) for a path, or bytes for content:"
+            " text may come from a client, which must not read files of this machine."
+        )
+    if not isinstance(value, os.PathLike):
+        raise InputError(
+            f"A file is given by its pathlib.Path, its bytes or as an open binary file, not by {type(value).__name__}."
+        )
+    return value
 
 
 def _expand(name: Any, value: Any) -> list[tuple[Any, Any]]:
     """Return what a name stands for: a file, or the files of a folder."""
-    if not isinstance(value, str | os.PathLike) or not os.path.isdir(value):
+    if not isinstance(value, os.PathLike) or not os.path.isdir(value):
         return [(name, value)]
     files = [(f"{name}/{inner}", path) for inner, path in walk_folder(Path(value))]
     if not files:
@@ -65,7 +85,7 @@ def _expand(name: Any, value: Any) -> list[tuple[Any, Any]]:
     return files
 
 
-def _expand_path(path: str | os.PathLike[str]) -> list[tuple[Any, Any]]:
+def _expand_path(path: os.PathLike[str]) -> list[tuple[Any, Any]]:
     if not os.path.exists(path) and glob.has_magic(os.fspath(path)):
         return _matches(os.fspath(path))
     name = Path(path).name
@@ -155,11 +175,7 @@ def check_name(name: object) -> str:
 
 
 def _check_file(value: object) -> Path:
-    if not isinstance(value, str | os.PathLike):
-        raise InputError(
-            f"A file is given by its path, its bytes or as an open binary file, not by {type(value).__name__}."
-        )
-    path = Path(value)
+    path = Path(_check_path(value))
     try:
         if not path.is_file():
             raise InputError(

@@ -34,16 +34,22 @@ _MESSAGES: tuple[tuple[type[Exception], str], ...] = (
 _OTHER = "The model did not answer. Try again later."
 
 
-def report_error(error: Exception) -> str:
+def report_error(error: Exception, *, to_owner: bool = False) -> str:
     """Return what a visitor is told of an error, and log its details.
 
     An `InputError` is about what the visitor entered, and is told as it is. Other messages quote a provider, or advise
     whoever runs the server.
+
+    Args:
+        error: The error.
+        to_owner: Whether the visitor runs the server.
     """
     if isinstance(error, InputError):
         return _without_folders(describe_error(error))
     _log.warning("An action on the page failed: %s", describe_error(error))
     _log.debug("Its traceback:", exc_info=error)
+    if to_owner:
+        return describe_error(error)
     return next((message for kind, message in _MESSAGES if isinstance(error, kind)), _OTHER)
 
 

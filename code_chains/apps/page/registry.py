@@ -45,7 +45,9 @@ class SessionRegistry:
         session_timeout: float = 7200.0,
         max_sessions: int = 200,
         folder: Path | None = None,
+        is_owners: bool = False,
     ) -> None:
+        self._is_owners = is_owners
         self._chains = {"": chain} if isinstance(chain, CodeChain) else _share_conversations(chain)
         self._session_timeout, self._max_sessions = session_timeout, max_sessions
         # A session has at most one question, so the queue is never full.
@@ -89,7 +91,14 @@ class SessionRegistry:
         return session
 
     def _new(self, client_id: str) -> PageSession:
-        session = PageSession(client_id, self._chains, self._queue, self._history, self._sessions.values)
+        session = PageSession(
+            client_id,
+            self._chains,
+            self._queue,
+            self._history,
+            self._sessions.values,
+            is_owners=self._is_owners,
+        )
         if client_id in self._expired:
             self._expired.remove(client_id)
             session.notice = _EXPIRED

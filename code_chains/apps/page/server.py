@@ -153,7 +153,8 @@ def serve(
     port = listening.getsockname()[1]
     secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
     address = f"http://{url_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
-    app = create_app(SessionRegistry(chain, concurrency=concurrency, folder=folder))
+    registry = SessionRegistry(chain, concurrency=concurrency, folder=folder, is_owners=is_loopback(host))
+    app = create_app(registry)
     config = uvicorn.Config(
         Guard(app, port=port, token=secret, path=secret_path(folder) if folder and secret else None),
         log_level="warning",

@@ -68,7 +68,10 @@ class PageSession:
         queue: RequestQueue,
         history: ConversationHistory,
         all_sessions: Callable[[], Collection[PageSession]],
+        *,
+        is_owners: bool = False,
     ) -> None:
+        self._is_owners = is_owners
         self._client_id, self._chains, self._queue = client_id, chains, queue
         self.history, self._all_sessions = history, all_sessions
         self.model: str = next(iter(chains))
@@ -160,7 +163,7 @@ class PageSession:
             self._handle_stop(entry)
             raise
         except Exception as error:
-            entry.outcome.error = report_error(error)
+            entry.outcome.error = report_error(error, to_owner=self._is_owners)
             self.draft = "" if entry.is_user_code else entry.query
         finally:
             entry.progress.is_running, entry.progress.stage, self.last_active = False, "", time.monotonic()

@@ -25,8 +25,24 @@ def group() -> None:
     frame.groupby("kind").value.sum()
 
 
+OTHER_SCRIPTS = (
+    *("Noto Sans CJK JP", "Noto Sans CJK SC", "Source Han Sans", "Droid Sans Fallback", "WenQuanYi Zen Hei"),
+    *(
+        "WenQuanYi Micro Hei",
+        "IPAGothic",
+        "Noto Sans",
+        "Noto Sans Arabic",
+        "Noto Sans Devanagari",
+        "Noto Sans Thai",
+    ),
+)
+"""Fonts with the characters that matplotlib's own lacks."""
+
+
 def draw() -> None:
     pyplot = sys.modules["matplotlib.pyplot"]
+    installed = {font.name for font in sys.modules["matplotlib.font_manager"].fontManager.ttflist}
+    pyplot.rcParams["font.family"] = ["sans-serif", *filter(installed.__contains__, OTHER_SCRIPTS)]
     pyplot.plot([1, 2])
     pyplot.savefig(io.BytesIO())
     pyplot.close("all")
