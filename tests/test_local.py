@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import random
 import shutil
+import stat
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from langchain_core.load import dumps
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from code_chains import create_code_chain
 from code_chains.chains import GenerateChain
@@ -31,7 +35,7 @@ _WIDTH = 32
 _TOKENS = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
 _FIELDS: dict[str, Any] = {
     "general.architecture": "llama",
-    "llama.context_length": 64,
+    "llama.context_length": 4096,
     "llama.embedding_length": _WIDTH,
     "llama.block_count": 1,
     "llama.feed_forward_length": _WIDTH,
@@ -274,3 +278,96 @@ def test_a_chain_with_a_cache_loads_no_weights_before_it_is_asked(weights: Path,
         assert _servers[path].runtime is None
     with create_code_chain(f"gguf:{path}"):
         assert _servers[path].runtime is not None
+
+
+# -- saved prompts -------------------------------------------------------------------------------------------------------
+
+
+LONG: list[BaseMessage] = [
+    SystemMessage("Write Python. " * 50),
+    HumanMessage("1 + 1?"),
+    AIMessage("2"),
+    HumanMessage("2 + 2?"),
+]
+
+
+@pytest.fixture
+def new_server(weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], ChatLocal]:
+    """Make a model whose server has evaluated nothing, as in a new process."""
+    monkeypatch.setenv("CODE_CHAINS_MODELS", str(tmp_path / "models"))
+
+    def make() -> ChatLocal:
+        monkeypatch.setattr("code_chains.models.local._servers", {})
+        return load_local(f"gguf:{weights}", max_tokens=5)
+
+    return make
+
+
+def saved(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "models/prompts").iterdir())
+
+
+def test_a_new_process_evaluates_no_beginning_that_was_evaluated_before(
+    new_server: Callable[[], ChatLocal], tmp_path: Path
+) -> None:
+    reply = new_server().invoke(LONG).text
+    [state] = saved(tmp_path)
+    assert (state.suffix, stat.S_IMODE(state.stat().st_mode)) == (".prompt", 0o600)
+    before = state.read_bytes()
+    second = new_server()
+    posted: list[str] = []
+    second._server.prompts._client.event_hooks["request"].append(
+        lambda request: posted.append(str(request.url))
+    )
+    assert second.invoke(LONG).text == reply
+    assert [url.rpartition("/")[2] for url in posted] == ["0?action=restore", "completions"]
+    assert saved(tmp_path) == [state]
+    assert state.read_bytes() == before
+
+
+def test_a_state_that_is_damaged_costs_nothing_but_time(
+    new_server: Callable[[], ChatLocal], tmp_path: Path
+) -> None:
+    reply = new_server().invoke(LONG).text
+    [state] = saved(tmp_path)
+    for content in (b"", b"damaged", state.read_bytes()[:1000]):
+        state.write_bytes(content)
+        assert new_server().invoke(LONG).text == reply
+
+
+@pytest.mark.parametrize("kind", ["a file", "open to others"])
+def test_a_folder_that_cannot_be_trusted_is_not_used(
+    new_server: Callable[[], ChatLocal], tmp_path: Path, kind: str
+) -> None:
+    folder = tmp_path / "models/prompts"
+    folder.parent.mkdir()
+    if kind == "a file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    model = new_server()
+    assert model._server.prompts.folder is None
+    assert model.invoke(LONG).text
+    assert kind == "a file" or saved(tmp_path) == []
+
+
+def test_other_rules_and_other_weights_have_states_of_their_own(
+    new_server: Callable[[], ChatLocal], weights: Path, tmp_path: Path
+) -> None:
+    model = new_server()
+    model.invoke(LONG)
+    model.invoke([SystemMessage("Write SQL. " * 60), HumanMessage("1 + 1?")])
+    model.invoke([*LONG[:-1], HumanMessage("another question")])
+    assert len(saved(tmp_path)) == 2
+    os.utime(weights)
+    new_server().invoke(LONG)
+    assert len(saved(tmp_path)) == 3
+
+
+def test_states_take_bounded_space(
+    new_server: Callable[[], ChatLocal], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("code_chains.models.prompts._MAX_FOLDER_BYTES", 1)
+    new_server().invoke(LONG)
+    assert saved(tmp_path) == []

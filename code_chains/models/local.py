@@ -7,11 +7,12 @@ import atexit
 import os
 import secrets
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from langchain_core.language_models import LangSmithParams, LanguageModelInput
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
@@ -22,6 +23,7 @@ from code_chains.callbacks.pricing import EMBEDDED
 from code_chains.errors import ConfigurationError, MissingExtraError, WeightsError
 from code_chains.models.choice import install_local
 from code_chains.models.hub import PREFIX, HubFile
+from code_chains.models.prompts import SavedPrompts
 from code_chains.models.weights import CATALOGUE
 
 __all__ = ["ChatLocal", "load_local"]
@@ -68,6 +70,10 @@ class _Server:
         self.client = DefaultHttpxClient(trust_env=False)
         self.async_client = DefaultAsyncHttpxClient(trust_env=False)
         atexit.register(self.client.close)
+        status = found.path.stat()
+        build = getattr(_runtime(), "BUILD_INFO", "")
+        identity = (str(found.path), status.st_size, status.st_mtime_ns, found.sha256, build, _CONTEXT_TOKENS)
+        self.prompts = SavedPrompts(self.client, identity)
 
     def start(self) -> str:
         """Load the weights, unless that was done, and return the address.
@@ -84,6 +90,10 @@ class _Server:
                     raise WeightsError(f"The model in {self.path} cannot be loaded: {error}.") from error
             return str(self.runtime.listening_address)
 
+    def prepare(self, messages: Sequence[dict[str, Any]]) -> None:
+        """Let the beginning of a prompt be evaluated, or restored from disk; see `SavedPrompts`."""
+        self.prompts.prepare(self.start(), self.api_key.get_secret_value(), messages)
+
     def model_options(self) -> dict[str, Any]:
         """Return the options of a `ChatOpenAI` for this server."""
         address = _UNKNOWN_ADDRESS if self.runtime is None else self.runtime.listening_address
@@ -99,26 +109,31 @@ class ChatLocal(ChatOpenAI):
 
     _server: _Server = PrivateAttr()
 
-    def _start(self) -> None:
-        """Start the server, and let the clients know its address."""
+    def _start(self, messages: list[BaseMessage]) -> None:
+        """Start the server, let the clients know its address, and prepare it for a prompt."""
         address = f"{self._server.start()}/v1"
         self.root_client.base_url = self.root_async_client.base_url = address
+        self._server.prepare(self._get_request_payload(messages)["messages"])
 
-    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        self._start()
-        return super()._generate(*args, **kwargs)
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        self._start(messages)
+        return super()._generate(messages, *args, **kwargs)
 
-    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        self._start()
-        yield from super()._stream(*args, **kwargs)
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        self._start(messages)
+        yield from super()._stream(messages, *args, **kwargs)
 
-    async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        await asyncio.to_thread(self._start)
-        return await super()._agenerate(*args, **kwargs)
+    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        await asyncio.to_thread(self._start, messages)
+        return await super()._agenerate(messages, *args, **kwargs)
 
-    async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
-        await asyncio.to_thread(self._start)
-        async for chunk in super()._astream(*args, **kwargs):
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        await asyncio.to_thread(self._start, messages)
+        async for chunk in super()._astream(messages, *args, **kwargs):
             yield chunk
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
@@ -243,4 +258,6 @@ def _restrict_access(parameters: Any, server: _Server) -> None:
     parameters.cors_methods = parameters.cors_headers = ""
     parameters.endpoint_slots = False
     parameters.ui = False
+    if server.prompts.folder is not None:
+        parameters.slot_save_path = f"{server.prompts.folder}{os.sep}"
     parameters.model_alias = {server.title}  # The default is the full path, including the home folder.
