@@ -147,7 +147,8 @@ def _answer(channel: socket.socket, options: dict[str, Any]) -> None:
                 sessions[request["number"]] = executor.session()
             target = sessions.get(request["number"], executor)
             try:
-                done = target.run(request["code"], files=request["files"], variables=request["variables"])
+                files = {name: Path(path) for name, path in request["files"].items()}
+                done = target.run(request["code"], files=files, variables=request["variables"])
                 _write(file, {"done": done.to_json()})
             except SessionError as error:
                 _write(file, {"session": str(error)})

@@ -171,7 +171,7 @@ PLAYS: dict[str, tuple[Replies, tuple[str, ...]]] = {
     ),
     "safety_chain": (
         {"squares": "print([n * n for n in range(1, 6)])", "tick": "while True:\n    print('tick')"},
-        ("ok: [1, 4, 9, 16, 25]", "refused: Refused: line 1: Use a loop that ends (no_loops_forever)"),
+        ("ok: [1, 4, 9, 16, 25]", "refused: Refused: line 1: Use a loop that ends"),
     ),
     "secure": (
         {"divided by 3": "print(100 // 15)", "os.system": "import os\nos.system('ps aux')", TOLD: "There are 6."},

@@ -12,6 +12,7 @@ from . import other_systems
 
 ANSWER = """
 import sys
+from pathlib import Path
 import code_chains, code_chains.apps.cli, code_chains.batch.runner, code_chains.evaluation
 from code_chains import create_code_chain
 from code_chains.testing import ScriptedModel
@@ -20,7 +21,7 @@ model = ScriptedModel(lambda _: "```python\\nprint(6 * 7)\\n```")
 with create_code_chain(model, interpret=False, cache=sys.argv[1]) as chain:
     result = chain.invoke({"query": "six times seven", "session_id": "one"})
     print(result["output"], result["execution"].isolation.level)
-    print(chain.invoke({"query": "six times seven, again", "files": [sys.argv[2]]})["output"])
+    print(chain.invoke({"query": "six times seven, again", "files": [Path(sys.argv[2])]})["output"])
 """
 EXECUTORS = """
 from code_chains.errors import CodeChainsError

@@ -79,12 +79,18 @@ def test_errors_of_a_program_and_answers_have_no_remedy(executor: SandboxExecuto
     assert remedy(ask(executor, code, max_attempts=1), "terminal") == ""
 
 
+def test_a_misspelt_module_is_no_missing_library(executor: SandboxExecutor) -> None:
+    answer = ask(executor, "import jsn", max_attempts=1)["answer"]
+    assert "did you mean 'json'?" in answer
+    assert "needs the library" not in answer
+
+
 @pytest.mark.parametrize("code", ["x = y + 1", "import plotly", "print(", ""])
 def test_no_word_for_developers_reaches_the_reader(executor: SandboxExecutor, code: str) -> None:
     assert not re.search(r"\(\w+_\w+\)|\(parses\)|imports_available", ask(executor, code)["answer"])
 
 
-@pytest.mark.parametrize("obstacle", ["time", "network", "its own error"])
+@pytest.mark.parametrize("obstacle", ["time", "memory", "its own error"])
 def test_a_program_that_failed_is_not_run_again(executor: SandboxExecutor, obstacle: str) -> None:
     result = ask(executor, PROGRAMS[obstacle])
     assert [attempt.status for attempt in result["attempts"]][1:] == ["refused"] * 2

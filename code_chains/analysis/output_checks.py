@@ -80,7 +80,7 @@ def prints_something(code: str) -> list[Problem]:
 
     Example:
         >>> [str(problem) for problem in prints_something("total = sum([1, 2])")]
-        ['Nobody would see the outcome. Print the answer at the end. (prints_something)']
+        ['Nobody would see the outcome. Print the answer at the end.']
         >>> prints_something("total = sum([1, 2])\nprint(total)")
         []
     """

@@ -8,6 +8,7 @@ from typing import Any
 
 from code_chains.inputs import fenced
 from code_chains.state import ErrorReport, Execution, ToolCall, Verdict
+from code_chains.verification.obstacles import find_obstacle
 
 __all__ = ["fails_again", "failure_signature", "repair_feedback", "same_program"]
 
@@ -75,8 +76,10 @@ def failure_signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
 
 def fails_again(execution: Execution) -> bool:
     """Return whether a program failed in a sandbox, cut off from anything that may have changed when it is run again."""
-    is_enclosed = execution.isolation is not None and execution.isolation.network
-    return is_enclosed and execution.status not in ("ok", "refused") and not execution.tool_calls
+    if execution.status in ("ok", "refused") or execution.tool_calls or execution.isolation is None:
+        return False
+    obstacle = find_obstacle(execution)  # An address that is allowed may answer the next time.
+    return execution.isolation.network and not (obstacle and obstacle.kind == "network")
 
 
 def same_program(code: str, other: str) -> bool:

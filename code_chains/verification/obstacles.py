@@ -44,7 +44,8 @@ def find_obstacle(execution: Execution) -> Obstacle | None:
 
 
 def _obstacle_of(error: ErrorReport, execution: Execution) -> Obstacle | None:
-    if match := _MISSING_MODULE.search(error.message):
+    match = _MISSING_MODULE.search(error.message)
+    if match and "did you mean" not in error.message:
         library = distribution_of(match[1])
         return Obstacle(
             "module", f"The program needs the library {library}, which is not installed.", match[1]
@@ -53,5 +54,7 @@ def _obstacle_of(error: ErrorReport, execution: Execution) -> Obstacle | None:
         return Obstacle("input", "The program asked for input, but nobody can type while it runs.")
     is_enclosed = execution.isolation is None or execution.isolation.network
     if is_enclosed and (error.type in _NETWORK_ERRORS or _NO_NETWORK.search(error.message)):
-        return Obstacle("network", "Programs have no network, so they cannot fetch anything.")
+        return Obstacle(
+            "network", "Programs have no network, except for addresses that the application allows."
+        )
     return None
