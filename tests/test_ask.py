@@ -302,3 +302,19 @@ def test_a_followup_without_its_conversation_is_not_asked(
     (tmp_path / "data").write_text("no folder")
     result = run("ask", "--continue", "print(1)")
     assert (result.exit_code, openai_server.requests) == (1, [])
+
+
+@pytest.mark.host
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_shows_at_once_that_something_happens(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    begin = (
+        "import sys, runpy; sys.argv[0] = 'code-chains'; runpy.run_module('code_chains', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", begin, "ask", "6 * 7", "-m", "gguf:none"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        seen = os.read(ours, 100)
+        process.kill()
+    os.close(ours)
+    assert seen.startswith("Starting …".encode())

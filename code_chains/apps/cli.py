@@ -32,6 +32,7 @@ from code_chains.apps.cli_options import (
     parse_budget,
     parse_keys,
     refuse_options,
+    show_start,
     terminal_options,
 )
 
@@ -133,6 +134,7 @@ def ask(
     Example: code-chains ask "What is the sum of the numbers from 1 to 5?"
     Example: cat sales.csv | code-chains ask "What is the total amount?"
     """
+    show_start()
     from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
     from code_chains.apps.ask import Ask, open_log, question_of, read_tests
 

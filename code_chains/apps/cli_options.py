@@ -44,6 +44,7 @@ __all__ = [
     "parse_budget",
     "parse_keys",
     "refuse_options",
+    "show_start",
     "terminal_options",
 ]
 
@@ -242,6 +243,12 @@ def _report(error: BaseException) -> int:
     # A traceback may quote a provider or a file, so it is escaped and redacted like any other message.
     echo("".join(traceback.format_exception(error)), err=True)
     return 1
+
+
+def show_start() -> None:
+    """Say on a terminal that something happens: the imports that follow take seconds. The next line replaces it."""
+    if sys.stderr.isatty():
+        click.echo("Starting …\r", nl=False, err=True)
 
 
 def echo(message: str, *, err: bool = False) -> None:
