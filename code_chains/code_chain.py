@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import logging
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -16,6 +18,7 @@ from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validato
 
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.callbacks.capacity import AsyncCapacityCheck, CapacityCheck
+from code_chains.callbacks.pricing import Prices
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import StreamingSequentialChain
@@ -206,6 +209,7 @@ class CodeChain(StreamingSequentialChain, Closing):
             **config,
             "callbacks": _add_handlers(config.get("callbacks"), [meter, *_enforcing_handlers(self, config)]),
         }
+        yield RunFunction(_import_ahead, None, config, inline=_import_ahead.cache_info().currsize > 0)
         inline = len(str(values["query"])) < _MAX_INLINE_CHARS
         paste = (yield RunFunction(find_data, values, config, inline=inline)) if self.find_data else None
         # Bytes and open files are written once, for all stages.
@@ -497,6 +501,18 @@ def _user_code_inputs(
     if not isinstance(code, str) or not code.strip():
         raise InputError("The program is empty. Pass Python source, e.g. print(6 * 7).")
     return {"query": query or _USER_CODE_QUERY, "code": code, "session_id": session_id, "files": files or {}}
+
+
+@functools.cache
+def _import_ahead(_: None) -> None:
+    """Import in a thread what the first question would import on the event loop, which would stand still."""
+    Prices().cost("gpt-5-mini", "openai", 1, 1)  # The public list, if that is installed.
+    for name in (
+        "pyflakes.checker",
+        *(("openai.resources.chat.completions",) if "openai" in sys.modules else ()),
+    ):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 def _warm_up(executor: Executor) -> None:
