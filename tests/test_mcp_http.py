@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -28,12 +29,13 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, TextContent
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 
 from code_chains import create_code_chain
 from code_chains.apps import mcp_clients
 from code_chains.apps.cli import cli
 from code_chains.apps.mcp_clients import Client as ServedClient
-from code_chains.apps.mcp_clients import ClientRegistry
+from code_chains.apps.mcp_clients import ClientRegistry, ConnectionWatch
 from code_chains.apps.mcp_http import serve_http, transport_security
 from code_chains.apps.mcp_tokens import TokenVerifier
 from code_chains.errors import ConfigurationError, InputError
@@ -587,3 +589,24 @@ def test_the_folder_of_the_files_is_deleted_at_the_end(
         server.process.send_signal(signal.SIGINT)
         server.process.wait(15)
     assert list(folder.glob("code_chains-process-*/mcp-*")) == []
+
+
+async def test_each_token_has_its_share_of_sessions() -> None:
+    clients, count = ClientRegistry(lambda client: None, share=2), itertools.count()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        new = {} if "mcp-session-id" in Request(scope).headers else {"mcp-session-id": str(next(count))}
+        await PlainTextResponse("", headers=new)(scope, receive, send)
+
+    transport = httpx.ASGITransport(ConnectionWatch(app, clients))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+
+        async def statuses(token: str, requests: int, **headers: str) -> list[int]:
+            headers["authorization"] = f"Bearer {token}"
+            return [(await client.post("/", headers=headers)).status_code for _ in range(requests)]
+
+        assert await statuses("ann", 3) == [200, 200, 429]
+        assert await statuses("bob", 1) == [200]
+        assert await statuses("ann", 1, **{"mcp-session-id": "0"}) == [200]
+        await client.delete("/", headers={"mcp-session-id": "0"})
+        assert await statuses("ann", 2) == [200, 429]

@@ -25,13 +25,27 @@ with needs("mcp", "command", "mcp"):
     from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+    from starlette.datastructures import Headers
     from starlette.requests import Request
+    from starlette.responses import PlainTextResponse
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["IDLE_TIMEOUT_S", "Client", "ClientRegistry", "ConnectionWatch", "run_while_connected"]
+__all__ = [
+    "IDLE_TIMEOUT_S",
+    "MAX_SESSIONS",
+    "Client",
+    "ClientRegistry",
+    "ConnectionWatch",
+    "run_while_connected",
+]
 
 IDLE_TIMEOUT_S = 1800.0
 """Seconds without a request after which a session of the protocol ends."""
+MAX_SESSIONS = 100
+"""Sessions of the protocol at one time, of all tokens together."""
+_NO_SHARE = (
+    "This token has its share of sessions. End one with DELETE, or wait until one was idle for half an hour."
+)
 _SESSION_HEADER = "mcp-session-id"
 _SESSION = "session "
 _CONNECTION = "code_chains.connection"
@@ -48,6 +62,7 @@ class Client:
         requests: How many of its requests are in progress.
         last_active: When one last ended, on the monotonic clock.
         is_deleted: Whether its session of the protocol was deleted.
+        owner: Whose session of the protocol it is: a digest of the token.
     """
 
     id: str = ""
@@ -55,6 +70,7 @@ class Client:
     requests: int = 0
     last_active: float = field(default_factory=time.monotonic)
     is_deleted: bool = False
+    owner: str = ""
 
     @property
     def is_gone(self) -> bool:
@@ -92,10 +108,11 @@ class ClientRegistry:
 
     Args:
         release: Discards what belongs to a client that is gone.
+        share: How many sessions of the protocol each token may have at one time.
     """
 
-    def __init__(self, release: Callable[[Client], None]) -> None:
-        self._release, self._clients = release, {"": Client()}
+    def __init__(self, release: Callable[[Client], None], *, share: int = MAX_SESSIONS) -> None:
+        self._release, self._clients, self._share = release, {"": Client()}, share
         self._connections: set[_Connection] = set()
         self._current: ContextVar[Client] = ContextVar("client", default=self._clients[""])
 
@@ -130,6 +147,15 @@ class ClientRegistry:
                 client.is_deleted = request.method == "DELETE" and connection.status == 200
             await self.release_gone()
 
+    def has_share(self, owner: str) -> bool:
+        """Return whether a token may have another session of the protocol."""
+        return sum(client.owner == owner for client in self._clients.values()) < self._share
+
+    def add_session(self, session: str, owner: str) -> None:
+        """Count a new session of the protocol as one of its token's."""
+        client_id = _session_client(session)
+        self._clients.setdefault(client_id, Client(client_id)).owner = owner
+
     def disconnect_all(self) -> None:
         """Cancel all calls over HTTP, as the server ends."""
         for connection in self._connections:
@@ -160,7 +186,13 @@ class ConnectionWatch:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        async with self._clients.connection(Request(scope)) as connection:
+        request = Request(scope)
+        is_new = request.method == "POST" and _SESSION_HEADER not in request.headers
+        owner = hashlib.sha256(request.headers.get("authorization", "").encode()).hexdigest()
+        if is_new and not self._clients.has_share(owner):
+            await PlainTextResponse(_NO_SHARE, 429)(scope, receive, send)
+            return
+        async with self._clients.connection(request) as connection:
 
             async def watched_receive() -> Message:
                 message = await receive()
@@ -170,6 +202,9 @@ class ConnectionWatch:
 
             async def watched_send(message: Message) -> None:
                 connection.status = message.get("status", connection.status)
+                session = Headers(raw=message.get("headers", ())).get(_SESSION_HEADER)
+                if is_new and session:
+                    self._clients.add_session(session, owner)
                 connection.has_more = message.get("more_body", message["type"] == "http.response.start")
                 await send(message)
 

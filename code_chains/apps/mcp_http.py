@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from code_chains.apps.mcp_clients import IDLE_TIMEOUT_S
+from code_chains.apps.mcp_clients import IDLE_TIMEOUT_S, MAX_SESSIONS
 from code_chains.apps.mcp_files import SharedFiles
 from code_chains.apps.mcp_server import create_server
 from code_chains.apps.mcp_tokens import TokenVerifier
@@ -35,7 +35,6 @@ with needs("mcp", "command", "mcp --http"):
 __all__ = ["check_access", "serve_http", "transport_security"]
 
 PATH = "/mcp"
-_MAX_SESSIONS = 100
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -118,7 +117,7 @@ def serve_http(
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             session_idle_timeout=IDLE_TIMEOUT_S,
-            max_sessions=_MAX_SESSIONS,
+            max_sessions=MAX_SESSIONS,
             transport_security=transport_security(host, port, allowed_hosts),
         )
         config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=2)

@@ -22,7 +22,13 @@ from pydantic import Field
 
 from code_chains._version import __version__
 from code_chains.analysis.extraction import as_program
-from code_chains.apps.mcp_clients import Client, ClientRegistry, ConnectionWatch, run_while_connected
+from code_chains.apps.mcp_clients import (
+    MAX_SESSIONS,
+    Client,
+    ClientRegistry,
+    ConnectionWatch,
+    run_while_connected,
+)
 from code_chains.apps.mcp_files import MAX_INPUT_BYTES, InputFiles, SharedFiles
 from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
 from code_chains.apps.mcp_tokens import token_options
@@ -161,7 +167,8 @@ def create_server(
                 chain.forget(session)
             input_files.forget(session)
 
-    clients, keeps_state = ClientRegistry(release), has_sessions(chain.executor)
+    share = max(1, MAX_SESSIONS // max(1, len(tokens)))
+    clients, keeps_state = ClientRegistry(release, share=share), has_sessions(chain.executor)
 
     async def run_python(
         code: Annotated[
