@@ -219,6 +219,7 @@ def test_samples_give_a_verdict(openai_server: OpenAI) -> None:
     assert "plausible (by vote): 3 of 3 programs" in stderr
 
 
+@pytest.mark.host
 def test_the_model_can_be_given_examples(openai_server: OpenAI) -> None:
     assert "Searching for examples" in ask(openai_server, QUESTION, "--snippets").stderr
 

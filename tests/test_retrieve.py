@@ -158,6 +158,7 @@ def test_a_folder_is_searched(tmp_path: Path) -> None:
     assert [one.name for one in sources] == ["area.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "name"),
     [
@@ -169,6 +170,7 @@ def test_the_curated_snippets_are_found_across_languages(query: str, name: str) 
     assert name in [one.metadata["source"] for one in curated_snippets().similarity_search(query, k=3)]
 
 
+@pytest.mark.slow
 def test_the_curated_snippets_are_embedded_once() -> None:
     first = curated_snippets()
     assert first.folder == curated_snippets().folder is not None
@@ -290,6 +292,7 @@ def test_values_of_references_are_no_values_of_other_tasks() -> None:
     assert "0.2125" in copied.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "is_shown"), [("local:0.5b", False), ("local:1.5b", True), ("another", True)]
 )
