@@ -66,31 +66,31 @@ RANGE = '{"builtins.range": [0, 300000000, 1]}'
 TUPLE = f'{{"builtins.tuple": [{RANGE}]}}'
 LONG = "x" * 900_000
 ENTRANCES: dict[str, Callable[[], object]] = {
-    "array-of-ranges": value(f'{{"numpy.ndarray": [[[{TUPLE}]], "int64"]}}'),
-    "labels-of-ranges": value(
+    "value: array of ranges": value(f'{{"numpy.ndarray": [[[{TUPLE}]], "int64"]}}'),
+    "value: labels of ranges": value(
         f'{{"pandas.Series": [[{RANGE}], ["a", "b"], null, [1]]}}',
     ),
-    "items-of-ranges": value(f'{{"builtins.dict_items": [{RANGE}]}}'),
-    "array-of-no-width": value(f'{{"numpy.ndarray": [["{LONG}"{", 1" * 500}], "<U0"]}}'),
-    "brackets": value(many("[]", 16 * MB // 3)),
-    "braces": value(many("{}", 16 * MB // 3)),
-    "keys": value("{" + ",".join(f'"{number:07}":0' for number in range(16 * MB // 12)) + "}"),
-    "packed-keys": value('{"builtins.dict": [' + ",".join(f"[{n},0]" for n in range(MB)) + "]}"),
-    "texts-for-integers": answer(many('"a"', 1_500_000), list[int]),
-    "bad-dates": answer(many('"2024-13-01"', 600_000), list[datetime.date]),
-    "values-for-any": answer(many("[]", 16 * MB // 3), Any),
-    "dict-of-texts": answer(
+    "value: items of ranges": value(f'{{"builtins.dict_items": [{RANGE}]}}'),
+    "value: array of no width": value(f'{{"numpy.ndarray": [["{LONG}"{", 1" * 500}], "<U0"]}}'),
+    "value: brackets": value(many("[]", 16 * MB // 3)),
+    "value: braces": value(many("{}", 16 * MB // 3)),
+    "value: keys": value("{" + ",".join(f'"{number:07}":0' for number in range(16 * MB // 12)) + "}"),
+    "value: packed keys": value('{"builtins.dict": [' + ",".join(f"[{n},0]" for n in range(MB)) + "]}"),
+    "answer: texts for integers": answer(many('"a"', 1_500_000), list[int]),
+    "answer: bad dates": answer(many('"2024-13-01"', 600_000), list[datetime.date]),
+    "answer: values for any": answer(many("[]", 16 * MB // 3), Any),
+    "answer: dict of texts": answer(
         '{"builtins.dict": [' + ",".join(f'["{n}", "a"]' for n in range(400_000)) + "]}", dict[str, int]
     ),
-    "printed-brackets": printed(many("[]", 300_000), list[int]),
-    "printed-for-any": printed(many("[]", 300_000), Any),
-    "tool-brackets": tool(f'{{"items": {many("[]", 4 * MB // 3 - 100)}}}'),
-    "tool-braces": tool(f'{{"items": {many("{}", 4 * MB // 3 - 100)}}}'),
-    "tool-keys": tool("{" + ",".join(f'"{number:06}":0' for number in range(4 * MB // 11)) + "}"),
-    "tool-wrong-types": tool(f'{{"items": {many("9", 2 * MB - 100)}}}', 40),
-    "tool-infinity": tool('{"items": [1e999]}', 1),
-    "report-brackets": report(many("[]", 18 * MB // 3)),
-    "report-views": report('{"views": ' + many('["a","b","c"]', 18 * MB // 14) + "}"),
+    "printed: brackets": printed(many("[]", 300_000), list[int]),
+    "printed: for any": printed(many("[]", 300_000), Any),
+    "tool: brackets": tool(f'{{"items": {many("[]", 4 * MB // 3 - 100)}}}'),
+    "tool: braces": tool(f'{{"items": {many("{}", 4 * MB // 3 - 100)}}}'),
+    "tool: keys": tool("{" + ",".join(f'"{number:06}":0' for number in range(4 * MB // 11)) + "}"),
+    "tool: wrong types": tool(f'{{"items": {many("9", 2 * MB - 100)}}}', 40),
+    "tool: infinity": tool('{"items": [1e999]}', 1),
+    "report: brackets": report(many("[]", 18 * MB // 3)),
+    "report: views": report('{"views": ' + many('["a","b","c"]', 18 * MB // 14) + "}"),
 }
 
 

@@ -322,6 +322,7 @@ print("done")
 """
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 @pytest.mark.parametrize("name", KERNEL_LAUNCHERS)
 def test_a_command_cannot_write_to_the_pipe_of_results(name: Any) -> None:

@@ -22,6 +22,7 @@ NAMES = [
 SOME = st.lists(st.sampled_from(NAMES), min_size=2, max_size=4, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(SOME)
 def test_a_table_crosses_the_border_whatever_its_columns_are_called(
@@ -33,6 +34,7 @@ def test_a_table_crosses_the_border_whatever_its_columns_are_called(
         pd.testing.assert_frame_equal(back, table)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(SOME)
 def test_a_series_keeps_its_labels_and_its_name(sandbox: SandboxExecutor, names: list[str]) -> None:

@@ -117,6 +117,7 @@ async def ask(make: Callable[..., Any], tool: BaseTool, text: str, *, thread: st
     return str(state["output"] if make in CLASSIC else state["messages"][-1].text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("make", [*CLASSIC, *GRAPHS])
 @pytest.mark.parametrize("name", KEPT)

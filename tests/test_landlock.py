@@ -34,6 +34,7 @@ def landlock_executor(python: str | None = None) -> SandboxExecutor:
     )
 
 
+@pytest.mark.slow
 def test_it_is_reached_where_no_launcher_with_namespaces_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "candidates", lambda level: ["bubblewrap", "namespaces", "landlock"])
     for name in ("bubblewrap", "namespaces"):

@@ -87,6 +87,7 @@ def listeners(environment: Path) -> Iterator[Listeners]:
     listeners.close()
 
 
+@pytest.mark.attack
 def test_they_reach_nobody_even_if_they_are_newer(
     environment: Path, listeners: Listeners, launcher: Any
 ) -> None:
@@ -99,6 +100,7 @@ def test_they_reach_nobody_even_if_they_are_newer(
         assert executor.run(REACH, variables=variables).output == repr((names, []))
 
 
+@pytest.mark.attack
 def test_they_are_covered_where_the_kernel_makes_no_overlay(
     environment: Path, listeners: Listeners, patch_inside: PatchInside, launcher: Any
 ) -> None:
@@ -109,6 +111,8 @@ def test_they_are_covered_where_the_kernel_makes_no_overlay(
         assert executor.run(REACH, variables=variables).output == repr((names, []))
 
 
+@pytest.mark.smoke
+@pytest.mark.attack
 def test_the_probe_finds_them(patch_inside: PatchInside, launcher: Any) -> None:
     patch_inside("worker", "    filesystem.hide_sockets(shared, empty)\n", "")
     with (
@@ -118,6 +122,7 @@ def test_the_probe_finds_them(patch_inside: PatchInside, launcher: Any) -> None:
         executor.run("1")
 
 
+@pytest.mark.attack
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
 def test_another_user_does_not_reach_them_either(launcher: str) -> None:
     with OtherUser({"launcher": launcher, "preload": ()}) as user:
