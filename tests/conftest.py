@@ -74,11 +74,16 @@ def is_named(config: pytest.Config) -> bool:
     return any("::" in argument for argument in config.args)
 
 
-@pytest.hookimpl(tryfirst=True)  # Before the order of tests is changed.
+def row_numbers(item: pytest.Item) -> list[int]:
+    """Return which rows of its parameters a test has, whatever the order of the tests is."""
+    parameters: Any = getattr(item, "callspec", None)
+    return [*parameters.indices.values()] if parameters else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of contracts, and the first attack of each group at each place, which stands for it in every run."""
     met = set()
-    for item in items:
+    for item in sorted(items, key=row_numbers):
         bases = item.cls.__mro__ if isinstance(item, pytest.Function) and item.cls else ()
         if any(base.__module__.startswith(("code_chains.testing", "langchain_tests.")) for base in bases):
             item.add_marker("contract")
