@@ -395,7 +395,7 @@ def test_closing_ends_all_that_was_started() -> None:
     with PythonMiddleware(files={"a.txt": b"1"}) as python:
         ask(agent_with(python), "n = 1", thread("a"))
     python.close()
-    assert soon(lambda: at_rest() <= before)
+    assert soon(lambda: at_rest() <= before, 20)
 
 
 def test_a_middleware_that_is_discarded_ends_what_it_started() -> None:
@@ -404,7 +404,7 @@ def test_a_middleware_that_is_discarded_ends_what_it_started() -> None:
     python.tools[0].invoke({"code": "6 * 7"}, thread("a"))
     del python
     gc.collect()
-    assert soon(lambda: at_rest() <= before)
+    assert soon(lambda: at_rest() <= before, 20)
 
 
 def test_an_executor_of_the_caller_stays_open(executor: SandboxExecutor) -> None:

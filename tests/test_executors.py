@@ -20,6 +20,7 @@ from code_chains.errors import ConfigurationError, ExecutorError, InputError, Is
 from code_chains.executors import Executor, Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.sandbox import provider
 from code_chains.executors.sandbox.launchers import LAUNCHERS
+from code_chains.temporary import process_folder
 from code_chains.testing import ExecutorContract
 
 from .conftest import KERNEL_LAUNCHERS, ROOT, at_rest, available, descendants, soon
@@ -350,13 +351,13 @@ def test_runs_leave_no_descriptor_process_or_file(
     launcher: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    rest = at_rest()
+    folder, rest = process_folder(), at_rest()
     before = open_descriptors(), rest
     with SandboxExecutor(preload=(), launcher=launcher) as executor:
         for _ in range(5):
             executor.run("open('x', 'w').write('y'); 1 / 0")
     rest = at_rest()
-    assert (open_descriptors(), rest, os.listdir(tmp_path)) == (*before, [])
+    assert (open_descriptors(), rest, os.listdir(folder)) == (*before, [])
 
 
 async def test_many_runs_at_once_do_not_mix(sandbox: SandboxExecutor) -> None:

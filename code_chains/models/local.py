@@ -70,10 +70,7 @@ class _Server:
         self.client = DefaultHttpxClient(trust_env=False)
         self.async_client = DefaultAsyncHttpxClient(trust_env=False)
         atexit.register(self.client.close)
-        status = found.path.stat()
-        build = getattr(_runtime(), "BUILD_INFO", "")
-        identity = (str(found.path), status.st_size, status.st_mtime_ns, found.sha256, build, _CONTEXT_TOKENS)
-        self.prompts = SavedPrompts(self.client, identity)
+        self.prompts = SavedPrompts(self.client, found.path, [_runtime().BUILD_INFO, _CONTEXT_TOKENS])
 
     def start(self) -> str:
         """Load the weights, unless that was done, and return the address.

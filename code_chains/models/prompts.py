@@ -34,14 +34,15 @@ class SavedPrompts:
 
     Args:
         client: The HTTP client for requests of the server.
-        identity: What a saved state depends on: the weights, llama.cpp and its settings.
+        weights: The file of the weights.
+        settings: What else a saved state depends on: the version of llama.cpp and its settings.
 
     Attributes:
         folder: Where they are; None if it cannot be used.
     """
 
-    def __init__(self, client: Any, identity: Sequence[object]) -> None:
-        self._client, self._identity = client, identity
+    def __init__(self, client: Any, weights: Path, settings: Sequence[object]) -> None:
+        self._client, self._weights, self._settings = client, weights, settings
         self._seen: set[str] = set()
         self._lock = threading.Lock()
         self.folder = _usable_folder()
@@ -55,13 +56,18 @@ class SavedPrompts:
             messages: The prompt; its beginning is what comes before the last message of the user.
         """
         beginning = _beginning(messages)
-        key = hashlib.sha256(json.dumps([self._identity, beginning], default=str).encode()).hexdigest()
+        text = json.dumps(beginning, default=str)
         with self._lock:
-            if self.folder is None or key in self._seen or len(json.dumps(beginning)) < _MIN_CHARS:
+            if self.folder is None or text in self._seen or len(text) < _MIN_CHARS:
                 return
-            self._seen.add(key)
+            self._seen.add(text)
             with contextlib.suppress(Exception):
-                self._load_or_save(_Slot(self._client, address, api_key), f"{key}.prompt", beginning)
+                name = f"{hashlib.sha256(f'{self._identity()}{text}'.encode()).hexdigest()}.prompt"
+                self._load_or_save(_Slot(self._client, address, api_key), name, beginning)
+
+    def _identity(self) -> list[object]:
+        status = self._weights.stat()
+        return [str(self._weights), status.st_size, status.st_mtime_ns, *self._settings]
 
     def _load_or_save(self, slot: _Slot, name: str, beginning: list[Message]) -> None:
         assert self.folder is not None

@@ -32,11 +32,12 @@ DEFAULT_MEMORY_BYTES = 256 << 20
 CONNECT_TIMEOUT_S = 0.5
 SYS_process_vm_readv: dict[str, int] = {"x86_64": 310, "aarch64": 270}
 IPC_STAT, SHM_RDONLY = 2, 0o10000
-UNCONNECTED_KINDS = (socket.SOCK_DGRAM, socket.SOCK_RAW)
 SOCKET_MAKERS: tuple[Callable[[int, int], Sequence[socket.socket]], ...] = (
-    socket.socketpair,
     lambda family, kind: (socket.socket(family, kind),),
+    socket.socketpair,
 )
+UNCONNECTED = [(kind, make) for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW) for make in SOCKET_MAKERS]
+"""Sockets that need no connection, and how they are made."""
 _BYTE = ctypes.create_string_buffer(1)
 _VECTOR = ctypes.create_string_buffer(struct.pack("PL", ctypes.addressof(_BYTE), 1))
 
@@ -142,7 +143,7 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         "ptrace": not (is_foreign and can_read_memory(pid)),
         "ipc": not succeeds(lambda: attach(canaries["segment"]))
         and not succeeds(lambda: stat_segment(canaries["segment"]))
-        and not can_send_to(f"{canaries['exposed']}/mailbox")
+        and not _can_send_to(f"{canaries['exposed']}/mailbox", *UNCONNECTED[0])
         and not can_open(f"{canaries['exposed']}/fifo", os.O_WRONLY | os.O_NONBLOCK),
     }
 
@@ -173,7 +174,7 @@ def connect(port: int) -> None:
 
 def can_send_to(path: str) -> bool:
     """Return whether a socket with a path can be reached from sockets that need no connection."""
-    return any(_can_send_to(path, kind, make) for kind in UNCONNECTED_KINDS for make in SOCKET_MAKERS)
+    return any(_can_send_to(path, kind, make) for kind, make in UNCONNECTED)
 
 
 def _can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socket.socket]]) -> bool:
