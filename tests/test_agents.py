@@ -134,6 +134,7 @@ def test_a_program_that_fails_changes_nothing_and_is_explained(agent: Any) -> No
     assert all(part in failed.text for part in ("ZeroDivisionError", ">   2 | n / 0"))
 
 
+@pytest.mark.slow
 def test_calls_at_once_in_one_thread_are_served_one_after_the_other(agent: Any) -> None:
     ask(agent, "import time\nn = 0", thread("at once"))
     program = "before = n\ntime.sleep(0.05)\nn = before + 1"
@@ -141,6 +142,7 @@ def test_calls_at_once_in_one_thread_are_served_one_after_the_other(agent: Any) 
     assert told(agent, "n", thread("at once")) == ["5"]
 
 
+@pytest.mark.slow
 async def test_an_agent_may_run_on_an_event_loop(agent: Any) -> None:
     async def turn(text: str, name: str) -> list[str]:
         state = await agent.ainvoke({"messages": [HumanMessage(text)]}, thread(name))
@@ -169,6 +171,7 @@ def test_an_agent_that_waits_for_approval_goes_on_in_its_session(python: PythonM
         assert shown in results(agent.invoke(decision, thread("approved")))[0].text
 
 
+@pytest.mark.slow
 def test_streams_of_an_agent_have_the_results(agent: Any) -> None:
     asked = {"messages": [HumanMessage("6 * 7")]}
     chunks = list(agent.stream(asked, thread("stream"), stream_mode="updates"))
@@ -205,6 +208,7 @@ def test_a_session_that_was_lost_with_its_sandbox_is_not_replaced_unnoticed() ->
         assert_lost_and_then_new(agent, thread("a"))
 
 
+@pytest.mark.slow
 def test_a_session_that_was_idle_for_too_long_is_not_replaced_unnoticed() -> None:
     with SandboxExecutor(session_timeout=0.3) as executor, PythonMiddleware(executor) as python:
         agent = agent_with(python, saver=InMemorySaver())

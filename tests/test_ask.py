@@ -105,6 +105,7 @@ def test_semicolons_and_quoted_commas_are_a_table() -> None:
     assert name_of_data(b'a,b\n"x, y",2\n') == "stdin.csv"
 
 
+@pytest.mark.slow
 def test_piped_data_is_a_file_for_the_program(run: Run) -> None:
     result = run("ask", "print(open('stdin.csv').read().count('\\n'))", stdin=DATA["stdin.csv"])
     assert (result.stdout, "as stdin.csv (32 bytes)" in result.stderr) == ("3\n", True)
@@ -258,6 +259,7 @@ def test_questions_that_are_asked_at_once_are_all_logged(
 # -- saved conversations ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_conversations_are_listed_and_deleted(run: Run) -> None:
     for name in ("first", "second"):
         run("chat", "--session", name, stdin=b"print(1)\n")

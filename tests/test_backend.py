@@ -253,6 +253,7 @@ def test_neither_command_line_nor_variables_leave_this_process(
     assert not any(word in " ".join(commands) for word in ("hunter2", "MY_SECRET"))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cancelled_early_never_starts(backend: SandboxBackend) -> None:
     commands: list[str] = []
 
@@ -423,6 +424,7 @@ def test_half_a_report_is_an_error_and_leaves_nothing(backend: SandboxBackend) -
     assert files_left(backend) == before
 
 
+@pytest.mark.slow
 def test_a_slow_upload_does_not_count_as_time_of_the_program(backend: SandboxBackend) -> None:
     def upload(files: list[tuple[str, bytes]]) -> list[Any]:
         time.sleep(LIMITS.seconds + 0.5)
@@ -432,6 +434,7 @@ def test_a_slow_upload_does_not_count_as_time_of_the_program(backend: SandboxBac
     assert (done.result, done.duration < LIMITS.seconds) == ("42", True)
 
 
+@pytest.mark.slow
 def test_two_chains_on_one_sandbox_see_nothing_of_each_other(backend: SandboxBackend) -> None:
     before = files_left(backend)
 

@@ -286,6 +286,7 @@ async def test_async_is_limited_like_sync(sandbox: SandboxExecutor) -> None:
     assert await chains[0].ainvoke(QUESTION) == chains[1].invoke(QUESTION)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [False, True])
 def test_the_clock_stops_an_answer_that_stalls(sandbox: SandboxExecutor, streamed: bool) -> None:
     def script(messages: list[BaseMessage]) -> str:

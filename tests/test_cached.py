@@ -556,6 +556,7 @@ async def test_fifty_tasks_ask_the_model_once(executor: ProcessExecutor) -> None
     assert (model.calls, {one["answer"] for one in answers}) == (1, {"It is 15."})
 
 
+@pytest.mark.slow
 def test_waiters_for_a_failure_compute_concurrently(executor: ProcessExecutor) -> None:
     model = Counted("raise ValueError(1)", pause=1)
     chain = chain_of(model, executor, InMemoryByteStore(), max_attempts=1)

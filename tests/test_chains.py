@@ -490,6 +490,7 @@ def test_the_output_of_a_refused_program_says_so(sandbox: SandboxExecutor) -> No
     assert chain.invoke({"code": "open('x')"})["output"].startswith("The program was refused: line 1: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["1 / 0", "x = 1", "while True: pass", "open('/etc/shadow')"])
 def test_a_failure_is_never_interpreted_by_a_model(code: str) -> None:
     def invents(messages: list[BaseMessage]) -> str:

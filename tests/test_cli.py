@@ -81,6 +81,7 @@ def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> 
 DRAWS = "```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nopen('out.csv', 'w').write('a')\n```"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 def test_figures_and_files_are_saved_beside_and_it_is_said_where(
     openai_server: OpenAI, workdir: Path
@@ -91,6 +92,7 @@ def test_figures_and_files_are_saved_beside_and_it_is_said_where(
     assert (workdir / "answer-files" / "figure-1.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 def test_figures_are_saved_in_the_folder_that_is_named(openai_server: OpenAI, workdir: Path) -> None:
     openai_server.script = lambda messages: DRAWS
@@ -170,6 +172,7 @@ def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:
     assert lines[-3:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output.", CHECKS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "question",
     ["What is the total in sales.csv?", "Plot ./sales.csv", "sales.csv: how many rows", "(sales.csv)"],
@@ -382,6 +385,7 @@ def test_a_usage_error_says_what_to_do(
     assert (result.exit_code, words in result.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_doctor_proves_the_isolation() -> None:
     result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == 0
@@ -591,6 +595,7 @@ def test_a_server_that_cannot_be_reached_is_named_without_secrets(url: str) -> N
     assert ("secret" in result.stderr, ".." in result.stderr) == (False, False)
 
 
+@pytest.mark.slow
 def test_a_long_wait_is_reported_without_a_terminal(
     openai_server: OpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:

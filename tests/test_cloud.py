@@ -426,6 +426,7 @@ def test_what_failed_before_a_model_was_asked_is_tried_again_for_the_next_questi
     assert unreliable.live == []
 
 
+@pytest.mark.slow
 def test_runs_at_the_same_time_share_one_sandbox(unreliable: type[Unreliable]) -> None:
     created: list[int] = []
 

@@ -108,6 +108,7 @@ def test_the_prompt_describes_the_state(shared_sandbox: SandboxExecutor, sales: 
     assert load in seen[1]
 
 
+@pytest.mark.slow
 async def test_concurrent_tasks_run_one_at_a_time(chain: CodeChain) -> None:
     run(chain, "x = 0; print(x)")
     states = [{"query": "x += 1; print(x)", "session_id": "ann"}] * 12
@@ -115,6 +116,7 @@ async def test_concurrent_tasks_run_one_at_a_time(chain: CodeChain) -> None:
     assert sorted(int(result["output"]) for result in results) == list(range(1, 13))
 
 
+@pytest.mark.slow
 def test_concurrent_threads_run_one_at_a_time(chain: CodeChain) -> None:
     run(chain, "x = 0; print(x)")
     results = chain.batch([{"query": "x += 1; print(x)", "session_id": "ann"}] * 6)
@@ -158,6 +160,7 @@ def test_undo_restores_the_state(chain: CodeChain) -> None:
     assert (undone.query, run(chain, "print(x)")) == ("x = 0; print(x)", "20")
 
 
+@pytest.mark.slow
 def test_several_turns_can_be_undone(chain: CodeChain) -> None:
     for number in range(4):
         run(chain, f"x = {number}; print(x)")
@@ -167,6 +170,7 @@ def test_several_turns_can_be_undone(chain: CodeChain) -> None:
     assert run(chain, "print(x)") == "1"
 
 
+@pytest.mark.slow
 def test_two_chains_with_a_shared_store_see_each_others_turns(
     shared_sandbox: SandboxExecutor, tmp_path: Path
 ) -> None:
@@ -184,6 +188,7 @@ def test_two_chains_with_a_shared_store_see_each_others_turns(
         assert run(first, "print(x)") == "2"
 
 
+@pytest.mark.slow
 def test_a_waiting_turn_sees_the_turn_before(shared_sandbox: SandboxExecutor) -> None:
     seen: list[str] = []
 
@@ -203,6 +208,7 @@ def test_a_waiting_turn_sees_the_turn_before(shared_sandbox: SandboxExecutor) ->
     assert "b = 77" in seen[1]
 
 
+@pytest.mark.slow
 def test_undo_waits_for_the_running_turn(chain: CodeChain) -> None:
     run(chain, "x = 1; print(x)")
     run(chain, "x = 2; print(x)")
@@ -435,6 +441,7 @@ def test_a_turn_waits_no_longer_than_its_timeout(name: str, is_async: bool) -> N
         conversations.begin(name, list).end()
 
 
+@pytest.mark.slow
 def test_the_timeout_covers_both_queues() -> None:
     with Conversations(None, max_open=1, queue_timeout=2) as conversations, ThreadPoolExecutor(1) as pool:
         ann, other = conversations._get("ann"), conversations.begin("bob", list)

@@ -187,6 +187,7 @@ def test_a_lost_session_is_an_error_ever_after() -> None:
         assert executor.run("1 + 1").result == "2"  # Who made it closes it.
 
 
+@pytest.mark.slow
 def test_closing_ends_what_is_running_and_a_closed_backend_says_so() -> None:
     backend = SandboxBackend(limits=Limits(seconds=30))
     with ThreadPoolExecutor(1) as pool:

@@ -272,6 +272,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "tests"), HOLDS.values(), ids=HOLDS)
 def test_correct_programs_pass(executor: SandboxExecutor, code: str, tests: str) -> None:
     program, tested = executor.run_tests(code, tests)

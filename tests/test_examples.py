@@ -264,6 +264,7 @@ def test_it_shows_what_it_promises(name: str, capsys: pytest.CaptureFixture[str]
     assert [part for part in promised if part not in shown] == [], shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALONE)
 def test_it_shows_what_it_promises_without_a_model(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     main_of(name)()

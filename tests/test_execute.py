@@ -66,6 +66,7 @@ async def test_output_comes_while_the_program_runs_on_an_event_loop(executor: Sa
     assert "".join(event["data"]["chunk"]["stdout"] for event in events) == PRINTED
 
 
+@pytest.mark.slow
 def test_each_program_comes_before_it_runs_and_its_output_before_the_next(executor: SandboxExecutor) -> None:
     chain = create_code_chain(in_turn(FAILS, SLOW), executor=executor)
     keys = [next(iter(chunk)) for chunk in chain.stream("?") if next(iter(chunk.values()))]
@@ -96,6 +97,7 @@ def test_streamed_output_is_bounded(executor: SandboxExecutor) -> None:
     assert len(chunks[-1]["execution"].stdout) == 50_000
 
 
+@pytest.mark.slow
 def test_a_reader_who_takes_long_does_not_end_the_program(executor: SandboxExecutor) -> None:
     stream = executor.stream(SLOW)
     next(stream)
@@ -168,6 +170,7 @@ def test_a_mixin_that_vetoes_runs_vetoes_streams() -> None:
         assert [item.status for item in guarded.stream("1") if isinstance(item, Execution)] == ["refused"]
 
 
+@pytest.mark.slow
 def test_a_chain_of_its_own_reports_a_program_that_outlasts_the_budget(executor: SandboxExecutor) -> None:
     budget = Budget(seconds=1)
     assert budget.seconds_left

@@ -279,6 +279,7 @@ ENDINGS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "status"), ENDINGS.values(), ids=ENDINGS.keys())
 def test_every_ending_is_a_value_within_its_limit(
     tight: SandboxExecutor, patient: SandboxExecutor, code: str, status: str
@@ -365,6 +366,7 @@ async def test_many_runs_at_once_do_not_mix(sandbox: SandboxExecutor) -> None:
     assert [(done.stdout, done.result) for done in results] == [(f"{n}\n", str(n * 2)) for n in range(12)]
 
 
+@pytest.mark.slow
 async def test_cancelling_kills_the_program(launcher: Any) -> None:
     with SandboxExecutor(limits=Limits(seconds=60), preload=(), launcher=launcher) as executor:
         executor.run("1")
@@ -399,6 +401,7 @@ async def test_a_run_does_not_block_the_loop(sandbox: SandboxExecutor) -> None:
     assert gap < 0.3
 
 
+@pytest.mark.slow
 async def test_async_ends_like_sync(tight: SandboxExecutor) -> None:
     for code in ("1 + 1", "1 / 0", "while True: pass", "import os; os._exit(0)"):
         assert await tight.arun(code) == tight.run(code)

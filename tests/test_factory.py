@@ -250,6 +250,7 @@ def test_every_error_of_ours_has_one_root() -> None:
 # -- async ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_the_loop_is_never_blocked(sandbox: SandboxExecutor) -> None:
     slow = ScriptedModel(
         lambda m: "import time; time.sleep(1); print(1)" if asks_for_code(m) else "1", delay=1

@@ -265,6 +265,7 @@ def file_of(content: bytes) -> io.BytesIO:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", bytearray(b"a,b\n1,2\n"), file_of(b"a,b\n1,2\n")])
 def test_files_may_be_bytes_or_open(sandbox: SandboxExecutor, content: Any) -> None:
     code = "print(open('x.csv').read())"
@@ -321,6 +322,7 @@ def test_numbers_of_numpy_are_numbers(value: object, plain: object) -> None:
     assert (checked, type(checked)) == (plain, type(plain))
 
 
+@pytest.mark.slow
 def test_columns_of_several_types_are_what_they_were(sandbox: SandboxExecutor) -> None:
     mixed = [1, "two", None, 2.5, date(2024, 1, 1), b"x", [1, "a"], {"k": (1,)}, 2**70, "\udce9"]
     frame = pd.DataFrame({"n": range(len(mixed)), "mixed": mixed}, index=range(5, 15))

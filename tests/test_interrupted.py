@@ -115,6 +115,7 @@ def test_a_turn_that_is_interrupted_before_its_run(talk: Talk) -> None:
     assert talk.ask(LOOK) == before
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_a_run_rebuilds_the_state(talk: Talk) -> None:
     talk.ask("y = 5; y")
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -134,6 +135,7 @@ def test_undo_reverts_the_turn_and_not_what_was_interrupted_after_it(talk: Talk)
     assert talk.ask(LOOK) == "(2, 3)"
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_the_state_is_rebuilt_leaves_no_session_open(sandbox: SandboxExecutor) -> None:
     memory, before = ConversationMemory(), at_rest()
     talk = Talk(sandbox, memory=memory)

@@ -127,6 +127,7 @@ def test_a_model_that_gets_no_cell_by_its_budget_gives_a_result(chain: Any) -> N
     assert (result["stop_reason"], result["attempts"], result["verdict"].status) == ("tokens", [], "failed")
 
 
+@pytest.mark.slow
 def test_a_cell_that_hangs_or_exits_does_not_lose_the_others(box: SandboxExecutor) -> None:
     with SandboxExecutor(limits=Limits(seconds=2), preload=()) as quick:
         model = scripted("x = 42", "while True: pass", "import os\nos._exit(1)", "final_answer(x)")

@@ -130,6 +130,7 @@ async def test_a_tool_keeps_the_state_of_a_thread_in_any_agent(
     assert "42" not in await ask(make, tools[name], "print(n + 1)", thread="another", is_async=is_async)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("make", CLASSIC)
 @pytest.mark.parametrize("name", STATELESS)

@@ -175,6 +175,7 @@ WHY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "reason"), WHY.values(), ids=WHY)
 def test_the_reason_of_an_apology_is_in_its_language(code: str, reason: str) -> None:
     model = ScriptedModel(lambda messages: f"```python\n{code}\n```" if code else "I do not know.")

@@ -52,6 +52,7 @@ def fill(executor: SandboxExecutor, threads: ThreadPoolExecutor) -> list[Future[
     return running
 
 
+@pytest.mark.slow
 def test_runs_are_refused_at_once_when_the_queue_is_full(
     narrow: SandboxExecutor, threads: ThreadPoolExecutor
 ) -> None:
@@ -66,6 +67,7 @@ def test_runs_are_refused_at_once_when_the_queue_is_full(
     assert [one.result().status for one in accepted] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 async def test_a_task_is_refused_like_a_thread(narrow: SandboxExecutor) -> None:
     accepted = [asyncio.create_task(narrow.arun(BUSY)) for _ in range(2)]
     await asyncio.sleep(0.05)
@@ -74,6 +76,7 @@ async def test_a_task_is_refused_like_a_thread(narrow: SandboxExecutor) -> None:
     assert [(await one).status for one in accepted] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_nobody_waits_longer_than_the_queue_timeout(asynchronous: bool) -> None:
     with (
@@ -87,12 +90,14 @@ def test_nobody_waits_longer_than_the_queue_timeout(asynchronous: bool) -> None:
         assert running.result().ok
 
 
+@pytest.mark.slow
 def test_a_refused_run_can_be_retried(narrow: SandboxExecutor, threads: ThreadPoolExecutor) -> None:
     for one in fill(narrow, threads):
         one.result()
     assert narrow.run("6 * 7").output == "42"
 
 
+@pytest.mark.slow
 def test_the_queue_is_fifo(threads: ThreadPoolExecutor) -> None:
     with SandboxExecutor(preload=(), concurrency=1) as executor:
         running, ended = [threads.submit(executor.run, BUSY)], list[int]()
@@ -151,6 +156,7 @@ async def test_asynchronous_test_runs_do_not_wait_for_each_other_either() -> Non
     assert all(ran.ok and tested.ok for ran, tested in examined)
 
 
+@pytest.mark.slow
 def test_a_session_that_is_refused_keeps_its_state(
     narrow: SandboxExecutor, threads: ThreadPoolExecutor
 ) -> None:
@@ -265,12 +271,14 @@ def test_a_refused_question_costs_no_budget(narrow: SandboxExecutor, asynchronou
 # -- draining ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_draining_waits_for_accepted_runs(narrow: SandboxExecutor, threads: ThreadPoolExecutor) -> None:
     accepted = fill(narrow, threads)
     assert narrow.drain(10)
     assert [one.result(0.1).status for one in accepted] == ["ok", "ok"]
 
 
+@pytest.mark.slow
 def test_draining_refuses_new_runs(narrow: SandboxExecutor, threads: ThreadPoolExecutor) -> None:
     accepted, draining = fill(narrow, threads), threads.submit(narrow.drain, 10)
     assert soon(lambda: narrow.limiter._is_shut_down)

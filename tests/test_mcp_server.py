@@ -342,6 +342,7 @@ async def test_an_error_of_a_provider_cannot_control_the_terminal_or_reveal_a_ke
     assert [part for part in ("\x1b", "\x07", "\x9b", "\u202e", "1234567890abcdef") if part in output] == []
 
 
+@pytest.mark.slow
 async def test_a_figure_is_an_image_and_a_resource(server: Server) -> None:
     result = await call(server, "run_python", code=PLOT)
     (image,) = [block for block in result.content if isinstance(block, ImageContent)]

@@ -82,6 +82,7 @@ def test_the_old_program_fails() -> None:
         exec(BEFORE[0], {})
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
 def test_the_steps_give_the_same_answers(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     for program in PROGRAMS:

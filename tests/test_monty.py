@@ -135,6 +135,7 @@ def test_unsupported_features_are_reported_with_an_alternative(
     assert "use the sandbox" in done.error.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "status"),
     [
@@ -192,6 +193,7 @@ def test_an_input_named_result_is_not_shown(monty: MontyExecutor) -> None:
     assert monty.run("x = result", variables={"result": 5}).result is None
 
 
+@pytest.mark.slow
 async def test_a_run_does_not_block_the_loop(monty: MontyExecutor) -> None:
     task, turns = asyncio.create_task(monty.arun("while True: pass")), 0
     while not task.done():

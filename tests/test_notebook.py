@@ -286,6 +286,7 @@ def test_between_two_attempts_it_says_why(shell: InteractiveShell, sandbox: Sand
     assert "print(15)" in shown[position + 1]
 
 
+@pytest.mark.slow
 def test_a_figure_that_a_program_saves_is_a_file(
     shell: InteractiveShell, sandbox: SandboxExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,7 @@ async def test_output_of_a_user_program_arrives_while_it_runs(sessions: SessionR
     await session.stop()
 
 
+@pytest.mark.slow
 async def test_one_question_at_a_time(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     session.ask("import time; time.sleep(0.2); print(1)")
@@ -146,6 +147,7 @@ async def test_a_question_stopped_at_once_becomes_the_draft(sessions: SessionReg
     assert (session.entries, session.draft) == ([], "print(1)")
 
 
+@pytest.mark.slow
 async def test_undo_restores_the_files(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     await session.add_file("sales.csv", b"amount\n42\n")
@@ -157,6 +159,7 @@ async def test_undo_restores_the_files(sessions: SessionRegistry) -> None:
     assert await finished(session) == "42"
 
 
+@pytest.mark.slow
 async def test_a_file_uploaded_during_a_question_is_for_the_next_one(sessions: SessionRegistry) -> None:
     session = sessions.open("ann")
     session.ask("import time; time.sleep(0.3); print(1)")
@@ -215,6 +218,7 @@ async def test_the_files_of_all_sessions_are_limited(
     assert await sessions.open("bob").add_file("b.csv", b"x" * 100) == "b.csv"
 
 
+@pytest.mark.slow
 async def test_the_largest_session_loses_artifacts_first(
     sessions: SessionRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,6 +321,7 @@ async def test_sessions_are_isolated(sessions: SessionRegistry) -> None:
     assert bob.artifact(ann.entries[0].id, 0) is None
 
 
+@pytest.mark.slow
 async def test_waiting_entries_know_their_queue_position(sessions: SessionRegistry) -> None:
     ann, bob, cleo = sessions.open("ann"), sessions.open("bob"), sessions.open("cleo")
     ann.ask("import time; time.sleep(0.5); print('ann')")
@@ -346,6 +351,7 @@ async def test_a_cancelled_request_lets_the_others_advance() -> None:
     assert positions["cleo"] == 0
 
 
+@pytest.mark.slow
 async def test_an_idle_session_is_closed(chain: CodeChain) -> None:
     async with SessionRegistry(chain, session_timeout=0.5) as sessions:
         session = sessions.open("ann")
@@ -354,6 +360,7 @@ async def test_an_idle_session_is_closed(chain: CodeChain) -> None:
         assert (len(sessions), session.files) == (0, {})
 
 
+@pytest.mark.slow
 async def test_a_session_is_not_closed_while_a_file_is_stored(
     chain: CodeChain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +377,7 @@ async def test_a_session_is_not_closed_while_a_file_is_stored(
         assert (len(sessions), session.files["a.csv"].read_bytes()) == (1, b"x")
 
 
+@pytest.mark.slow
 async def test_a_client_of_an_expired_session_is_notified_of_the_new_one(chain: CodeChain) -> None:
     async with SessionRegistry(chain, session_timeout=0.5) as sessions:
         before = sessions.open("ann")
@@ -505,6 +513,7 @@ def stored(tmp_path: Path, shared_sandbox: SandboxExecutor) -> Callable[[], Sess
     return start
 
 
+@pytest.mark.slow
 async def test_a_conversation_continues_after_a_restart(stored: Callable[[], SessionRegistry]) -> None:
     async with stored() as sessions:
         session = sessions.open("ann")

@@ -153,6 +153,7 @@ def templates() -> set[int]:
     return {pid for pid in everything() if is_template(pid)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code", ["print(1)", "open('x', 'w').write('y')", "import socket; socket.socketpair()"]
 )
@@ -245,6 +246,7 @@ def report_lack(channel: int) -> None:
         wire.send(host, {"failed": os.strerror(errno.EAGAIN), "errno": errno.EAGAIN})
 
 
+@pytest.mark.slow
 def test_what_a_program_leaves_running_ends_even_without_its_template(executor: SandboxExecutor) -> None:
     stays = "import os, time\nif not os.fork():\n  os.setsid()\n  time.sleep(60)\n  os._exit(0)\ntime.sleep(1.5); print(1)"
     executor.run("1")
@@ -285,6 +287,7 @@ time.sleep(9)
     assert loaded.run(many).status == "memory"
 
 
+@pytest.mark.slow
 def test_without_its_template_nobody_knows_how_a_program_ended(executor: SandboxExecutor) -> None:
     at_rest()
     with ThreadPoolExecutor(1) as pool:
@@ -298,6 +301,7 @@ def test_without_its_template_nobody_knows_how_a_program_ended(executor: Sandbox
     assert executor.run("6 * 7").result == "42"
 
 
+@pytest.mark.slow
 def test_orphans_that_have_ended_leave_room_for_others(executor: SandboxExecutor) -> None:
     orphans = """
 import os, time
@@ -325,6 +329,7 @@ def test_each_of_them_is_proven(executor: SandboxExecutor) -> None:
     assert len({id(proof) for proof in proofs}) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["import os; os._exit(3)", "while True: pass", "x = 'x' * (4 << 30)"])
 def test_after_a_program_that_was_cut_off_its_supervisor_ends(ending: str, renewals: list[Fork]) -> None:
     with SandboxExecutor(limits=Limits(seconds=1), preload=()) as executor:
@@ -344,6 +349,7 @@ def named(name: str) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_exit_after_its_result_is_killed() -> None:
     call_itself = "import ctypes; ctypes.CDLL(None).prctl(15, b'it-stays')"
     stays = f"{call_itself}\nimport os, time\nos._exit = lambda code: time.sleep(60)\nprint(1)"
@@ -402,6 +408,7 @@ def loaded() -> Iterator[SandboxExecutor]:
 LEVELS = ("", "import numpy\n", "import pandas\n", "import matplotlib\n")
 
 
+@pytest.mark.slow
 def test_libraries_are_loaded_only_for_programs_that_use_them(loaded: SandboxExecutor) -> None:
     seen = "import sys; print([name for name in ('num' + 'py', 'pan' + 'das', 'mat' + 'plotlib') if name in sys.modules])"
     loaded.run("import matplotlib.pyplot")
@@ -486,6 +493,7 @@ def test_the_choice_takes_no_long_time_for_any_program() -> None:
     assert time.process_time() - began < 2
 
 
+@pytest.mark.slow
 def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) -> None:
     error = loaded.run("import pandas, os; os._exit(3)").error
     assert error is not None
@@ -515,6 +523,7 @@ def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest
     host.close()
 
 
+@pytest.mark.slow
 def test_where_no_more_processes_are_allowed_a_run_may_be_repeated_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

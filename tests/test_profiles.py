@@ -392,6 +392,7 @@ def test_a_hostile_file_gives_short_clean_text(profile: Callable[..., str], case
     assert "\u202e" not in text
 
 
+@pytest.mark.slow
 def test_columns_left_out_are_counted(profile: Callable[..., str]) -> None:
     assert "4,9" in profile("a.csv", HOSTILE["many columns"]).partition(" more")[0][-5:]
 
@@ -404,6 +405,7 @@ def test_a_workbook_that_expands_without_end_is_not_opened(profiler: FileProfile
     assert "expands to 300,000,004 bytes" in profiler.profile({"a.xlsx": tmp_path / "a.xlsx"})["a.xlsx"]
 
 
+@pytest.mark.slow
 def test_many_files_share_a_limit(profiler: FileProfiler, tmp_path: Path) -> None:
     paths = {f"{number}.csv": tmp_path / f"{number}.csv" for number in range(30)}
     for number, path in enumerate(paths.values()):
@@ -520,6 +522,7 @@ def test_a_file_is_profiled_once_until_it_changes(tmp_path: Path) -> None:
     assert (counting.runs, "`b` (int" in text) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_plain_process_profiles_as_the_sandbox_does(profiler: FileProfiler, tmp_path: Path) -> None:
     (tmp_path / "u.csv").write_bytes(FILES["u.csv"])
     files = {"u.csv": tmp_path / "u.csv"}
@@ -547,6 +550,7 @@ def test_a_profile_that_takes_too_long_is_left_out(
     assert FileProfiler(executor).profile({"a.csv": tmp_path / "a.csv"}) == {}
 
 
+@pytest.mark.slow
 def test_a_busy_machine_costs_no_profile(
     executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def test_calls_of_a_thread_share_variables_imports_and_files(tool: BaseTool) -> 
     )
 
 
+@pytest.mark.slow
 def test_threads_see_nothing_of_each_other(tool: BaseTool) -> None:
     tool.invoke({"code": "secret = 'ann'"}, thread("ann"))
     assert "NameError" in tool.invoke({"code": "secret"}, thread("bob"))

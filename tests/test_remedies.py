@@ -58,6 +58,7 @@ def ask(executor: SandboxExecutor, code: str, **options: Any) -> Any:
         return chain.invoke({"query": "What is it?"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obstacle", SENTENCES)
 def test_what_stops_any_program_is_a_sentence_above_its_error(
     executor: SandboxExecutor, obstacle: str
@@ -67,6 +68,7 @@ def test_what_stops_any_program_is_a_sentence_above_its_error(
     assert SENTENCES[obstacle] in first_line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obstacle", REMEDIES)
 def test_each_host_says_what_its_reader_can_do(executor: SandboxExecutor, obstacle: str) -> None:
     result = ask(executor, PROGRAMS[obstacle], max_attempts=1)
@@ -90,6 +92,7 @@ def test_no_word_for_developers_reaches_the_reader(executor: SandboxExecutor, co
     assert not re.search(r"\(\w+_\w+\)|\(parses\)|imports_available", ask(executor, code)["answer"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obstacle", ["time", "memory", "its own error"])
 def test_a_program_that_failed_is_not_run_again(executor: SandboxExecutor, obstacle: str) -> None:
     result = ask(executor, PROGRAMS[obstacle])

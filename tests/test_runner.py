@@ -210,6 +210,7 @@ def test_the_command_reports_failures(openai_server: OpenAI, tmp_path: Path) -> 
     assert json.loads(Path(f"{out}.failed").read_text())["id"] == "a"
 
 
+@pytest.mark.slow
 def test_the_command_reports_progress_without_a_terminal_and_exports_a_table(
     openai_server: OpenAI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_given_file_that_was_replaced_comes_out(executor: SandboxExecutor, sal
     assert [artifact.data for artifact in done.artifacts] == [b"new"]
 
 
+@pytest.mark.slow
 def test_a_figure_comes_out_without_being_saved(executor: SandboxExecutor) -> None:
     done = executor.run("import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()")
     assert names(done) == [("figure-1.png", "image/png")]
@@ -160,6 +161,7 @@ print(stats.ttest_ind(x[:10], x[10:]).pvalue[0] < 0.01, RandomForestClassifier(n
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 def test_programs_have_statistics_models_and_figures() -> None:
     with SandboxExecutor(limits=Limits(seconds=60)) as executor:
@@ -187,6 +189,7 @@ with SandboxExecutor(launcher=LAUNCHER, preload=()) as executor:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.kernel_sandbox
 @pytest.mark.parametrize("folder", ["v", "with space, ünï☃", "x" * 200])
 @pytest.mark.parametrize("python", ["../{}/bin/python", "../link/bin/python", "python", "elsewhere"])
@@ -213,6 +216,7 @@ def test_what_is_no_python_is_refused() -> None:
         SandboxExecutor(python="/bin/true")
 
 
+@pytest.mark.slow
 def test_a_run_with_a_seed_can_be_repeated_bit_for_bit() -> None:
     code = (
         "import datetime, os, random, secrets, time, uuid, numpy\n"
@@ -321,6 +325,7 @@ def test_a_worker_that_was_killed_is_replaced_unnoticed(executor: SandboxExecuto
     assert worker_of(executor) != before
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_under_a_run_is_a_retryable_error(executor: SandboxExecutor) -> None:
     executor.run("1")
     timer = threading.Timer(1.0, executor.restart)
@@ -562,6 +567,7 @@ def test_connections_that_a_program_breaks_make_room(monkeypatch: pytest.MonkeyP
             assert done.stdout == "done\n", done
 
 
+@pytest.mark.slow
 def test_one_broken_launcher_weakens_the_box_by_one_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

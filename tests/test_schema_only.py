@@ -76,6 +76,7 @@ VARIABLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: dict[str, Path]) -> None:
     recorder = Recorder("print(open('notes.txt').read(), text)")
     with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
@@ -153,6 +154,7 @@ def test_models_that_read_the_output_are_refused() -> None:
         create_code_chain(Recorder("1").model, schema_only=True, memory=memory)
 
 
+@pytest.mark.slow
 def test_without_it_first_rows_and_output_are_sent(sandbox: SandboxExecutor, files: dict[str, Path]) -> None:
     recorder = Recorder("print(text)", "It is there.")
     with create_code_chain(recorder.model, executor=sandbox) as chain:

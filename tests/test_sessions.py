@@ -155,6 +155,7 @@ def test_an_event_loop_or_generator_that_was_left_open_harms_nothing(session: Se
     assert session.run("x").result == "5"
 
 
+@pytest.mark.slow
 def test_a_figure_is_shown_by_the_run_that_drew_it_and_by_no_later_one() -> None:
     with SandboxExecutor(preload=("matplotlib",)) as limited, limited.session() as session:
         drawn = session.run("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])").artifacts

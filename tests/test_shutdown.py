@@ -54,6 +54,7 @@ def test_a_running_question_is_answered(chain: CodeChain, threads: ThreadPoolExe
     assert answer.result(1)["answer"] == "It slept."
 
 
+@pytest.mark.slow
 def test_a_running_user_program_finishes(chain: CodeChain, threads: ThreadPoolExecutor) -> None:
     running = threads.submit(chain.execute, SLOW)
     assert soon(is_busy(chain))

@@ -295,6 +295,7 @@ def test_nothing_else_can_be_read(attack: Any, statement: str) -> None:
     assert done.status == "error" or done.result.count("\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statement", REFUSED)
 def test_statements_that_are_not_read_only_are_refused(attack: Any, statement: str) -> None:
     done = attack(statement)
@@ -313,6 +314,7 @@ def test_nothing_runs_if_one_statement_is_refused(sql: SqlExecutor) -> None:
     assert (done.status, done.isolation, time.monotonic() - began < 2) == ("refused", None, True)
 
 
+@pytest.mark.slow
 def test_links_are_followed_for_inputs_and_never_from_inside(
     locked: SqlExecutor, tmp_path: Path, sales: Path
 ) -> None:
@@ -355,6 +357,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statement", "statuses"), HOSTILE.values(), ids=HOSTILE.keys())
 def test_every_ending_is_a_value_within_its_limit(
     sql: SqlExecutor, statement: str, statuses: tuple[str, ...]

@@ -178,6 +178,7 @@ def test_the_bound_holds_after_each_write(path: Path) -> None:
             assert store.stats().bytes == size(store)
 
 
+@pytest.mark.slow
 def test_what_was_not_used_for_longest_goes_first(path: Path) -> None:
     with SqliteStore(path, max_bytes=3) as store:
         store.mset([("a", b"1"), ("b", b"2"), ("c", b"3")])

@@ -142,6 +142,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "expected"), CALLS.items())
 def test_a_tool_is_a_function_of_the_program(box: SandboxExecutor, code: str, expected: str) -> None:
     WHERE.set("in the test")
@@ -213,6 +214,7 @@ def test_arguments_of_libraries_become_plain(box: SandboxExecutor, argument: str
     assert value(box.run(f"{imports}echo({argument})", tools=TOOLS)) == expected
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none()
@@ -246,6 +248,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "message"), ERRORS.items())
 def test_a_failed_call_is_a_tool_error_without_a_traceback_of_the_host(
     box: SandboxExecutor, code: str, message: str
@@ -337,6 +340,7 @@ def test_the_clock_of_a_program_stands_still_while_the_host_works() -> None:
             assert session.run("while True: pass", tools=[hang]).status == "timeout"
 
 
+@pytest.mark.slow
 def test_a_program_that_refused_calls_still_times_out() -> None:
     with SandboxExecutor(limits=Limits(seconds=1, tool_calls=1), preload=()) as box:
         flood = "while True:\n    try: echo(1)\n    except ToolError: pass"
@@ -604,6 +608,7 @@ IN_MONTY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "expected"), IN_MONTY.items())
 def test_monty_calls_tools_as_external_functions(code: str, expected: tuple[str, str]) -> None:
     pytest.importorskip("pydantic_monty")
@@ -741,6 +746,7 @@ def test_an_injected_argument_cannot_be_forged(box: SandboxExecutor) -> None:
     assert "bob" not in box.run(code, variables={"request": forged}, tools=[account]).stdout
 
 
+@pytest.mark.slow
 def test_calls_whose_program_has_broken_the_channel_do_not_stop_its_clock() -> None:
     limits = Limits(seconds=2, tool_seconds=5, tool_calls=50)
     with SandboxExecutor(limits=limits, preload=()) as box:
@@ -754,6 +760,7 @@ def test_calls_whose_program_has_broken_the_channel_do_not_stop_its_clock() -> N
     assert done.duration < 15
 
 
+@pytest.mark.slow
 def test_results_that_nobody_reads_do_not_fill_the_memory_of_the_host() -> None:
     made: list[int] = []
 
@@ -771,6 +778,7 @@ def test_results_that_nobody_reads_do_not_fill_the_memory_of_the_host() -> None:
     assert len(made) <= 2 * Limits().tool_concurrency
 
 
+@pytest.mark.slow
 def test_calls_with_equal_numbers_are_not_made_at_once() -> None:
     running: list[int] = []
 
@@ -811,6 +819,7 @@ def test_an_approver_cannot_change_what_is_called(box: SandboxExecutor) -> None:
     assert value(box.run("echo(1)", tools=Toolbox([echo], approve=approve))) == "1"
 
 
+@pytest.mark.slow
 def test_calls_in_flight_of_a_hostile_program_do_not_stop_its_clock() -> None:
     with SandboxExecutor(limits=Limits(seconds=1, tool_seconds=1, tool_calls=3), preload=()) as box:
         code = (

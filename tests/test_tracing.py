@@ -169,6 +169,7 @@ async def test_a_stream_that_is_left_leaves_no_span_open(
     assert len(by_name(exporter)) > len(STAGES)
 
 
+@pytest.mark.slow
 async def test_a_call_that_is_cancelled_leaves_no_span_open(
     sandbox: SandboxExecutor, provider: TracerProvider
 ) -> None:

@@ -325,6 +325,7 @@ def test_without_a_session_there_is_no_conversation(
 # -- errors --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "kind"),
     [("1 / 0", "error"), ("while True: pass", "timeout"), ("print('Error: no data')", "failed")],

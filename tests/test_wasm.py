@@ -348,6 +348,7 @@ async def test_a_cancelled_run_leaves_nothing() -> None:
         assert not instance.is_alive
 
 
+@pytest.mark.slow
 def test_closing_ends_runs_and_removes_their_folders(own_folder: Path) -> None:
     executor = WasmExecutor(limits=Limits(seconds=60))
     with ThreadPoolExecutor(1) as pool:
@@ -375,6 +376,7 @@ def test_an_idle_python_that_was_killed_is_replaced() -> None:
         assert executor.run("6 * 7").output == "42"
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_from_outside_says_so() -> None:
     with WasmExecutor(min_idle=0) as executor, ThreadPoolExecutor(1) as pool:
         running = pool.submit(executor.run, "import time; time.sleep(60)")
