@@ -92,7 +92,7 @@ def test_a_cancelled_run_is_stopped_inside(executor: BackendExecutor, backend: S
             await task
 
     asyncio.run(cancel())
-    assert soon(lambda: left(backend) == before)
+    assert soon(lambda: left(backend) == before, 20)
 
 
 def test_a_chain_takes_a_sandbox_by_its_shape(backend: SandboxBackend) -> None:
