@@ -61,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="write to files there which tests were skipped, and which took more than a second without a marker that"
         " says so, the slowest first",
     )
+    parser.addoption(
+        "--slower-than",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="what `--notes` calls more than a second",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -115,7 +122,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
         skipped = {report.nodeid for report in reports.get("skipped", []) if "::" in report.nodeid}
         calls = [report for report in reports.get("passed", []) if report.when == "call"]
-        unmarked = [call for call in calls if call.duration > 1 and not LAYERS & set(call.keywords)]
+        seconds = config.getoption("slower_than")
+        unmarked = [call for call in calls if call.duration > seconds and not LAYERS & set(call.keywords)]
         slow = [call.nodeid for call in sorted(unmarked, key=lambda call: call.duration, reverse=True)]
         for name, tests in (("skipped", sorted(skipped)), ("slow", slow)):
             (folder / name).write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")
