@@ -17,6 +17,7 @@ from typing import Any
 
 from code_chains.errors import WeightsError
 from code_chains.models.downloads import make_private, models_directory
+from code_chains.storage.files import is_private
 
 __all__ = ["SavedPrompts"]
 
@@ -121,12 +122,10 @@ def _usable_folder() -> Path | None:
     folder = models_directory() / "prompts"
     try:
         make_private(folder)
-        status = folder.stat()
+        # Invariant: nobody else can place a state there, which llama.cpp would read.
+        return folder if is_private(folder) else None
     except (WeightsError, OSError):
         return None
-    # Invariant: nobody else can place a state there, which llama.cpp would read.
-    is_own = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
-    return folder if is_own else None
 
 
 def _make_room(folder: Path) -> None:

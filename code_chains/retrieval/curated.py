@@ -11,8 +11,9 @@ from langchain_core.embeddings import Embeddings
 from code_chains.errors import StoreError
 from code_chains.retrieval.embeddings import identity, resolve_embedding
 from code_chains.retrieval.loaders import digest, read_folder
-from code_chains.retrieval.persistence import FORMAT, cache_folder, is_private
+from code_chains.retrieval.persistence import FORMAT, cache_folder
 from code_chains.retrieval.store import SnippetStore
+from code_chains.storage.files import is_private
 
 __all__ = ["curated_folder", "curated_snippets"]
 

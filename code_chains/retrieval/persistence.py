@@ -6,8 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import stat
-import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,7 +24,6 @@ __all__ = [
     "FORMAT",
     "cache_folder",
     "exclusive_lock",
-    "is_private",
     "is_saved",
     "merge",
     "read_index",
@@ -281,14 +278,3 @@ def cache_folder(key: str) -> Path:
         / "snippets"
         / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
     )
-
-
-def is_private(folder: Path) -> bool:
-    """Return whether a folder belongs to this user and nobody else may write to it.
-
-    Invariant: on Windows the access list of the user's profile answers for that, as modes and owners tell nothing.
-    """
-    status = folder.lstat()
-    if sys.platform == "win32":
-        return True
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

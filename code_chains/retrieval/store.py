@@ -21,6 +21,7 @@ from code_chains.retrieval.conversion import ConvertingStore
 from code_chains.retrieval.embeddings import identity
 from code_chains.retrieval.index import SnippetIndex
 from code_chains.retrieval.loaders import digest, read_file, read_folder
+from code_chains.storage.files import is_private
 
 __all__ = ["Changes", "SnippetStore"]
 
@@ -140,7 +141,7 @@ class SnippetStore(ConvertingStore):
         store.folder = cache = persistence.cache_folder(f"{_origin(folder)}\0{identity(store._embedding)}")
         if not persistence.is_saved(cache):
             return store
-        if not persistence.is_private(cache):
+        if not is_private(cache):
             _log.warning(
                 "The index %r is not used: other users may write to it. Delete the folder.", str(cache)
             )

@@ -14,7 +14,7 @@ import uuid
 from pathlib import Path
 from typing import IO
 
-__all__ = ["atomic_write", "open_regular", "sha256_file"]
+__all__ = ["atomic_write", "is_private", "open_regular", "sha256_file"]
 
 
 def sha256_file(path: Path) -> str:
@@ -97,3 +97,14 @@ def _open_below(root: Path, parts: tuple[str, ...], flags: int) -> int:
         raise
     finally:
         os.close(parent)
+
+
+def is_private(folder: Path) -> bool:
+    """Return whether a folder belongs to this user and nobody else may write to it.
+
+    Invariant: on Windows the access list of the user's profile answers for that, as modes and owners tell nothing.
+    """
+    status = folder.lstat()
+    if sys.platform == "win32":
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
