@@ -362,7 +362,7 @@ def test_deep_and_wide_folders_hold_nobody_up(session: Session) -> None:
     began = time.monotonic()
     attempt(session, "1 / 0")
     attempt(session, "2")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30  # Minutes without the bound; seconds with it, on a busy machine.
 
 
 def test_folders_that_are_too_deep_end_the_session_in_time(session: Session) -> None:
