@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,12 +89,17 @@ def row_numbers(item: pytest.Item) -> list[int]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of contracts, and the first attack of each group at each place, which stands for it in every run."""
-    met = set()
+    """Mark the tests of contracts, the first attack of each group, and the rows of a table beyond those of every run."""
+    met, rows = set(), Counter[str]()
     for item in sorted(items, key=row_numbers):
         bases = item.cls.__mro__ if isinstance(item, pytest.Function) and item.cls else ()
         if any(base.__module__.startswith(("code_chains.testing", "langchain_tests.")) for base in bases):
             item.add_marker("contract")
+        test = item.nodeid.partition("[")[0]
+        rows[test] += 1
+        if table := item.get_closest_marker("rows"):
+            item.add_marker("smoke" if rows[test] <= table.args[0] else "slow")
+            continue
         group = item.nodeid.rpartition(": ")[0] or item.nodeid.partition("-")[0]
         is_attack = item.get_closest_marker("attack") and not item.get_closest_marker("soak")
         if is_attack and group not in met:

@@ -153,6 +153,7 @@ def value_from(executor: SandboxExecutor, code: str, kind: Any) -> Any:
     return answer_value(execution, IMPORTS + code, AnswerType(kind))
 
 
+@pytest.mark.rows(15)
 @pytest.mark.parametrize(("kind", "code", "value"), FITS.values(), ids=FITS)
 def test_a_value_that_means_the_same_is_of_the_type(
     values: SandboxExecutor, kind: Any, code: str, value: object

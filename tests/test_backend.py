@@ -32,7 +32,9 @@ LIMITS = Limits(seconds=2, memory="256M", output="64K", processes=16, disk="8M",
 def backend() -> Iterator[SandboxBackend]:
     limits = Limits(seconds=60, memory="1G", processes=128, disk="256M", output="8M")
     with SandboxBackend(limits=limits) as backend:
-        backend.execute("true")  # The first command is started in another way, which tests that count processes must not see.
+        backend.execute(
+            "true"
+        )  # The first command is started in another way, which tests that count processes must not see.
         yield backend
 
 
@@ -41,6 +43,7 @@ def executor(backend: SandboxBackend) -> BackendExecutor:
     return BackendExecutor(backend, limits=LIMITS)
 
 
+@pytest.mark.slow
 class TestContract(ExecutorContract):
     """The contract of executors, in a sandbox that knows nothing of it."""
 
@@ -181,6 +184,7 @@ BROKEN: dict[str, tuple[dict[str, Callable[..., Any]], str]] = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(("instead", "message"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_sandbox_is_a_clear_error(
     backend: SandboxBackend, instead: dict[str, Callable[..., Any]], message: str
@@ -200,6 +204,7 @@ FORGED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
 def test_a_malformed_report_is_a_clear_error(backend: SandboxBackend, change: dict[str, Any]) -> None:
     def execute(command: str) -> Any:

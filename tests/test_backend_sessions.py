@@ -71,6 +71,7 @@ def is_clean(backend: PersistentSandbox) -> bool:
     return soon(lambda: backend.left() == "/box:\n\n/tmp:\n1\n")
 
 
+@pytest.mark.slow
 class TestContract(SessionContract):
     """The contract of sessions, in a sandbox that knows nothing of it."""
 

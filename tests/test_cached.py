@@ -144,6 +144,7 @@ def test_a_redis_server_will_do(
 # -- what is another question --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(
     "other",
     [
@@ -175,6 +176,7 @@ def test_a_file_counts_by_its_content(model: Counted, executor: ProcessExecutor,
     assert found == [False, True, False]
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(
     "options",
     [
@@ -350,6 +352,7 @@ def test_a_chain_without_a_verdict_needs_its_own_rule() -> None:
 # -- what is not cached --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(
     "code",
     [
@@ -509,6 +512,7 @@ def test_a_broken_store_is_a_miss_and_a_line_in_the_log(
     assert "the disk is gone" in caplog.text
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b'{"made": 0, "outputs": {"verdict": 7}}'])
 def test_a_damaged_entry_is_a_miss(model: Counted, executor: ProcessExecutor, damage: bytes) -> None:
     store = InMemoryByteStore()

@@ -529,6 +529,7 @@ def test_checks_never_raise_for_what_looks_like_python(pieces: list[str], chance
     assert isinstance(find_problems("\n".join(pieces), EVERY), list)
 
 
+@pytest.mark.rows(10)
 @pytest.mark.parametrize("depth", [50, 90, 500, 2500])
 @pytest.mark.parametrize(
     ("before", "repeated", "middle", "closing"),
@@ -661,6 +662,7 @@ MODULES: dict[str, tuple[str, bool]] = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(("code", "ok"), MODULES.values(), ids=MODULES)
 def test_a_missing_library_is_named_before_the_program_runs(
     sandbox: SandboxExecutor, code: str, ok: bool

@@ -142,6 +142,7 @@ def test_the_version_is_an_option(option: str) -> None:
     assert CliRunner().invoke(cli, [option], prog_name="code-chains").output.startswith("code-chains 0.")
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize(
     ("question", "note"),
     [("What is the total in foo.csv?", "names foo.csv"), ("Is 3.11 newer than 3.9, e.g. today?", "")],
@@ -187,6 +188,7 @@ def test_a_file_that_is_named_and_not_passed_is_an_error_before_a_model_is_asked
     assert ask(openai_server, question, "-f", str(sales)).exit_code == 0
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(
     "question",
     [

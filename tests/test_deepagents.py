@@ -50,6 +50,7 @@ class BackendBefore07(SandboxBackend):
 
 
 @pytest.mark.filterwarnings("ignore:Class-scoped fixture")
+@pytest.mark.slow
 class TestStandard(SandboxIntegrationTests):
     """The contract of LangChain's sandboxes."""
 

@@ -2012,6 +2012,7 @@ REACHES = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(("harm", "program"), REACHES.items(), ids=REACHES.keys())
 def test_each_canary_detects_a_program_without_a_sandbox(host: Host, harm: str, program: str) -> None:
     """What stands between a program and the canaries is the box alone: without it each of them sings."""
@@ -2050,6 +2051,7 @@ TOGETHER = {
 }  # fmt: skip
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(("make", "look"), TOGETHER.values(), ids=TOGETHER.keys())
 def test_runs_at_the_same_time_do_not_see_each_other(
     executor: SandboxExecutor, host: Host, make: str, look: str
@@ -2124,6 +2126,7 @@ def test_an_unusual_file_name_is_no_problem(
     assert host.harm(done) == []
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize(
     "name", ["__builtins__", "__name__", "__import__", "a.b", "1a", "", "import", "x y", "a\nb"]
 )

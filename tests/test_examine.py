@@ -279,6 +279,7 @@ def test_correct_programs_pass(executor: SandboxExecutor, code: str, tests: str)
     assert (program.status, tested.status, tested.error) == ("ok", "ok", None)
 
 
+@pytest.mark.rows(12)
 @pytest.mark.parametrize(("code", "tests", "says"), FAILS.values(), ids=FAILS)
 def test_wrong_or_dishonest_programs_fail(
     executor: SandboxExecutor, code: str, tests: str, says: str

@@ -43,6 +43,7 @@ class TestNamespaces(ExecutorContract):
             yield executor
 
 
+@pytest.mark.slow
 class TestProcess(ExecutorContract):
     @pytest.fixture
     def executor(self) -> Iterator[Executor]:

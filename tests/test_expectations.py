@@ -112,6 +112,7 @@ CALLED = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize("tests", CALLED.values(), ids=CALLED)
 def test_what_others_would_call_is_called(sandbox: SandboxExecutor, tests: str) -> None:
     assert said(sandbox, "def double(x): return 2 * x", tests) == ""
@@ -523,6 +524,7 @@ RUNNER: dict[str, str] = {
 }
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize("tests", RUNNER.values(), ids=RUNNER)
 def test_cases_and_fixtures_of_pytest_are_run(sandbox: SandboxExecutor, tests: str) -> None:
     assert said(sandbox, "def double(x): return 2 * x", tests) == ""
@@ -596,6 +598,7 @@ SAME_AS_PYTEST: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(("tests", "wrong"), SAME_AS_PYTEST.values(), ids=SAME_AS_PYTEST)
 def test_cases_and_fixtures_mean_what_they_mean_to_pytest(
     sandbox: SandboxExecutor, tests: str, wrong: str

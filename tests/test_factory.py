@@ -473,6 +473,7 @@ def prompts_of(inputs: dict[str, Any], **options: Any) -> str:
     return prompts[0]
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize("key", ["history", "chat_history"])
 @pytest.mark.parametrize("session", [{}, {"session_id": "ann"}], ids=["no session", "a session"])
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())

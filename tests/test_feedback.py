@@ -84,6 +84,7 @@ HINTS = {
 }
 
 
+@pytest.mark.rows(8)
 @pytest.mark.parametrize(("code", "hint"), HINTS.values(), ids=HINTS)
 def test_it_says_what_there_is_instead(sandbox: SandboxExecutor, sales: Path, code: str, hint: str) -> None:
     assert hint in told(sandbox, code, files={"sales.csv": sales})

@@ -107,6 +107,7 @@ while True:
 """
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
 async def test_hostile_runs_cost_the_host_little_memory_and_time(flood: str) -> None:
     import resource  # Not on Windows.

@@ -113,6 +113,7 @@ NEVER: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(("cells", "options", "reason"), NEVER.values(), ids=NEVER.keys())
 def test_a_model_that_never_answers_is_stopped(
     chain: Any, cells: tuple[str, ...], options: dict[str, Any], reason: str

@@ -43,6 +43,7 @@ def obeys(messages: list[BaseMessage]) -> str:
     return f"{MESSAGES[language].not_phrased} {MESSAGES[language].program_output.format(output='15')}"
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize("language", SUMS)
 def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
     with create_code_chain(ScriptedModel(obeys), executor="none") as chain:
@@ -54,6 +55,7 @@ def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
     )
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize("language", SUMS)
 def test_a_failure_is_told_in_the_language_of_the_question(language: str) -> None:
     failing = ScriptedModel(lambda messages: "raise ValueError('x')")

@@ -229,6 +229,7 @@ def full(executor: SandboxExecutor) -> Iterator[None]:
     executor.limiter.release()
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize(
     "options", [{}, {"plan": True}, {"samples": 2}, {"translate": True, "language": "de"}]

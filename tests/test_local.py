@@ -115,6 +115,7 @@ def ask_server(model: ChatLocal, path: str, method: str = "GET", **headers: str)
     return httpx.request(method, f"{model.openai_api_base}{path}", headers=headers, trust_env=False)
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(
     "path",
     [
@@ -247,6 +248,7 @@ async def test_questions_at_once_are_all_answered(local: Any, sandbox: SandboxEx
     assert ("42" in first["output"], "5" in second["output"]) == (True, True)
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
 async def test_the_weights_can_wait_for_the_first_call(weights: Path, tmp_path: Path, way: str) -> None:
     pytest.importorskip("xllamacpp")

@@ -43,6 +43,8 @@ from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 from .conftest import QUESTION, ROOT, SUM_ANSWER, OpenAI, soon
 
+# Most start a server; those marked `smoke` stand for the others in every run.
+pytestmark = pytest.mark.host
 ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 """The protocol without a handshake, and with one."""
@@ -160,6 +162,7 @@ async def test_a_large_file_is_accepted(served: Served) -> None:
     assert facts(result)["output"] == "9000000"
 
 
+@pytest.mark.rows(1)
 @pytest.mark.smoke
 @pytest.mark.host
 @ERAS
@@ -201,10 +204,12 @@ def post(server: Served, *, token: str | None = ANN, path: str = "/mcp", **heade
     return httpx.post(f"{server.base}{path}", json=body, headers=sent, timeout=20)
 
 
+@pytest.mark.smoke
 def test_a_request_with_the_token_is_answered(served: Served) -> None:
     assert post(served).status_code == 200
 
 
+@pytest.mark.rows(1)
 @pytest.mark.host
 @pytest.mark.parametrize("token", [None, "wrong", ANN[:-1], f"{ANN}x", ANN.upper(), f"{ANN} {BEN}"])
 def test_another_token_is_refused(served: Served, token: str | None) -> None:
@@ -237,6 +242,7 @@ def test_a_foreign_host_is_refused(served: Served, host: str) -> None:
     assert post(served, host=host.format(port=port)).status_code == 421
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://localhost"])
 def test_a_foreign_origin_is_refused(served: Served, origin: str) -> None:
     assert post(served, origin=origin).status_code == 403
@@ -298,6 +304,7 @@ KEEP = "kept = {!r}\nopen('a.txt', 'w').write(kept)"
 SHOW = "print(globals().get('kept'))"
 
 
+@pytest.mark.rows(1)
 @pytest.mark.host
 @ERAS
 @pytest.mark.kernel_sandbox
@@ -526,11 +533,13 @@ def test_the_variable_of_the_token_does_not_concern_standard_input() -> None:
     assert (done.returncode, "Serving on standard input" in done.stderr) == (0, True)
 
 
+@pytest.mark.smoke
 def test_a_short_token_is_refused_unshown() -> None:
     done = refused("--http", "--token", "pass-word-15")
     assert (done.exit_code, "pass-word-15" in done.stderr, "at least 16" in done.stderr) == (2, False, True)
 
 
+@pytest.mark.smoke
 def test_a_server_in_the_same_process_refuses_a_public_address_without_a_token() -> None:
     scripted, executor = ScriptedModel(lambda _: "1"), ScriptedExecutor(lambda _: "1")
     with (
@@ -540,6 +549,7 @@ def test_a_server_in_the_same_process_refuses_a_public_address_without_a_token()
         serve_http(chain, host="0.0.0.0")
 
 
+@pytest.mark.smoke
 def test_names_of_a_public_server_are_those_of_the_machine_and_what_is_allowed() -> None:
     settings = transport_security("0.0.0.0", 8081, ["mcp.example.org"])
     assert f"{socket.gethostname()}:8081" in settings.allowed_hosts

@@ -127,6 +127,7 @@ def test_rate_limited_requests_are_retried(openai_server: OpenAI, sandbox: Sandb
     assert len(openai_server.requests) == 4
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(
     ("fault", "error"), [("429", ModelRateLimitError), ("500", ModelAPIError), ("hang", ModelTimeoutError)]
 )
@@ -233,6 +234,7 @@ def test_a_proxy_that_no_client_takes_is_named_with_its_variable(
     assert "secret" not in str(failure.value)
 
 
+@pytest.mark.rows(2)
 @pytest.mark.usefixtures("without_proxies")
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "no-such-host.invalid"])

@@ -25,6 +25,7 @@ from code_chains.testing import ExecutorContract
 from .conftest import descendants, soon
 
 
+@pytest.mark.slow
 class TestMonty(ExecutorContract):
     HOARDS = "x = ['x' * (1 << 20) + str(n) for n in range(100_000)]"
     EXITS = None
@@ -87,6 +88,7 @@ def test_arithmetic_takes_less_than_five_milliseconds(monty: MontyExecutor) -> N
     assert sorted(taken)[10] < 0.005
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize(
     "code",
     [

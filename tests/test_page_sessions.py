@@ -622,6 +622,7 @@ async def test_a_file_that_a_program_received_is_removed_by_undoing_its_turn(
     assert session.files == {}
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(
     ("name", "stored_name"),
     [

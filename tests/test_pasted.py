@@ -111,6 +111,7 @@ def test_looking_for_data_never_raises_and_loses_nothing(query: str) -> None:
         assert all(start < end <= len(query) for start, end in spans)
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize(
     "query",
     [

@@ -132,6 +132,7 @@ print("left" in open("/proc/net/unix").read(), sorted(os.environ), os.getsid(0) 
 """
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize("trace", TRACES.values(), ids=TRACES.keys())
 def test_the_next_program_sees_what_the_first_one_of_a_sandbox_sees(trace: str) -> None:
     with SandboxExecutor(limits=Limits(seconds=10, files=400), preload=()) as executor:
@@ -453,6 +454,7 @@ def resident(pid: int) -> int:
         return 0
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("imports", ["", "import numpy\n", "import pandas\n"])
 def test_a_program_has_its_whole_memory_beside_that_of_its_libraries(imports: str) -> None:
     with SandboxExecutor(limits=Limits(seconds=20, memory="128M"), preload=("pandas",)) as executor:

@@ -229,6 +229,7 @@ TABLES: dict[str, tuple[str, bytes | str, str, str]] = {
 """Content of a file by what is odd about it, an expression after the lines that read it, and its value."""
 
 
+@pytest.mark.rows(12)
 @pytest.mark.parametrize("case", TABLES)
 def test_the_lines_read_the_file_as_a_person_would(
     executor: SandboxExecutor, profile: Callable[..., str], tmp_path: Path, case: str
@@ -359,6 +360,7 @@ SAYS = {
 }
 
 
+@pytest.mark.rows(6)
 @pytest.mark.parametrize("case", SAYS)
 def test_what_matters_about_a_file_is_said(profile: Callable[..., str], case: str) -> None:
     name, content, says = SAYS[case]
@@ -475,6 +477,7 @@ def test_profiles_can_be_switched_off(executor: SandboxExecutor) -> None:
     assert READING not in prompts.last
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -567,6 +570,7 @@ def test_a_busy_machine_costs_no_profile(
 # -- without pandas ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize(
     ("content", "expression", "value"),
     [

@@ -86,6 +86,7 @@ def test_looking_for_values_never_raises(query: str, code: str) -> None:
     assert len(copied_values(query, code, query + code)) <= 5
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize(
     "query",
     ["9" * 20_000, "1,234." * 3000, "'" * 20_000, '"a' * 9000, "٣" * 9000, "file.csv " * 2000, "1 2 " * 5000],
@@ -251,6 +252,7 @@ def test_looking_for_invariants_never_raises(query: str, output: str) -> None:
     assert isinstance(broken_invariant(f"How many? mean sort 3, 4, 5 {query}", output), str)
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("query", ["1, " * 30_000, "1 and " * 15_000, "9" * 90_000, "1,1" * 30_000])
 def test_looking_for_invariants_takes_linear_time(query: str) -> None:
     started = time.process_time()

@@ -94,6 +94,7 @@ def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: d
         assert part in sent
 
 
+@pytest.mark.rows(6)
 @pytest.mark.parametrize("code", FAILS.values(), ids=FAILS)
 @pytest.mark.parametrize("session", [None, "ann"])
 def test_a_failure_is_described_by_its_kind_and_line(
@@ -173,6 +174,7 @@ STATES: dict[str, str] = {
 }
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize("code", STATES.values(), ids=STATES)
 def test_names_that_come_from_values_are_not_sent(sandbox: SandboxExecutor, code: str) -> None:
     recorder = Recorder(f"{code}\nprint(1)", "print(2)")

@@ -221,6 +221,7 @@ def act(): pass
 }
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("way", GO_ON.values(), ids=GO_ON.keys())
 def test_nothing_of_a_session_computes_between_its_runs(session: Session, way: str) -> None:
     attempt(session, "x = 1")
@@ -245,6 +246,7 @@ def act():
 }
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("way", GROW.values(), ids=GROW.keys())
 def test_the_limits_of_a_session_hold_between_its_runs(session: Session, way: str) -> None:
     attempt(session, "x = 1")
@@ -277,6 +279,7 @@ def act(): exchange()
 }
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("way", MEDDLE.values(), ids=MEDDLE.keys())
 def test_whoever_copies_the_files_of_a_session_is_not_led_out(
     session: Session, private: Path, way: str
@@ -307,6 +310,7 @@ def prepare():
 }
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize("way", BLOCKS.values(), ids=BLOCKS.keys())
 def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(executor: SandboxExecutor, way: str) -> None:
     rested = descendants()
@@ -320,6 +324,7 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(executor: SandboxExecutor
     assert soon(lambda: descendants() <= rested)
 
 
+@pytest.mark.rows(1)
 def test_a_watcher_that_does_not_answer_is_ended(executor: SandboxExecutor) -> None:
     before, session = descendants(), executor.session()
     session.run("x = 1")
@@ -354,6 +359,7 @@ def test_a_request_cannot_be_filled_by_whoever_is_given_it() -> None:
             os.close(descriptor)
 
 
+@pytest.mark.rows(1)
 def test_deep_and_wide_folders_hold_nobody_up(session: Session) -> None:
     attempt(
         session,

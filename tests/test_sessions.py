@@ -52,6 +52,7 @@ def session(executor: SandboxExecutor) -> Iterator[Session]:
         yield session
 
 
+@pytest.mark.rows(1)
 class TestEveryLauncher(SessionContract):
     """The contract of sessions, for each launcher."""
 
@@ -116,6 +117,7 @@ def test_sessions_never_see_each_other(executor: SandboxExecutor) -> None:
         ).result == ("(False, [], False)")
 
 
+@pytest.mark.rows(1)
 def test_threads_and_processes_of_a_run_do_not_live_on(session: Session) -> None:
     session.run(
         "import threading, time, subprocess, sys\nhits = []\ndef hit():\n  while True: hits.append(1); time.sleep(0.01)"
@@ -170,6 +172,7 @@ def test_an_outcome_that_a_check_rejects_is_rolled_back(session: Session) -> Non
     assert session.run("x").result == "1"
 
 
+@pytest.mark.rows(1)
 def test_many_checkpoints_are_refused(session: Session) -> None:
     session.run("x = 1")
     for number in range(8):
@@ -206,6 +209,7 @@ def test_an_idle_session_ends_and_reports_why() -> None:
             session.run("x")
 
 
+@pytest.mark.rows(1)
 def test_a_session_whose_sandbox_was_killed_is_reported(executor: SandboxExecutor) -> None:
     session = executor.session()
     session.run("x = 1")
@@ -222,6 +226,7 @@ def test_wrong_input_leaves_a_session_alive(session: Session) -> None:
     assert session.run("x").result == "1"
 
 
+@pytest.mark.rows(1)
 def test_a_cancelled_run_ends_its_session(executor: SandboxExecutor) -> None:
     async def cancelled() -> None:
         with executor.session() as session:
@@ -245,6 +250,7 @@ def test_a_busy_session_is_reported(session: Session) -> None:
     assert isinstance(second, SessionError)
 
 
+@pytest.mark.rows(1)
 def test_a_closed_session_leaves_nothing(executor: SandboxExecutor) -> None:
     executor.run("1")
     before = at_rest()
@@ -254,6 +260,7 @@ def test_a_closed_session_leaves_nothing(executor: SandboxExecutor) -> None:
     assert soon(lambda: len(descendants()) <= before)
 
 
+@pytest.mark.rows(1)
 def test_in_a_forked_process_a_session_refuses_and_the_executor_works(executor: SandboxExecutor) -> None:
     session = executor.session()
     session.run("x = 1")
@@ -343,6 +350,7 @@ def test_timers_do_not_go_on_between_runs(session: Session) -> None:
     assert session.run("len(ticks) < 2").result == "True"
 
 
+@pytest.mark.rows(1)
 def test_a_run_that_exceeds_the_output_limit_has_no_effect(executor: SandboxExecutor) -> None:
     with SandboxExecutor(limits=Limits(output=1000), preload=()) as limited, limited.session() as session:
         for number in range(20):

@@ -30,6 +30,7 @@ from code_chains.testing import ExecutorContract, ScriptedExecutor, ScriptedMode
 from .conftest import at_rest, descendants, soon
 
 
+@pytest.mark.slow
 class TestSql(ExecutorContract):
     EVALUATES = "SELECT 1 + 1 AS two"
     VALUE = "two\n---\n2"
@@ -80,6 +81,7 @@ def test_a_csv_file_is_a_table_of_its_name(sql: SqlExecutor, sales: Path) -> Non
     assert done.output == "region | twice\n------ | -----\nnorth  | 20\nsouth  | 64"
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.tsv", "t.parquet", "t.csv.gz", "T.CSV"])
 def test_other_kinds_of_files_are_tables_too(sql: SqlExecutor, tmp_path: Path, name: str) -> None:
     path, frame = tmp_path / name.lower(), pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
@@ -105,6 +107,7 @@ def test_a_query_may_name_its_dialect(sql: SqlExecutor, tag: str) -> None:
         assert "42" in chain.invoke("6 * 7?")["output"]
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize(
     ("value", "rows"),
     [
@@ -289,6 +292,7 @@ def attack(
     assert sales.read_text() == "region,amount\nnorth,10\nsouth,32\n"
 
 
+@pytest.mark.rows(3)
 @pytest.mark.parametrize("statement", READS)
 def test_nothing_else_can_be_read(attack: Any, statement: str) -> None:
     done = attack(statement)
@@ -303,6 +307,7 @@ def test_statements_that_are_not_read_only_are_refused(attack: Any, statement: s
     assert done.status == "refused" or done.error.type == "ParserException"
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("statement", EXPLAINED)
 def test_explain_does_not_execute_writes(attack: Any, statement: str) -> None:
     assert attack(statement).status in ("error", "refused")

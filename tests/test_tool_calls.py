@@ -208,6 +208,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.rows(4)
 @pytest.mark.parametrize(("argument", "expected"), ARGUMENTS.items())
 def test_arguments_of_libraries_become_plain(box: SandboxExecutor, argument: str, expected: str) -> None:
     imports = "import numpy, pandas, datetime, decimal, pathlib\n"
@@ -532,6 +533,7 @@ def test_a_program_that_had_effects_and_failed_is_not_repeated() -> None:
     assert [call.name for call in result["attempts"][0].tool_calls] == ["send"]
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize(
     ("metadata", "options"),
     [

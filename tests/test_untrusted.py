@@ -59,6 +59,7 @@ READ = {"printed: for any"}
 """What is read, as it is within the limits."""
 
 
+@pytest.mark.rows(2)
 @pytest.mark.attack
 @pytest.mark.parametrize("name", ENTRANCES)
 def test_a_forged_value_costs_the_host_little(name: str) -> None:

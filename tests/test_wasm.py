@@ -29,9 +29,12 @@ from . import test_escapes
 from .conftest import descendants, soon
 
 pytest.importorskip("wasmtime", reason="the extra wasm is not installed")
+# Each starts Python in WebAssembly; those marked `smoke` stand for the others in every run.
+pytestmark = pytest.mark.slow
 LIMITS = Limits(seconds=4, memory="256M", output="64K", disk="8M", files=500)
 
 
+@pytest.mark.slow
 class TestWasm(ExecutorContract):
     @pytest.fixture
     def executor(self) -> Iterator[Executor]:
@@ -94,6 +97,7 @@ for parent, folders, names in os.walk('/code_chains'):
 PARAMETERS = [*HELD, *(pytest.param(program, id=name) for name, program in WAYS_OUT.items())]
 
 
+@pytest.mark.rows(2)
 @pytest.mark.attack
 @pytest.mark.parametrize("program", PARAMETERS)
 def test_no_known_technique_escapes(shared: WasmExecutor, host: test_escapes.Host, program: str) -> None:
@@ -111,6 +115,7 @@ def test_the_prelude_reaches_canaries_where_nothing_is_closed(host: test_escapes
     assert host.harm(done) != []
 
 
+@pytest.mark.smoke
 def test_the_probe_must_find_everything_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_SECRET", "hunter2")
     with WasmExecutor() as executor:
@@ -132,6 +137,7 @@ def test_a_python_other_than_the_verified_one_is_refused(
 # -- what runs -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_files_are_copies_and_artifacts_are_returned(shared: WasmExecutor, tmp_path: Path) -> None:
     source = tmp_path / "in put.csv"
     source.write_text("a,b\n1,ü\n")
@@ -148,6 +154,7 @@ os.symlink('../../../etc/passwd', 'link')
     assert source.read_text() == "a,b\n1,ü\n"
 
 
+@pytest.mark.smoke
 def test_values_keep_their_types(shared: WasmExecutor) -> None:
     code = "import decimal, datetime\n{'a': decimal.Decimal('1.10'), 'b': datetime.date(2024, 2, 29)}"
     assert str(value_of(shared.run(code, return_value=True))["a"]) == "1.10"
@@ -228,6 +235,7 @@ def test_a_sparse_file_is_no_artifact(shared: WasmExecutor) -> None:
     assert "y" in [artifact.name for artifact in done.artifacts]
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_forged_report_is_data_and_a_malformed_one_no_success(shared: WasmExecutor) -> None:
     write = "import json, os; open('/report/outcome', 'w').write({!r}); os._exit(0)"
@@ -442,6 +450,7 @@ def test_what_others_could_have_written_is_not_loaded(
 # -- in a chain ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_a_chain_answers_with_it() -> None:
     model = ScriptedModel(lambda messages: "```python\nprint(6 * 7)\n```")
     with create_code_chain(model, executor="wasm", interpret=False) as chain:
@@ -450,6 +459,7 @@ def test_a_chain_answers_with_it() -> None:
     assert (result["output"], execution.isolation and execution.isolation.level) == ("42", "wasm")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "arguments", [{"concurrency": 0}, {"min_idle": -1}, {"min_idle": True}, {"limits": 5}]
 )
