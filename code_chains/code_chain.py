@@ -203,7 +203,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     def _answer_question(self, values: State, config: Config) -> Flow:
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
         values = _checked_inputs(self, values)
-        if self.executor and type(self.executor).warm_up is not Executor.warm_up:
+        if self.executor is not None:
             yield RunFunction(_warm_up, self.executor, config)  # In parallel to the first model call.
         config = {
             **config,
@@ -457,7 +457,7 @@ def _checked_inputs(chain: CodeChain, values: State) -> State:
 
 def _check_expectations(executor: Executor | None, values: State) -> Expectations:
     expectations = check_expectations(values)
-    if expectations and executor is not None and type(executor).run_tests is Executor.run_tests:
+    if expectations and executor is not None and not executor.runs_tests:
         because = f"{type(executor).__name__} cannot run the tests of a question"
         remedy = "one that can, such as SandboxExecutor(), or leave tests and examples out"
         raise ConfigurationError("executor", executor, remedy, because=because)
@@ -478,21 +478,13 @@ def _enforcing_handlers(chain: CodeChain, config: Config) -> list[BaseCallbackHa
     """Return the handlers that enforce capacity and budget; the latter is new for each question if it is per question."""
     is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
     executor, budget = chain.executor, chain.budget
-    capacity_check = (
-        None
-        if executor is None or type(executor).check_capacity is Executor.check_capacity
-        else CapacityCheck(executor.check_capacity)
-    )
+    checks = [] if executor is None else [CapacityCheck(executor.check_capacity)]
     if budget is None or (budget.per == "all" and budget in find_budgets(config)):
-        return (
-            []
-            if capacity_check is None
-            else [AsyncCapacityCheck(capacity_check) if is_async else capacity_check]
-        )
+        return [AsyncCapacityCheck(check) for check in checks] if is_async else [*checks]
     budget = budget.fresh() if budget.per == "question" else budget
     if is_async:  # One handler for both: on an event loop several handlers would run concurrently.
-        return [budget.handler() if capacity_check is None else budget.handler(before=capacity_check.check)]
-    return [budget] if capacity_check is None else [capacity_check, budget]
+        return [budget.handler(before=checks[0].check) if checks else budget.handler()]
+    return [*checks, budget]
 
 
 def _user_code_inputs(

@@ -343,7 +343,7 @@ def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Execut
     inner = StreamingSequentialChain(
         chains=stages, input_variables=["query"], output_variables=added, name="answer"
     )
-    return [CachedChain(inner, store=answers, repeatable=_is_repeatable(executor))]
+    return [CachedChain(inner, store=answers, repeatable=executor.is_repeatable)]
 
 
 def _public_keys(stages: Sequence[Chain]) -> list[str]:
@@ -351,16 +351,11 @@ def _public_keys(stages: Sequence[Chain]) -> list[str]:
     return [key for stage in stages for key in stage.output_keys if key != "profiles"]
 
 
-def _is_repeatable(executor: Executor) -> bool:
-    """Return whether programs of this executor always show the same."""
-    return getattr(executor, "seed", None) is not None and not getattr(executor, "network", ())
-
-
 def open_conversations(executor: Executor) -> Conversations:
     """Return the conversations, with a state if the executor has sessions; a quarter of these is left to others."""
-    if not has_sessions(executor):
+    if not executor.has_sessions:
         return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
-    max_open = max(1, 3 * getattr(executor, "max_sessions", 8) // 4)
+    max_open = max(1, 3 * executor.max_sessions // 4)
     return Conversations(executor.session, max_open=max_open)
 
 

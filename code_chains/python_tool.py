@@ -10,7 +10,7 @@ from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
 from code_chains.analysis.extraction import as_program
-from code_chains.arguments import has_sessions, resolve_executor, resolve_tools
+from code_chains.arguments import resolve_executor, resolve_tools
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
@@ -44,7 +44,12 @@ class _ProgramChain(CodeChain):
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         code = as_program(inputs["code"], self.executor.language if self.executor else "python")
         text = format_execution(outcome["execution"], code, outcome["problems"])
-        is_lost = outcome["execution"].ok and not outcome["is_kept"] and has_sessions(self.executor)
+        is_lost = (
+            outcome["execution"].ok
+            and not outcome["is_kept"]
+            and self.executor
+            and self.executor.has_sessions
+        )
         return f"{text}\n{_NO_THREAD}" if is_lost else text
 
 

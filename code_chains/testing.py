@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.base import Executor, Limits, Session
+from code_chains.executors.base import Executor, Limits, Program, Session
 from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.inputs import check_variables, files_on_disk
 from code_chains.state import Execution
@@ -120,21 +120,12 @@ class ScriptedExecutor(Executor):
         super().__init__(limits=limits)
         self.script = script
 
-    def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Return what the script returns."""
-        with files_on_disk(files):
+    def _execute(self, program: Program) -> Execution:
+        with files_on_disk(program.files):
             pass
-        check_variables(variables)
-        outcome = self.script(code)
+        check_variables(program.variables)
+        outcome = self.script(program.code)
         return outcome if isinstance(outcome, Execution) else Execution("ok", stdout=outcome)
-
-    async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Return what the script returns."""
-        return self.run(code, files=files, variables=variables)
 
 
 def _needs(program: str) -> Callable[[_Test], _Test]:

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 
 from code_chains.agents.sessions import INVOCATION, ThreadProgramChain, ThreadSessions
 from code_chains.analysis.checks import Check
-from code_chains.arguments import check_arguments, has_sessions, resolve_tools
+from code_chains.arguments import check_arguments, resolve_tools
 from code_chains.chains import ValidateChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool
 from code_chains.chains.validate import Approve
@@ -183,11 +183,11 @@ def _check_texts(*, name: object, description: object) -> None:
 
 def _check_sessions(executor: object, max_sessions: int | None) -> int:
     """Return how many sessions may be open at a time."""
-    if executor is not None and not (isinstance(executor, Executor) and has_sessions(executor)):
+    if executor is not None and not (isinstance(executor, Executor) and executor.has_sessions):
         raise ConfigurationError(
             "executor", executor, "an executor that has sessions, e.g. SandboxExecutor()"
         )
-    most = getattr(executor, "max_sessions", None)
+    most = executor.max_sessions if executor else None
     if max_sessions is None:
         max_sessions = most or MAX_SESSIONS
     limit = most or 1000

@@ -34,12 +34,10 @@ from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult,
 from code_chains.apps.mcp_tokens import token_options
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
-from code_chains.arguments import has_sessions
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
-from code_chains.executors import BackendExecutor, ProcessExecutor
 from code_chains.temporary import process_folder
 
 with needs("mcp", "command", "mcp"):
@@ -168,7 +166,10 @@ def create_server(
             input_files.forget(session)
 
     share = max(1, MAX_SESSIONS // max(1, len(tokens)))
-    clients, keeps_state = ClientRegistry(release, share=share), has_sessions(chain.executor)
+    clients, keeps_state = (
+        ClientRegistry(release, share=share),
+        bool(chain.executor and chain.executor.has_sessions),
+    )
 
     async def run_python(
         code: Annotated[
@@ -229,9 +230,7 @@ def _has_effects(chain: CodeChain) -> bool:
     """Return whether programs can change anything outside their sandbox."""
     toolboxes = [stage.tools for stage in chain.user_code_chains if isinstance(stage, ExecuteChain)]
     calls_effects = any(tools is not None and not tools.is_read_only for tools in toolboxes)
-    # A third-party sandbox may have a network, whatever its service says.
-    is_open = isinstance(chain.executor, ProcessExecutor | BackendExecutor)
-    return is_open or calls_effects or bool(getattr(chain.executor, "network", ()))
+    return calls_effects or (chain.executor is not None and chain.executor.reaches_outside)
 
 
 def _tool(function: Callable[..., Any], title: str, description: str, *, has_effects: bool) -> Tool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import secrets
 import threading
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from code_chains.executors.protocol_sandbox import (
     pack,
 )
 from code_chains.executors.supervised import COPIED_FILES, supervisor_limits, timed_out
+from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution
 
@@ -74,6 +75,8 @@ class BackendExecutor(ExternalExecutor):
         " directory."
     )
     returns_values = True
+    reaches_outside = True
+    """A service may have a network, whatever it says."""
 
     def __init__(
         self,
@@ -110,35 +113,15 @@ class BackendExecutor(ExternalExecutor):
             "id": str(getattr(self._backend, "id", "")),
         }
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end; see `Executor.run`."""
-        return self._run(RunFolder(), Program(code, files, variables, return_value=return_value))
-
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
+    def _operation(self, program: Program) -> Operation[Execution]:
         folder = RunFolder()
-        program = Program(code, files, variables, return_value=return_value)
-        try:
-            return await asyncio.to_thread(self._run, folder, program)
-        except asyncio.CancelledError:
+
+        def cancel() -> None:
             folder.is_given_up = True
             # The supervisor notices that its folder is gone, and stops the program.
-            await asyncio.shield(asyncio.to_thread(self._remote.remove, folder))
-            raise
+            self._remote.remove(folder)
+
+        return blocking(partial(self._run, folder, program), cancel)
 
     def session(self) -> BackendSession:
         """Open a session, which keeps variables, imports, files and the working directory between runs.

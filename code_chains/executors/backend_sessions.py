@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hmac
 import json
@@ -12,7 +11,8 @@ import shlex
 import threading
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -23,6 +23,7 @@ from code_chains.executors.outcomes import rejected
 from code_chains.executors.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder, pack
 from code_chains.executors.sandbox.provider import run_limits
 from code_chains.executors.supervised import SESSION_FILES
+from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import Execution, Isolation
 
@@ -91,36 +92,13 @@ class BackendSession(Session):
             self._end_reason = self._end_reason or f"it was idle for {self._timeout:g} seconds"
         return self._end_reason is None
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        check: Callable[[Execution], object] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program in the state; see `Session.run`."""
-        with self._exclusive():
-            return self._run(Program(code, files, variables, return_value=return_value), check)
+    def _operation(self, program: Program) -> Operation[Execution]:
+        end = partial(self._end, "a run was interrupted (CancelledError)")
+        return blocking(partial(self._run_alone, program), end)
 
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        check: Callable[[Execution], object] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program in the state without blocking the event loop; see `Session.arun`."""
-        options = {"files": files, "variables": variables, "check": check, "return_value": return_value}
-        try:
-            return await asyncio.to_thread(self.run, code, **options)  # type: ignore[arg-type]  # As above.
-        except asyncio.CancelledError:
-            end = asyncio.to_thread(self._end, "a run was interrupted (CancelledError)")
-            await asyncio.shield(end)
-            raise
+    def _run_alone(self, program: Program) -> Execution:
+        with self._exclusive():
+            return self._run(program)
 
     def rollback(self) -> None:
         """Return to the state before the last successful run.
@@ -182,7 +160,7 @@ class BackendSession(Session):
             self._used_at = time.monotonic()
             self._lock.release()
 
-    def _run(self, program: Program, check: Callable[[Execution], object] | None) -> Execution:
+    def _run(self, program: Program) -> Execution:
         body = {
             "code": check_code(program.code),
             "variables": check_json_variables(program.variables),
@@ -201,7 +179,7 @@ class BackendSession(Session):
         if report.get("is_committed") is True and not execution.ok:
             # It succeeded, but had printed too much before that was noticed.
             self._command({"op": "rollback"})
-        if execution.ok and check is not None and not check(execution):
+        if execution.ok and program.check is not None and not program.check(execution):
             self._command({"op": "rollback"})
             return rejected(execution)
         return execution

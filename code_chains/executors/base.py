@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
 from code_chains.errors import ConfigurationError, check_int
+from code_chains.executors.waiting import Operation, adrive, astream, blocking, drive, stream
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
@@ -40,6 +43,7 @@ class Program:
         variables: `{name: value}` that exist when the program starts.
         tool_calls: The calls that it may make; None without tools.
         return_value: Whether the value of its last expression is returned with its type.
+        check: In a session: whether the outcome of a successful run is accepted.
         deadline: Monotonic time at which it is stopped, besides its own limit.
     """
 
@@ -48,6 +52,7 @@ class Program:
     variables: Mapping[str, Any] | None = None
     tool_calls: ToolCalls[Any] | None = None
     return_value: bool = False
+    check: Callable[[Execution], object] | None = None
     deadline: float = field(default_factory=RUN_DEADLINE.get)
 
 
@@ -153,39 +158,139 @@ class Closing:
         self.close()
 
 
-def _rank(cls: type, name: str) -> int:
-    """Return the place of the class that defines an attribute, in the order in which classes are searched."""
-    return next(rank for rank, ancestor in enumerate(cls.__mro__) if name in vars(ancestor))
+def _definer(cls: type, name: str) -> type:
+    """Return the class that defines an attribute."""
+    return next(ancestor for ancestor in cls.__mro__ if name in vars(ancestor))
 
 
-class Runner(ABC):
+class Runner:
     """Runs programs, to their end or streaming. What replaces `run` alone also decides what `stream` does.
 
     Attributes:
         returns_values: Whether runs take `return_value=True`: then the value of the last expression, or of the variable
             `result`, is in the `Execution` with its type, where `executors.values.value_of` finds it.
+        takes_tools: Whether runs take `tools=`, which programs call.
+        streams_output: Whether `stream` yields output while a program runs.
     """
 
     returns_values: bool = False
+    takes_tools: bool = False
+    streams_output: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Invariant: a subclass that logs or refuses runs is not bypassed by the stream of its parent.
         super().__init_subclass__(**kwargs)
-        for run, stream in (("run", "stream"), ("arun", "astream")):
-            if _rank(cls, run) < _rank(cls, stream):
-                setattr(cls, stream, getattr(Runner, stream))
+        for run, streaming, by_run in (
+            ("run", "stream", _stream_by_run),
+            ("arun", "astream", _astream_by_arun),
+        ):
+            runs, streams = _definer(cls, run), _definer(cls, streaming)
+            # The classes below build both from one operation.
+            if runs.__module__ != __name__ and cls.__mro__.index(runs) < cls.__mro__.index(streams):
+                setattr(cls, streaming, by_run)
 
-    @abstractmethod
+    def _execute(self, program: Program) -> Execution:
+        """Run a program to its end: what each kind of executor implements. It may block, and is called in any thread.
+
+        Raises:
+            InputError: A file or variable cannot be used.
+            ExecutorError: The executor broke.
+        """
+        raise NotImplementedError(f"{type(self).__name__} lacks `_execute`, which runs a program.")
+
+    def _operation(self, program: Program) -> Operation[Execution]:
+        """Run a program, without blocking between effects: implement it instead of `_execute` to be cancelled, or to stream.
+
+        The file descriptors to wait for are effects of `executors.waiting`, as is a function that blocks.
+        """
+        return blocking(partial(self._execute, program))
+
+    def operation_of(self, program: Program) -> Operation[Execution]:
+        """Return the run of a program as an operation, for an executor that stands on this one."""
+        if _definer(type(self), "run").__module__ == __name__:
+            return self._operation(program)
+        # Invariant: an executor that replaces `run`, to log or to refuse, is not bypassed.
+        run = partial(self.run, program.code, files=program.files, variables=program.variables)
+        return blocking(run)
+
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
+        """Return the calls of tools of one run; what takes tools implements it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} lacks `_open_calls`, which offers tools to a program."
+        )
+
+    def _program(
+        self,
+        code: str,
+        files: Mapping[str, Any] | None,
+        variables: Mapping[str, Any] | None,
+        tools: Any,
+        *,
+        return_value: bool,
+        check: Callable[[Execution], object] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Program:
+        """Return what the arguments of a run describe, if this runner can do it."""
+        if return_value and not self.returns_values:
+            raise ConfigurationError(
+                "return_value", True, f"False, as {type(self).__name__} returns no values"
+            )
+        if tools and not self.takes_tools:
+            raise ConfigurationError(
+                "tools", tools, f"none, as programs of {type(self).__name__} cannot call any"
+            )
+        calls = self._open_calls(tools, loop) if tools else None
+        return Program(code, files, variables, calls, return_value, check)
+
     def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        return_value: bool = False,
     ) -> Execution:
-        """Run a program to its end."""
+        """Run a program to its end.
 
-    @abstractmethod
+        Args:
+            code: The source.
+            files: Paths on this machine, bytes or open binary files by their name in the working directory; the program
+                gets read-only copies.
+            variables: `{name: value}` that exist when the program starts: JSON values, and if the executor
+                supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
+            tools: LangChain tools or typed functions that the program may call, or a `Toolbox`; only of what
+                `takes_tools`.
+            return_value: Whether the value of the last expression is returned with its type, for
+                `executors.values.value_of`; it costs time and memory in proportion to the value. Only of what
+                `returns_values`.
+
+        Raises:
+            InputError: A file or variable cannot be used.
+            ConfigurationError: The runner cannot do this.
+            ExecutorError: The executor broke.
+            OverloadedError: The executor is at capacity; nothing was run.
+            IsolationError: The required isolation is not available; nothing was run.
+        """
+        program = self._program(code, files, variables, tools, return_value=return_value)
+        return drive(self._operation(program))
+
     async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        return_value: bool = False,
     ) -> Execution:
-        """Run a program to its end without blocking the event loop."""
+        """Run a program without blocking the event loop; see `run`.
+
+        Cancelling kills the program and everything that it started.
+        """
+        loop = asyncio.get_running_loop()
+        program = self._program(code, files, variables, tools, return_value=return_value, loop=loop)
+        return await adrive(self._operation(program))
 
     def stream(
         self,
@@ -193,40 +298,43 @@ class Runner(ABC):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
         tools: Any = None,
+        return_value: bool = False,
     ) -> Generator[str | Execution, None, None]:
         """Run a program; yield parts of its standard output as it is printed, and last its `Execution`.
 
-        The parts are the beginning of `Execution.stdout`; what cannot read output meanwhile yields none. Closing the
-        generator kills the program, and ends a session.
-
-        Args:
-            code: See `run`.
-            files: See `run`.
-            variables: See `run`.
-            return_value: Whether the value is returned, too; only of runners whose `run` has this argument.
-            tools: Tools that the program may call; likewise.
+        The parts are the beginning of `Execution.stdout`; executors that cannot stream yield only the `Execution`.
+        Closing the generator kills the program, and ends a session. The arguments are those of `run`.
         """
-        yield self.run(code, files=files, variables=variables, **_requested(return_value, tools))
+        program = self._program(code, files, variables, tools, return_value=return_value)
+        return stream(self._operation(program))
 
-    async def astream(
+    def astream(
         self,
         code: str,
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
         tools: Any = None,
+        return_value: bool = False,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
-        yield await self.arun(code, files=files, variables=variables, **_requested(return_value, tools))
+        loop = asyncio.get_running_loop()
+        program = self._program(code, files, variables, tools, return_value=return_value, loop=loop)
+        return astream(self._operation(program))
 
 
-def _requested(return_value: bool, tools: Any) -> dict[str, Any]:
-    """Return the arguments of `run` that not every runner has, as far as they are used."""
-    requests = {"return_value": return_value or None, "tools": tools}
-    return {name: request for name, request in requests.items() if request is not None}
+def _stream_by_run(runner: Runner, code: str, **inputs: Any) -> Generator[str | Execution, None, None]:
+    yield runner.run(code, **_used(inputs))
+
+
+async def _astream_by_arun(runner: Runner, code: str, **inputs: Any) -> AsyncGenerator[str | Execution, None]:
+    yield await runner.arun(code, **_used(inputs))
+
+
+def _used(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a run that are used, as a `run` of somebody else may lack others."""
+    return {name: value for name, value in inputs.items() if value is not None and value is not False}
 
 
 class Executor(Runner, Closing):
@@ -236,14 +344,37 @@ class Executor(Runner, Closing):
     tasks at once. Whatever a program does, including killing itself, is reported as an `Execution`; only a
     broken executor raises.
 
+    What it can do is declared, as chains ask for it before a model is paid.
+
     Attributes:
         language: The language of programs.
         guidance: Instructions for the model that writes programs: the language, its libraries, and how inputs
             are passed.
+        runs_tests: Whether `run_tests` runs tests.
+        max_sessions: Sessions that may be open at one time; 0 if it has none.
+        reaches_outside: Whether programs can change anything outside their sandbox, such as at an open address.
+        is_repeatable: Whether a program always shows the same.
     """
 
     language: str = "python"
     guidance: str = ""
+    runs_tests: bool = False
+    max_sessions: int = 0
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether `session` opens sessions, whose runs share a state."""
+        return self.max_sessions > 0
+
+    @property
+    def reaches_outside(self) -> bool:
+        """See above."""
+        return False
+
+    @property
+    def is_repeatable(self) -> bool:
+        """See above."""
+        return False
 
     def __init__(self, *, limits: Limits | None = None) -> None:
         if limits is not None and not isinstance(limits, Limits):
@@ -254,35 +385,6 @@ class Executor(Runner, Closing):
     def fingerprint(self) -> dict[str, Any]:
         """What distinguishes its runs from those of other executors: the arguments that it was created with."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
-
-    @abstractmethod
-    def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run a program to its end.
-
-        Args:
-            code: The Python source.
-            files: Paths on this machine, bytes or open binary files by their name in the working directory; the program
-                gets read-only copies.
-            variables: `{name: value}` that exist when the program starts: JSON values, and if the executor
-                supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
-
-        Raises:
-            InputError: A file or variable cannot be used.
-            ExecutorError: The executor broke.
-            OverloadedError: The executor is at capacity; nothing was run.
-            IsolationError: The required isolation is not available; nothing was run.
-        """
-
-    @abstractmethod
-    async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run a program without blocking the event loop.
-
-        Cancelling kills the program and everything that it started.
-        """
 
     def run_tests(
         self,
@@ -371,7 +473,7 @@ class Executor(Runner, Closing):
         """Release all resources and refuse further runs. Closing twice is fine."""
 
 
-class Session(Runner, Closing):
+class Session(Runner, Closing, ABC):
     """Runs that share variables, imports, files and the working directory. It is a context manager.
 
     Each run either succeeds and commits, or leaves the state unchanged. A session is used by one run at a
@@ -383,21 +485,24 @@ class Session(Runner, Closing):
     def alive(self) -> bool:
         """Whether it can be used; a session that was idle for too long has ended."""
 
-    @abstractmethod
     def run(
         self,
         code: str,
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        return_value: bool = False,
         check: Callable[[Execution], object] | None = None,
     ) -> Execution:
         """Run a program in the current state.
 
         Args:
-            code: The Python source.
-            files: See `Executor.run`.
-            variables: See `Executor.run`.
+            code: The source.
+            files: See `Runner.run`.
+            variables: See `Runner.run`.
+            tools: See `Runner.run`.
+            return_value: See `Runner.run`.
             check: Returns whether the outcome of a successful run is accepted; otherwise the state is rolled
                 back and the status becomes `error`.
 
@@ -405,17 +510,25 @@ class Session(Runner, Closing):
             InputError: A file or variable cannot be used; the state is unchanged.
             SessionError: The session has ended, or is busy.
         """
+        program = self._program(code, files, variables, tools, return_value=return_value, check=check)
+        return drive(self._operation(program))
 
-    @abstractmethod
     async def arun(
         self,
         code: str,
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        tools: Any = None,
+        return_value: bool = False,
         check: Callable[[Execution], object] | None = None,
     ) -> Execution:
         """Run a program without blocking the event loop; see `run`. Cancelling ends the session."""
+        loop = asyncio.get_running_loop()
+        program = self._program(
+            code, files, variables, tools, return_value=return_value, check=check, loop=loop
+        )
+        return await adrive(self._operation(program))
 
     @abstractmethod
     def rollback(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import secrets
@@ -10,6 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from code_chains.executors.supervised import (
     supervisor_limits,
     timed_out,
 )
+from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation
 from code_chains.temporary import process_folder
@@ -97,22 +98,9 @@ class ContainerExecutor(ExternalExecutor):
         self._options = _session_options(self.backend, image, self.limits) | dict(options or {})
         self._is_closed = False
 
-    def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run a program to its end; see `Executor.run`."""
-        return self._run(_Container(), Program(code, files, variables))
-
-    async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
+    def _operation(self, program: Program) -> Operation[Execution]:
         container = _Container()
-        try:
-            return await asyncio.to_thread(self._run, container, Program(code, files, variables))
-        except asyncio.CancelledError:
-            await asyncio.shield(asyncio.to_thread(container.remove))
-            raise
+        return blocking(partial(self._run, container, program), container.remove)
 
     @property
     def fingerprint(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.outcomes import RunOutcome
 from code_chains.executors.tools import open_tool_calls, read_call
+from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 from code_chains.temporary import process_folder
@@ -79,7 +80,7 @@ class MontyExecutor(Executor):
 
     _owner_pid: ClassVar[int | None] = None
     """The process whose threads serve Monty; a process that is forked from it lacks them."""
-    language = "python"
+    takes_tools = True
     guidance = (
         "Write plain Python. Of the standard library there are math, json, re, datetime, random, decimal, itertools,"
         " functools and collections; there are no other libraries. Do not use class inheritance, `yield`, `del` or"
@@ -93,36 +94,11 @@ class MontyExecutor(Executor):
         self._started: tuple[Monty, Isolation] | None = None
         self._is_closed = False
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Any = None,
-    ) -> Execution:
-        """Run a program to its end; see `Executor.run` and, for its tools, `SandboxExecutor.run`. Sleeping takes no time."""
-        program = Program(code, files, variables, self._calls(tools))
-        return self._run(_Output(self.limits.output_bytes), program)
-
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Any = None,
-    ) -> Execution:
-        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
+    def _operation(self, program: Program) -> Operation[Execution]:
         output = _Output(self.limits.output_bytes)
-        program = Program(code, files, variables, self._calls(tools, asyncio.get_running_loop()))
-        try:
-            return await asyncio.to_thread(self._run, output, program)
-        except asyncio.CancelledError:
-            output.stop()
-            raise
+        return blocking(partial(self._run, output, program), output.stop)
 
-    def _calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Any] | None:
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
         encode = partial(_as_json, max_bytes=self.limits.tool_message_bytes)
         return open_tool_calls(tools, self.limits, encode, loop)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import dataclasses
 import io
@@ -19,6 +18,7 @@ from code_chains.executors.external import load_extra
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.executors.sql_program import READERS
+from code_chains.executors.waiting import Blocking, Operation
 from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk
 from code_chains.state import Artifact, ErrorReport, Execution
 from code_chains.temporary import process_folder
@@ -83,22 +83,13 @@ class SqlExecutor(Executor):
         self._code = PROGRAM_FILE.read_text(encoding="utf-8")
         self._is_closed = False
 
-    def run(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run statements; see `Executor.run`. Variables may also be frames."""
-        with self._prepared(Program(code, files, variables)) as (request, paths):
-            execution = self._executor.run(self._code, files=paths, variables={"request": request})
-        return _sql_execution(execution, self.limits.output_bytes)
-
-    async def arun(
-        self, code: str, *, files: Mapping[str, Any] | None = None, variables: Mapping[str, Any] | None = None
-    ) -> Execution:
-        """Run statements without blocking the event loop; see `Executor.arun`."""
-        prepared = self._prepared(Program(code, files, variables))
-        request, paths = await asyncio.to_thread(prepared.__enter__)
+    def _operation(self, program: Program) -> Operation[Execution]:
+        prepared = self._prepared(program)
+        request, paths = yield Blocking(prepared.__enter__)
         try:
-            execution = await self._executor.arun(self._code, files=paths, variables={"request": request})
+            execution = yield from self._executor.operation_of(
+                Program(self._code, paths, {"request": request})
+            )
         finally:
             prepared.__exit__(None, None, None)
         return _sql_execution(execution, self.limits.output_bytes)

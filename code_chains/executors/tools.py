@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -70,6 +69,6 @@ def check_takes_tools(executor: Executor) -> None:
     Raises:
         ConfigurationError: They cannot.
     """
-    if "tools" not in inspect.signature(executor.run).parameters:
+    if not executor.takes_tools:
         remedy = "one whose programs can call tools, such as SandboxExecutor"
         raise ConfigurationError("executor", type(executor).__name__, remedy)

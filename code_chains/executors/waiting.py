@@ -13,9 +13,20 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-__all__ = ["EventSource", "Operation", "Ticket", "Wait", "adrive", "astream", "drive", "stream"]
+__all__ = [
+    "Blocking",
+    "EventSource",
+    "Operation",
+    "Ticket",
+    "Wait",
+    "adrive",
+    "astream",
+    "blocking",
+    "drive",
+    "stream",
+]
 
 T = TypeVar("T")
 
@@ -61,14 +72,35 @@ class Ticket:
     seconds: float
 
 
-Operation = Generator[Wait | Ticket, None, T]
+@dataclass(frozen=True)
+class Blocking:
+    """Call a function that blocks, which is done in a thread on an event loop; its outcome is sent to the operation.
+
+    Attributes:
+        function: What is called.
+        cancel: What ends it if the caller is cancelled; it may block as well.
+    """
+
+    function: Callable[[], Any]
+    cancel: Callable[[], object] = bool
+
+
+Effect = Wait | Ticket | Blocking
+Operation = Generator[Effect, Any, T]
+
+
+def blocking(function: Callable[[], T], cancel: Callable[[], object] = bool) -> Operation[T]:
+    """Return the operation that calls a function; see `Blocking`."""
+    outcome: T = yield Blocking(function, cancel)
+    return outcome
 
 
 def drive(operation: Operation[T]) -> T:
     """Run an operation in this thread."""
+    outcome: Any = None
     try:
         while True:
-            _perform(next(operation))
+            outcome = _perform(operation.send(outcome))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
@@ -77,16 +109,18 @@ def drive(operation: Operation[T]) -> T:
 
 def stream(operation: Operation[T]) -> Generator[str | T, None, None]:
     """Run an operation in this thread; yield output as it is printed, and last the outcome."""
+    outcome: Any = None
     try:
         while True:
-            effect = next(operation)
+            effect = operation.send(outcome)
             if isinstance(effect, Wait) and effect.take_output:
                 for part in _parts(effect):
                     _wait(part)
                     if text := effect.take_output():
                         yield text
+                outcome = None
             else:
-                _perform(effect)
+                outcome = _perform(effect)
     except StopIteration as end:
         yield end.value
     finally:
@@ -102,11 +136,14 @@ def _parts(wait: Wait) -> Generator[Wait, None, None]:
         left -= min(OUTPUT_INTERVAL_S, time.monotonic() - started)
 
 
-def _perform(effect: Wait | Ticket) -> None:
+def _perform(effect: Effect) -> Any:
+    if isinstance(effect, Blocking):
+        return effect.function()
     if isinstance(effect, Ticket):
         concurrent.futures.wait([effect.future], effect.seconds)
     else:
         _wait(effect)
+    return None
 
 
 def _wait(wait: Wait) -> None:
@@ -121,9 +158,10 @@ def _wait(wait: Wait) -> None:
 
 async def adrive(operation: Operation[T]) -> T:
     """Run an operation without blocking the event loop. Cancelling closes it."""
+    outcome: Any = None
     try:
         while True:
-            await _aperform(next(operation))
+            outcome = await _aperform(operation.send(outcome))
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     finally:
@@ -131,28 +169,37 @@ async def adrive(operation: Operation[T]) -> T:
 
 
 async def astream(operation: Operation[T]) -> AsyncGenerator[str | T, None]:
-    """Do what `stream` does, on an event loop; its async twin, line by line."""
+    """Do what `stream` does, on an event loop; its async counterpart; keep in sync."""
+    outcome: Any = None
     try:
         while True:
-            effect = next(operation)
+            effect = operation.send(outcome)
             if isinstance(effect, Wait) and effect.take_output:
                 for part in _parts(effect):
                     await _await(part)
                     if text := effect.take_output():
                         yield text
+                outcome = None
             else:
-                await _aperform(effect)
+                outcome = await _aperform(effect)
     except StopIteration as end:
         yield end.value
     finally:
         operation.close()
 
 
-async def _aperform(effect: Wait | Ticket) -> None:
+async def _aperform(effect: Effect) -> Any:
+    if isinstance(effect, Blocking):
+        try:
+            return await asyncio.to_thread(effect.function)
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.to_thread(effect.cancel))
+            raise
     if isinstance(effect, Ticket):
         await asyncio.wait([asyncio.wrap_future(effect.future)], timeout=effect.seconds)
     else:
         await _await(effect)
+    return None
 
 
 async def _await(wait: Wait) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from code_chains.executors.sandbox.runs import connected_requests, run_request
 from code_chains.executors.sandbox.sessions import SandboxSession, Tools
 from code_chains.executors.sandbox.surroundings import describe_surroundings
 from code_chains.executors.sandbox.tool_server import Reply, open_sandbox_calls
-from code_chains.executors.waiting import Operation, adrive, astream, drive, stream
+from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
@@ -81,7 +81,7 @@ class SandboxExecutor(Executor):
         '15'
     """
 
-    returns_values = True
+    returns_values = takes_tools = streams_output = runs_tests = True
 
     def __init__(
         self,
@@ -178,6 +178,16 @@ class SandboxExecutor(Executor):
         return self._provider.settings.network
 
     @property
+    def reaches_outside(self) -> bool:
+        """Whether programs may connect to an address."""
+        return bool(self.network)
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether random numbers and the clock are the same in each run, and nothing comes from a network."""
+        return self.seed is not None and not self.network
+
+    @property
     def commands(self) -> bool:
         """Whether programs may run the commands of this machine."""
         return self._provider.settings.commands
@@ -190,70 +200,11 @@ class SandboxExecutor(Executor):
         """Start the worker now, without waiting for it; otherwise the first run starts it."""
         self._provider.warm_up()
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end; see `Executor.run`.
+    def _operation(self, program: Program) -> Operation[Execution]:
+        return self.limiter.limit(self._run(program))
 
-        Args:
-            code: See `Executor.run`.
-            files: See `Executor.run`.
-            variables: See `Executor.run`.
-            tools: LangChain tools or typed functions that the program may call, or a `Toolbox`.
-            return_value: Whether the value of the last expression is returned with its type, for
-                `executors.values.value_of`; it costs time and memory in proportion to the value.
-        """
-        return drive(
-            self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools), return_value)))
-        )
-
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        calls = self._calls(tools, asyncio.get_running_loop())
-        return await adrive(
-            self.limiter.limit(self._run(Program(code, files, variables, calls, return_value)))
-        )
-
-    def stream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Generator[str | Execution, None, None]:
-        """Run a program and yield what it prints as it prints it; see `Executor.stream`."""
-        return stream(
-            self.limiter.limit(self._run(Program(code, files, variables, self._calls(tools), return_value)))
-        )
-
-    def astream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> AsyncGenerator[str | Execution, None]:
-        """Like `stream`, without blocking the event loop."""
-        calls = self._calls(tools, asyncio.get_running_loop())
-        return astream(self.limiter.limit(self._run(Program(code, files, variables, calls, return_value))))
+    def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
+        return open_sandbox_calls(tools, self.limits, loop)
 
     def run_tests(
         self,
@@ -269,7 +220,7 @@ class SandboxExecutor(Executor):
         drive(self.limiter.acquire())
         try:
             program, harness = self._connected_runs(
-                Program(code, files, variables, self._calls(tools)), tests
+                Program(code, files, variables, self._open_calls(tools, None)), tests
             )
             with ThreadPoolExecutor(1) as thread:
                 future = thread.submit(drive, program)
@@ -290,7 +241,7 @@ class SandboxExecutor(Executor):
         """Like `run_tests`, without blocking the event loop."""
         await adrive(self.limiter.acquire())
         try:
-            calls = self._calls(tools, asyncio.get_running_loop())
+            calls = self._open_calls(tools, asyncio.get_running_loop())
             program, harness = self._connected_runs(Program(code, files, variables, calls), tests)
             async with asyncio.TaskGroup() as both:
                 ran, tested = both.create_task(adrive(program)), both.create_task(adrive(harness))
@@ -339,9 +290,6 @@ class SandboxExecutor(Executor):
             session.close()
         self._provider.close()
 
-    def _calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None = None) -> ToolCalls[Reply] | None:
-        return open_sandbox_calls(tools, self.limits, loop)
-
     def _run(self, program: Program) -> Operation[Execution]:
         return (yield from run_request(self._provider, Request(program, self.limits)))
 
@@ -363,6 +311,8 @@ class ProcessExecutor(SandboxExecutor):
         limits: Limits of one run.
         options: Those of `SandboxExecutor`, except `min_isolation` and `launcher`.
     """
+
+    reaches_outside = True
 
     def __init__(self, *, limits: Limits | None = None, **options: Any) -> None:
         super().__init__(limits=limits, min_isolation="none", launcher="none", **options)  # type: ignore[arg-type]

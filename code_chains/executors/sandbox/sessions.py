@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
@@ -20,10 +20,10 @@ from code_chains.executors.sandbox.provider import SandboxProvider
 from code_chains.executors.sandbox.request import Request
 from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.sandbox.runs import GRACE_S, await_program
-from code_chains.executors.sandbox.tool_server import open_sandbox_calls
-from code_chains.executors.waiting import Operation, Wait, adrive, astream, drive, stream
+from code_chains.executors.sandbox.tool_server import Reply, open_sandbox_calls
+from code_chains.executors.waiting import Operation, Wait, drive
 from code_chains.state import Execution
-from code_chains.toolbox import Toolbox
+from code_chains.toolbox import Toolbox, ToolCalls
 
 __all__ = ["SandboxSession"]
 
@@ -51,7 +51,7 @@ class SandboxSession(Session):
         collects_files: Whether runs return the files that they make; what needs none saves the time of looking.
     """
 
-    returns_values = True
+    returns_values = takes_tools = streams_output = True
 
     def __init__(
         self,
@@ -78,61 +78,11 @@ class SandboxSession(Session):
             self._check_fork()
         return self._end_reason is None
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        check: Check | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program in the state; see `Session.run` and, for its tools, `SandboxExecutor.run`."""
-        calls = open_sandbox_calls(tools, self._limits)
-        return drive(self._limited(self._run(Program(code, files, variables, calls, return_value), check)))
+    def _operation(self, program: Program) -> Operation[Execution]:
+        return self._limited(self._run(program))
 
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        check: Check | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program in the state without blocking the event loop; see `run`."""
-        calls = open_sandbox_calls(tools, self._limits, asyncio.get_running_loop())
-        return await adrive(
-            self._limited(self._run(Program(code, files, variables, calls, return_value), check))
-        )
-
-    def stream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> Generator[str | Execution, None, None]:
-        """Run a program in the state and yield what it prints as it prints it; see `Executor.stream`."""
-        calls = open_sandbox_calls(tools, self._limits)
-        return stream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
-
-    def astream(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Tools = None,
-        return_value: bool = False,
-    ) -> AsyncGenerator[str | Execution, None]:
-        """Like `stream`, without blocking the event loop."""
-        calls = open_sandbox_calls(tools, self._limits, asyncio.get_running_loop())
-        return astream(self._limited(self._run(Program(code, files, variables, calls, return_value), None)))
+    def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
+        return open_sandbox_calls(tools, self._limits, loop)
 
     def rollback(self) -> None:
         """Return to the state before the last successful run.
@@ -193,7 +143,7 @@ class SandboxSession(Session):
                 self._end(f"a run was interrupted ({type(error).__name__})")
             raise
 
-    def _run(self, program: Program, check: Check | None) -> Operation[Execution]:
+    def _run(self, program: Program) -> Operation[Execution]:
         with Request(program, self._limits) as request:
             # If it needs any, later programs may need others.
             needs_libraries = self._provider.count_libraries(request) > 0
@@ -215,7 +165,7 @@ class SandboxSession(Session):
             is_committed and not execution.ok
         ):  # It succeeded, but had printed too much before that was noticed.
             yield from self._command({"op": "rollback"})
-        if execution.ok and check is not None and not check(execution):
+        if execution.ok and program.check is not None and not program.check(execution):
             yield from self._command({"op": "rollback"})
             return rejected(execution)
         return execution

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from code_chains.executors.base import Executor, Limits, Program
 from code_chains.executors.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.supervised import execution_of, supervisor_limits, timed_out
-from code_chains.executors.waiting import drive
+from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.runtime import runtime
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
@@ -77,32 +77,9 @@ class WasmExecutor(Executor):
         self._canary = contextlib.ExitStack()
         self._targets: dict[str, Any] | None = None
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end; see `Executor.run`."""
-        return self._run(_Call(), Program(code, files, variables, return_value=return_value))
-
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        return_value: bool = False,
-    ) -> Execution:
-        """Run a program to its end without blocking the event loop; see `Executor.arun`."""
-        call, program = _Call(), Program(code, files, variables, return_value=return_value)
-        try:
-            return await asyncio.to_thread(self._run, call, program)
-        except asyncio.CancelledError:
-            call.cancel()
-            raise
+    def _operation(self, program: Program) -> Operation[Execution]:
+        call = _Call()
+        return blocking(partial(self._run, call, program), call.cancel)
 
     def has_module(self, name: str) -> bool | None:
         """Return False: there is nothing but the standard library."""
