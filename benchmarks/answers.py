@@ -26,18 +26,18 @@ from langchain_core.messages import BaseMessage
 
 from benchmarks.bugs import Case, build, fence
 from benchmarks.tasks import TASKS, Task, put_files, retrieve
-from code_chains import Limits, SandboxExecutor, create_code_chain
+from code_chains import Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.errors import CodeChainsError
 from code_chains.evaluation.statistics import wilson
 from code_chains.testing import ScriptedModel
 
 WAYS: dict[str, dict[str, Any]] = {
-    "pass@1": {"max_attempts": 1},
-    "repair": {"max_attempts": 3},
-    "samples=5": {"max_attempts": 1, "samples": 5},
-    "retrieval": {"max_attempts": 1},
-    "snippets": {"max_attempts": 1, "snippets": True},
-    "all": {"max_attempts": 3, "samples": 5},
+    "pass@1": {"solve": Repair(1)},
+    "repair": {"solve": Repair(3)},
+    "samples=5": {"solve": Repair(1, samples=5)},
+    "retrieval": {"solve": Repair(1)},
+    "snippets": {"solve": Repair(1), "snippets": True},
+    "all": {"solve": Repair(3, samples=5)},
 }
 RETRIEVE = ("retrieval", "all")
 CHECKED = ("verified", "plausible")

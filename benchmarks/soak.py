@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.execution import _below, _proportional
-from code_chains import ConversationMemory, Limits, SandboxExecutor, SqliteStore, create_code_chain
+from code_chains import ConversationMemory, Limits, Repair, SandboxExecutor, SqliteStore, create_code_chain
 from code_chains.errors import CodeChainsError
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -123,10 +123,10 @@ class Soak:
         memory = ConversationMemory(stack.enter_context(SqliteStore(folder / "turns.sqlite")))
         cache = stack.enter_context(SqliteStore(folder / "answers.sqlite", max_bytes=1 << 20))
         self.chain = stack.enter_context(
-            create_code_chain(model, executor=self.sandbox, memory=memory, cache=cache, max_attempts=2)
+            create_code_chain(model, executor=self.sandbox, memory=memory, cache=cache, solve=Repair(2))
         )
         self.sampling = stack.enter_context(
-            create_code_chain(model, executor=self.sandbox, samples=3, max_attempts=1)
+            create_code_chain(model, executor=self.sandbox, solve=Repair(1, samples=3))
         )
         self._memory = memory
 

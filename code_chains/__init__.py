@@ -55,11 +55,27 @@ if TYPE_CHECKING:
     from code_chains.language import detect_language
     from code_chains.python_tool import create_python_tool
     from code_chains.retrieval.store import SnippetStore
+    from code_chains.settings import Data, Language, Prompts, Snippets
+    from code_chains.solvers import Escalate, Iterate, Plan, Repair, Solver
     from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
     from code_chains.storage.sqlite import SqliteStore
     from code_chains.toolbox import Toolbox, ToolRequest
+    from code_chains.verifiers import Agreement, GeneratedTests, Judge, Verifier
 
 _MODULE_OF = {
+    "Repair": "solvers",
+    "Iterate": "solvers",
+    "Plan": "solvers",
+    "Escalate": "solvers",
+    "Solver": "solvers",
+    "GeneratedTests": "verifiers",
+    "Agreement": "verifiers",
+    "Judge": "verifiers",
+    "Verifier": "verifiers",
+    "Data": "settings",
+    "Snippets": "settings",
+    "Language": "settings",
+    "Prompts": "settings",
     "ApprovalRequest": "chains",
     "AttemptChain": "chains",
     "Budget": "callbacks.budget",
@@ -118,6 +134,7 @@ _MODULE_OF = {
 }
 
 __all__ = [
+    "Agreement",
     "ApprovalRequest",
     "AttemptChain",
     "Budget",
@@ -129,6 +146,8 @@ __all__ = [
     "CodeFailedError",
     "ConfigurationError",
     "ConversationMemory",
+    "Data",
+    "Escalate",
     "EscalateChain",
     "EvaluateChain",
     "Evaluation",
@@ -136,23 +155,32 @@ __all__ = [
     "Execution",
     "ExecutorError",
     "GenerateChain",
+    "GeneratedTests",
     "InputError",
     "InterpretChain",
     "IsolationError",
+    "Iterate",
     "IterateChain",
+    "Judge",
     "JudgeChain",
+    "Language",
     "LanguageChain",
     "LearnChain",
     "Limits",
     "OverloadedError",
+    "Plan",
     "PlanChain",
     "Problem",
     "ProfileChain",
+    "Prompts",
+    "Repair",
     "RepairChain",
     "RetrieveChain",
     "SampleChain",
     "SandboxExecutor",
     "SnippetStore",
+    "Snippets",
+    "Solver",
     "SqliteStore",
     "StepsChain",
     "StoreError",
@@ -165,6 +193,7 @@ __all__ = [
     "Turn",
     "ValidateChain",
     "Verdict",
+    "Verifier",
     "WeightsError",
     "WriteTestsChain",
     "compare",

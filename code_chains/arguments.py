@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Literal, cast
 
 from langchain_classic.base_memory import BaseMemory
 from langchain_core.documents import Document
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import VectorStore
 
+from code_chains.analysis.checks import resolve_checks
 from code_chains.callbacks.budget import Budget
-from code_chains.chains.solver import Iterate, Plan
+from code_chains.chains.validate import ValidateChain
 from code_chains.conversations.memory import ConversationMemory
-from code_chains.errors import ConfigurationError, check_int
+from code_chains.errors import ConfigurationError
 from code_chains.executors import (
     BackendExecutor,
     CloudExecutor,
@@ -35,36 +35,28 @@ from code_chains.executors import (
 from code_chains.executors.backend import SandboxProtocol, is_backend
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
-from code_chains.models import resolve_model
-from code_chains.models.sampling import can_be_sampled, inner_model
+from code_chains.parts import Model, embedded
 from code_chains.retrieval.curated import curated_snippets
 from code_chains.retrieval.store import SnippetStore
+from code_chains.settings import Data, Language, Prompts, Snippets
 from code_chains.storage.sqlite import SqliteStore
-from code_chains.toolbox import ApproveTools, Toolbox
-
-if TYPE_CHECKING:
-    from code_chains.models.weights import Weights
+from code_chains.toolbox import Toolbox
 
 __all__ = [
     "ExecutorName",
-    "Snippets",
     "answers_store",
-    "check_arguments",
-    "check_executor",
-    "check_iterate",
-    "check_models",
-    "has_sessions",
-    "may_ask_model",
-    "model_name",
+    "check_answer_type",
+    "check_budget",
+    "check_memory",
     "resolve_cache",
+    "resolve_data",
     "resolve_executor",
-    "resolve_fallback",
+    "resolve_language",
     "resolve_memory",
     "resolve_prompts",
     "resolve_snippets",
     "resolve_tools",
-    "resolve_verifier",
-    "restarts_on_failed_tests",
+    "resolve_validate",
 ]
 
 ExecutorName = Literal[
@@ -98,197 +90,111 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     }
 )
 _HISTORY_KEYS = {"history", "chat_history"}
-Verify = bool | Literal["auto"] | str | Runnable[LanguageModelInput, Any]
 PACKAGE_PREFIX = "package:"
 """What precedes the name of an installed package whose references are the snippets."""
-Snippets = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 
-def check_models(models: object) -> Sequence[str | Runnable[LanguageModelInput, Any]]:
-    """Return fallback models, checked."""
-    is_list = isinstance(models, Sequence) and not isinstance(models, str)
-    if not is_list or not all(
-        isinstance(model, str | Runnable) for model in cast("Sequence[object]", models)
-    ):
-        raise ConfigurationError("fallback_models", models, 'a list of models, e.g. ["openai:gpt-5-mini"]')
-    return cast("Sequence[str | Runnable[LanguageModelInput, Any]]", models)
+def check_memory(memory: object, data: Data) -> None:
+    """Raise if a model of the memory would see what `schema_only` keeps from models."""
+    if data.schema_only and _may_ask_model(memory):
+        because = "with schema_only a memory that summarizes would see the data"
+        raise ConfigurationError("memory", memory, "a ConversationMemory without summarize=", because=because)
 
 
-def resolve_fallback(model: str | Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:
-    """Return the chat model that a fallback stands for."""
-    try:
-        return resolve_model(model, start=False)
-    except ConfigurationError as error:
-        remedy = f"{error.remedy}; base_url is for the first model only: for another server pass a chat model"
-        raise ConfigurationError("fallback_models", model, remedy) from error
-
-
-def resolve_verifier(
-    verify: object, chat_model: Runnable[LanguageModelInput, Any], toolbox: Toolbox | None
-) -> Runnable[LanguageModelInput, Any] | None:
-    """Return the model that solves questions again, to verify outcomes; None if none does."""
-    if verify is False:
-        return None
-    verifier = chat_model if verify in (True, "auto") else _other_model(verify)
-    unreliable, has_effects = _cannot_verify(verifier), toolbox is not None and not toolbox.is_read_only
-    if verify == "auto":
-        return None if unreliable or has_effects else verifier
-    if has_effects:
-        remedy = 'verify="auto", or tools that have metadata={"read_only": True}'
-        because = "further programs would call the tools again"
-        raise ConfigurationError("verify", verify, remedy, because=because)
-    if unreliable:
-        because = f"programs of {unreliable} agree on wrong answers"
-        raise ConfigurationError("verify", verify, 'a larger model, e.g. "local:1.5b"', because=because)
-    return verifier
-
-
-def _other_model(verify: object) -> Runnable[LanguageModelInput, Any]:
-    if not isinstance(verify, str | Runnable):
-        raise ConfigurationError("verify", verify, 'True, False, "auto" or another model')
-    try:
-        return resolve_model(verify, start=False)
-    except ConfigurationError as error:
-        raise ConfigurationError("verify", verify, error.remedy) from error
-
-
-def _cannot_verify(model: Runnable[LanguageModelInput, Any]) -> str:
-    """Return the name of an embedded model whose agreement with itself means little; empty for others."""
-    weights = _embedded(model)
-    return weights.name if weights and not weights.can_verify else ""
-
-
-def restarts_on_failed_tests(model: Runnable[LanguageModelInput, Any]) -> bool:
-    """Return whether another sample of a model is worth more than a repair of a program that failed tests."""
-    weights = _embedded(model)
-    return weights is not None and not weights.repairs_after_tests and can_be_sampled(model)
-
-
-def _embedded(model: Runnable[LanguageModelInput, Any]) -> Weights | None:
-    """Return which embedded model this is; None for others."""
-    from code_chains.models.weights import CATALOGUE
-
-    return CATALOGUE.get(str(getattr(inner_model(model), "model_name", "")))
-
-
-def model_name(
-    model: str | Runnable[LanguageModelInput, Any],
-    chat_model: Runnable[LanguageModelInput, Any],
-    others: Collection[str],
-) -> str:
-    """Return the name of a model in the records of attempts, which no other model of the chain has.
-
-    Args:
-        model: The model as it was given.
-        chat_model: What it stands for; `local` is recorded as the model that it is on this machine.
-        others: The names of the others.
-    """
-    is_named = isinstance(model, str) and model != "local"
-    name = str(model if is_named else getattr(chat_model, "model_name", None) or type(chat_model).__name__)
-    if name.startswith("gguf:"):  # Records must not learn the folders of this machine.
-        name = f"gguf:{Path(name).name}"
-    return f"{name} ({len(others) + 1})" if name in others else name
-
-
-def has_sessions(executor: Executor | None) -> bool:
-    """Return whether runs of an executor can share a state; not if its `max_sessions` is 0."""
-    if executor is None or getattr(executor, "max_sessions", None) == 0:
-        return False
-    return type(executor).session is not Executor.session
-
-
-def check_iterate(iterate: object, *, samples: int, schema_only: bool) -> None:
-    """Raise unless `iterate` is valid and goes with the other arguments."""
-    if iterate not in (True, False, "auto"):
-        raise ConfigurationError("iterate", iterate, 'True, False or "auto"')
-    if iterate and samples > 1:
-        raise ConfigurationError("iterate", iterate, "samples=1", because="cells build on each other")
-    if iterate and schema_only:
-        because = "the model sees what its cells show"
-        raise ConfigurationError("iterate", iterate, "schema_only=False", because=because)
-
-
-def check_schema_only(schema_only: bool, *, judge: object, memory: object) -> None:
-    """Raise if another model would see what `schema_only` keeps from them."""
-    if schema_only and (judge is not False or may_ask_model(memory)):
-        remedy = "judge=False, and as memory= a ConversationMemory without summarize="
-        because = "a judge or a memory that summarizes would see the data"
-        raise ConfigurationError("schema_only", schema_only, remedy, because=because)
-
-
-def check_learn(learn: bool, snippets: object, store: object) -> None:
-    """Raise unless verified programs can be added to the snippets."""
-    if learn and (snippets is True or not isinstance(store, SnippetStore)):
-        remedy = "a SnippetStore or a folder as snippets="
-        raise ConfigurationError(
-            "learn", learn, remedy, because="verified programs are added to the snippets"
-        )
-
-
-def check_executor(
-    executor: Executor,
-    *,
-    write_tests: bool,
-    plan: Plan,
-    iterate: Iterate,
-    checks: object,
-    answer_type: object,
-) -> None:
-    """Raise if an executor lacks what an argument needs."""
-    kind, remedy = type(executor).__name__, "an executor that does, such as SandboxExecutor()"
-    isolates_tests = type(executor).run_tests is not Executor.run_tests
-    if write_tests and (isinstance(executor, ProcessExecutor) or not isolates_tests):
-        because = f"{kind} does not isolate tests"
-        raise ConfigurationError("write_tests", write_tests, remedy, because=because)
-    for name, value in {"plan": plan, "iterate": iterate}.items():
-        if value is True and not has_sessions(executor):
-            raise ConfigurationError(name, value, remedy, because=f"{kind} does not open sessions")
+def check_answer_type(answer_type: object, executor: Executor) -> None:
+    """Raise if there is a type, and the executor does not return values."""
     if answer_type is not None and not executor.returns_values:
-        because = f"{kind} does not return values"
+        because = f"{type(executor).__name__} does not return values"
+        remedy = "an executor that does, such as SandboxExecutor()"
         raise ConfigurationError("answer_type", answer_type, remedy, because=because)
-    if executor.language != "python" and checks == "strict":
-        remedy = '"none" or functions of your own'
-        raise ConfigurationError("checks", checks, remedy, because="the strict policy reads Python")
 
 
-def check_switches(**switches: object) -> None:
-    """Raise unless arguments that turn something on or off are True or False."""
-    for name, value in switches.items():
-        if not isinstance(value, bool):
-            raise ConfigurationError(name, value, "True or False")
-
-
-def check_arguments(*, budget: object, plan: object, approve: object, **counts: object) -> None:
-    """Raise unless the arguments that are no parts are valid; the counts are passed by name."""
-    for name, count in counts.items():
-        check_int(name, count, "a whole number, at least 1", minimum=1)
+def check_budget(budget: object) -> None:
+    """Raise unless a budget is one."""
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError("budget", budget, "a Budget, e.g. Budget(tokens=10_000)")
-    if plan not in (True, False, "auto"):
-        raise ConfigurationError("plan", plan, 'True, False or "auto"')
-    if approve is not None and not callable(approve):
-        raise ConfigurationError("approve", approve, "a function that takes an ApprovalRequest")
+
+
+def resolve_data(data: object) -> Data:
+    """Return what models are told of data."""
+    if not isinstance(data, Data):
+        raise ConfigurationError("data", data, "a Data, e.g. Data(schema_only=True)")
+    return data
+
+
+def resolve_language(language: object) -> Language:
+    """Return the language of answers."""
+    if isinstance(language, str):
+        return Language(language)
+    if not isinstance(language, Language):
+        raise ConfigurationError("language", language, '"auto", a language such as "es", or a Language')
+    return language
+
+
+def resolve_prompts(instructions: object) -> Prompts:
+    """Return what models are told besides the question."""
+    if isinstance(instructions, Prompts):
+        return instructions
+    return Prompts(cast("str", instructions))  # Which checks it.
+
+
+def resolve_validate(checks: object, executor: Executor, toolbox: Toolbox | None) -> ValidateChain:
+    """Return the chain of the static checks, for programs of an executor with its tools.
+
+    Raises:
+        ConfigurationError: There is no such policy, or it reads another language.
+    """
+    validate = checks if isinstance(checks, ValidateChain) else ValidateChain(cast("str", checks))
+    policy = validate.checks
+    if executor.language != "python":
+        if policy == resolve_checks("strict"):
+            because = "the strict policy reads Python"
+            raise ConfigurationError("checks", "strict", '"none" or functions of your own', because=because)
+        if policy == resolve_checks("standard"):
+            policy = ()
+    names = toolbox.program_names if toolbox else ()
+    own = {
+        "checks": policy,
+        "language": executor.language,
+        "has_module": validate.has_module or (executor.has_module if policy else None),
+        "names": tuple(dict.fromkeys((*validate.names, *names))),
+    }
+    return validate.model_copy(update=own)
 
 
 def resolve_snippets(
-    snippets: object, chat_model: Runnable[LanguageModelInput, Any]
-) -> VectorStore | Runnable[str, list[Document]] | None:
-    """Return where examples for the model come from; None for none, as the curated ones harm a model that copies them."""
-    if snippets is False or snippets is None:
+    snippets: object, chat_model: Model
+) -> tuple[VectorStore | Runnable[str, list[Document]] | None, Snippets]:
+    """Return where examples for the model come from, and how; None for none.
+
+    Raises:
+        ConfigurationError: There is no such source, or nothing can be added to it.
+    """
+    value = snippets if isinstance(snippets, Snippets) else Snippets(cast("bool", snippets))
+    store = _open_snippets(value.source, chat_model)
+    if value.learn and (value.source is True or not isinstance(store, SnippetStore)):
+        because = "verified programs are added to the snippets"
+        remedy = "a SnippetStore or a folder as its source"
+        raise ConfigurationError("Snippets.learn", True, remedy, because=because)
+    return store, value
+
+
+def _open_snippets(source: object, chat_model: Model) -> VectorStore | Runnable[str, list[Document]] | None:
+    if source is False or source is None:
         return None
-    if snippets is True:
-        weights = _embedded(chat_model)
+    if source is True:
+        weights = embedded(chat_model)  # Curated ones harm a model that copies them.
         return curated_snippets() if weights is None or weights.learns_from_examples else None
-    if isinstance(snippets, str) and snippets.startswith(PACKAGE_PREFIX):
-        return SnippetStore.from_package(snippets.removeprefix(PACKAGE_PREFIX))
-    if isinstance(snippets, str | Path):
-        return SnippetStore.open(snippets)
-    if isinstance(snippets, VectorStore | Runnable):
-        return snippets
+    if isinstance(source, str) and source.startswith(PACKAGE_PREFIX):
+        return SnippetStore.from_package(source.removeprefix(PACKAGE_PREFIX))
+    if isinstance(source, str | Path):
+        return SnippetStore.open(source)
+    if isinstance(source, VectorStore | Runnable):
+        return source
     raise ConfigurationError(
         "snippets",
-        snippets,
-        'True, a folder, "package:NAME", a SnippetStore, or a vector store or retriever',
+        source,
+        'True, a folder, "package:NAME", a SnippetStore, a vector store or retriever, or Snippets(…)',
     )
 
 
@@ -312,7 +218,7 @@ def answers_store(path: str | Path | None = None) -> SqliteStore:
     )
 
 
-def may_ask_model(memory: object) -> bool:
+def _may_ask_model(memory: object) -> bool:
     """Return whether a memory may have a model read the conversation, as those that summarize do."""
     if isinstance(memory, ConversationMemory):
         return memory.summarize is not None
@@ -347,41 +253,16 @@ def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
     )
 
 
-def resolve_prompts(prompts: object, instructions: object) -> dict[str, dict[str, str]]:
-    """Return the texts of the chains that have a prompt, as keyword arguments by the name of the chain."""
-    if not isinstance(instructions, str):
-        raise ConfigurationError("instructions", instructions, "text")
-    texts = {} if prompts is None else prompts
-    names = ("generate", "interpret")
-    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
-        raise ConfigurationError("prompts", prompts, '{"generate": text, "interpret": text}')
-    if unknown := sorted(map(str, set(texts) - set(names))):
-        raise ConfigurationError(
-            "prompts", prompts, f"only the keys {' and '.join(names)}, not {unknown[0]!r}"
-        )
-    replaced = {name: {"prompt": texts[name]} if name in texts else {} for name in names}
-    return {name: {"instructions": instructions.strip(), **prompt} for name, prompt in replaced.items()}
-
-
-def resolve_tools(
-    tools: Sequence[BaseTool | Callable[..., Any]],
-    approve_tools: ApproveTools | None,
-    executor: Executor,
-    samples: int = 1,
-) -> Toolbox | None:
+def resolve_tools(tools: object, executor: Executor) -> Toolbox | None:
     """Return the tools that programs of an executor may call; None without any."""
-    toolbox = Toolbox(tools, approve=approve_tools)
+    toolbox = tools if isinstance(tools, Toolbox) else Toolbox(cast("Sequence[BaseTool]", tools))
     if not toolbox:
-        if approve_tools is not None:
+        if toolbox.approve is not None:
             raise ConfigurationError(
-                "approve_tools", approve_tools, "tools= as well", because="there are no tools"
+                "Toolbox.approve", toolbox.approve, "tools as well", because="there are no tools"
             )
         return None
     check_takes_tools(executor)
-    if samples > 1 and not toolbox.is_read_only:
-        remedy = 'samples=1, or tools that have metadata={"read_only": True}'
-        because = "each sample would call the tools"
-        raise ConfigurationError("samples", samples, remedy, because=because)
     return toolbox
 
 

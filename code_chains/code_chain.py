@@ -442,7 +442,7 @@ def _checked_inputs(chain: CodeChain, values: State) -> State:
     values = {**values, "expectations": _check_expectations(chain.executor, values)}
     if values.get("schema_only") and not chain.schema_only:
         raise InputError(
-            "schema_only is an argument of create_code_chain, as it also limits judge and memory."
+            "Schemas alone are sent by create_code_chain(data=Data(schema_only=True)), which also limits judge and memory."
         )
     if values.get("answer_type") is not None:
         raise InputError("answer_type is an argument of create_code_chain. Make a chain for each type.")

@@ -10,16 +10,16 @@ from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
 from code_chains.analysis.extraction import as_program
-from code_chains.arguments import resolve_executor, resolve_tools
+from code_chains.arguments import resolve_executor, resolve_tools, resolve_validate
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
-from code_chains.chains.validate import Approve
+from code_chains.chains.user_code import user_code_chains
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
+from code_chains.conversations.sessions import open_conversations
 from code_chains.executors import Executor
-from code_chains.factory import open_conversations, user_code_chains
-from code_chains.toolbox import ApproveTools
+from code_chains.toolbox import Toolbox
 
 __all__ = ["create_python_tool"]
 
@@ -56,10 +56,8 @@ class _ProgramChain(CodeChain):
 def create_python_tool(
     executor: Executor | str = "strongest",
     *,
-    checks: str | Check | list[Check] = "standard",
-    approve: Approve | None = None,
-    tools: Sequence[BaseTool | Callable[..., Any]] = (),
-    approve_tools: ApproveTools | None = None,
+    checks: str | Check | Sequence[Check] | ValidateChain = "standard",
+    tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] = (),
     name: str = "run_python",
     description: str | None = None,
 ) -> BaseTool:
@@ -73,11 +71,9 @@ def create_python_tool(
     Args:
         executor: Where programs run; a name as in `create_code_chain`, or an executor, which the caller closes;
             one that is named is closed when the tool is discarded.
-        checks: See `ValidateChain`.
-        approve: See `ValidateChain`.
+        checks: As in `create_code_chain`; `ValidateChain(approve=…)` has somebody approve each program.
         tools: The agent's other tools, as functions that programs call: one program may call them in a loop, where the
             agent would call its model for each. See `Toolbox`.
-        approve_tools: See `Toolbox`.
         name: The name that a model calls.
         description: When a model should call it; by default with what the executor offers.
 
@@ -94,18 +90,10 @@ def create_python_tool(
         '6'
     """
     run_executor = resolve_executor(executor)
-    toolbox = resolve_tools(tools, approve_tools, run_executor)
+    toolbox = resolve_tools(tools, run_executor)
     conversations = open_conversations(run_executor)
-    stages = user_code_chains(
-        ValidateChain(
-            checks,
-            approve=approve,
-            language=run_executor.language,
-            names=toolbox.program_names if toolbox else (),
-        ),
-        run_executor,
-        toolbox,
-    )
+    validate = resolve_validate(checks, run_executor, toolbox)
+    stages = user_code_chains(validate, run_executor, toolbox)
     chain = _ProgramChain(
         name=name,
         chains=stages,

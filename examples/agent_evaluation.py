@@ -4,7 +4,7 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import create_code_chain
+from code_chains import Judge, Repair, create_code_chain
 
 TOTAL = "Print the total of the column amount of sales.csv."
 TASKS = (
@@ -17,7 +17,7 @@ TASKS = (
 
 def main(model: str | BaseChatModel = "local") -> None:
     """Run the tasks in one conversation, so that files persist; a judge rejects outcomes, which are fed back."""
-    with create_code_chain(model, judge=True, max_attempts=2) as agent:
+    with create_code_chain(model, solve=Repair(2), verify=[Judge()]) as agent:
         for task in TASKS:
             result = agent.invoke({"query": task, "session_id": "agent"})
             print(f"{task}\n{result['output']}")

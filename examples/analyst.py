@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import StructuredTool
 
-from code_chains import create_code_chain
+from code_chains import Iterate, create_code_chain
 
 EXPORT = """\
 Sales report;;
@@ -40,7 +40,10 @@ def main(model: str | BaseChatModel = "local") -> None:
         return database.execute(sql).fetchmany(1000)
 
     tool = StructuredTool.from_function(query_database, metadata={"read_only": True})
-    with TemporaryDirectory() as folder, create_code_chain(model, tools=[tool], iterate="auto") as chain:
+    with (
+        TemporaryDirectory() as folder,
+        create_code_chain(model, tools=[tool], solve=Iterate(when="auto")) as chain,
+    ):
         path = Path(folder, "export.csv")
         path.write_text(EXPORT)
         result = chain.invoke({"query": QUESTION, "files": [path]})

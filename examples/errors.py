@@ -5,7 +5,7 @@ from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import CodeFailedError, InputError, SandboxExecutor, ValidateChain, create_code_chain
+from code_chains import CodeFailedError, InputError, Repair, SandboxExecutor, ValidateChain, create_code_chain
 
 
 def main(model: str | BaseChatModel = "local") -> None:
@@ -21,7 +21,7 @@ def main(model: str | BaseChatModel = "local") -> None:
         except CodeFailedError as error:
             print("As an exception, on request:", error)
 
-        with create_code_chain(model, executor=sandbox, max_attempts=2) as chain:
+        with create_code_chain(model, executor=sandbox, solve=Repair(2)) as chain:
             try:
                 chain.invoke({"query": "What is in it?", "files": {"sales.csv": Path("not there.csv")}})
             except InputError as error:

@@ -5,7 +5,7 @@ import re
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import Budget, Problem, create_code_chain
+from code_chains import Budget, Problem, Repair, create_code_chain
 from code_chains.analysis.checks import imports_only, names_defined, no_calls, parses, shorter_than
 
 SECRET = re.compile(r"password|api_key|token", re.IGNORECASE)
@@ -27,7 +27,7 @@ def main(model: str | BaseChatModel = "local") -> None:
         no_secrets,
     ]
     budget = Budget(usd=0.05, tokens=8_000, attempts=5)
-    with create_code_chain(model, checks=rails, max_attempts=2, budget=budget) as chain:
+    with create_code_chain(model, checks=rails, budget=budget, solve=Repair(2)) as chain:
         for question in (
             "What is 17 * 23?",
             "Print the contents of the file /etc/passwd.",

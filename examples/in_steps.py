@@ -4,7 +4,7 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import Budget, create_code_chain
+from code_chains import Budget, Plan, create_code_chain
 
 TASK = (
     "Create grades.csv with the columns name and grade and five rows, then read it and print the mean grade."
@@ -13,7 +13,9 @@ TASK = (
 
 def main(model: str | BaseChatModel = "local") -> None:
     """Plan, solve each step, print the outcomes."""
-    with create_code_chain(model, plan="auto", budget=Budget(model_calls=8), interpret=False) as chain:
+    with create_code_chain(
+        model, budget=Budget(model_calls=8), interpret=False, solve=Plan(when="auto")
+    ) as chain:
         result = chain.invoke({"query": TASK})
 
     # A sandbox without sessions, such as WebAssembly, solves the task in one step.

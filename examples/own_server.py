@@ -9,11 +9,12 @@ import argparse
 from langchain_core.language_models import BaseChatModel
 
 from code_chains import create_code_chain
+from code_chains.models import resolve_model
 
 
 def main(model: str | BaseChatModel = "local", base_url: str | None = None) -> None:
     """Ask, and print which model was used for how many tokens."""
-    with create_code_chain(model, base_url=base_url) as chain:
+    with create_code_chain(resolve_model(model, base_url=base_url)) as chain:
         result = chain.invoke("What is the sum of the numbers from 1 to 5?")
     print(result["answer"])
     for name, tokens in result["usage"].by_model.items():

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import SnippetStore, create_code_chain
+from code_chains import Snippets, SnippetStore, create_code_chain
 from code_chains.retrieval.curated import curated_snippets
 
 
@@ -21,7 +21,7 @@ def main(model: str | BaseChatModel = "local") -> None:
     question = {"query": "Write a function area(radius) for circles.", "examples": [(1, 3.14159)]}
     with TemporaryDirectory() as folder:
         mine.save(folder)
-        with create_code_chain(model, snippets=folder, learn=True) as chain:
+        with create_code_chain(model, snippets=Snippets(folder, learn=True)) as chain:
             result = chain.invoke(question)
     print(result["verdict"].status, [source.name for source in result["sources"]], result["learned"])
 

@@ -4,7 +4,7 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import ApprovalRequest, Limits, create_code_chain
+from code_chains import ApprovalRequest, Limits, Repair, ValidateChain, create_code_chain
 
 TIGHT = Limits(seconds=3, memory="256M", processes=8, disk="1M", output="16K")
 
@@ -18,7 +18,7 @@ def yes_and_tell(request: ApprovalRequest) -> bool:
 def main(model: str | BaseChatModel = "local") -> None:
     """Ask a harmless question and a harmful one."""
     with create_code_chain(
-        model, checks="strict", approve=yes_and_tell, limits=TIGHT, max_attempts=2
+        model, limits=TIGHT, solve=Repair(2), checks=ValidateChain("strict", approve=yes_and_tell)
     ) as chain:
         for question in (
             "How many numbers from 1 to 100 can be divided by 3 and by 5?",

@@ -4,7 +4,7 @@ import argparse
 
 from langchain_core.language_models import BaseChatModel
 
-from code_chains import create_code_chain
+from code_chains import Repair, create_code_chain
 
 QUESTION = {
     "query": "Write a Python function `initials(name)`: the first letters of all words in a name, in upper case.",
@@ -14,7 +14,7 @@ QUESTION = {
 
 def main(model: str | BaseChatModel = "local") -> None:
     """Ask for three programs at once, select one that passes, print each attempt."""
-    with create_code_chain(model, samples=3, interpret=False) as chain:
+    with create_code_chain(model, interpret=False, solve=Repair(samples=3)) as chain:
         result = chain.invoke(QUESTION)
 
     print(result["code"])

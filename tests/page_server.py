@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
 
-from code_chains import SandboxExecutor, create_code_chain
+from code_chains import Repair, SandboxExecutor, ValidateChain, create_code_chain
 from code_chains.apps.page import approve, serve, server
 from code_chains.apps.page.history import open_memory
 from code_chains.errors import WeightsError
@@ -135,10 +135,10 @@ if __name__ == "__main__":
             name: create_code_chain(
                 model,
                 executor=sandbox,
-                max_attempts=1,
                 snippets=RunnableLambda(related),
-                approve=approver,
                 memory=memory,
+                solve=Repair(1),
+                checks=ValidateChain(approve=approver),
             )
             for name, model in models.items()
         }

@@ -23,6 +23,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
+from code_chains import ValidateChain
 from code_chains.agents import PythonMiddleware
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import MontyExecutor, SandboxExecutor
@@ -300,7 +301,9 @@ def test_programs_may_call_tools_of_the_application(executor: SandboxExecutor) -
 
 
 def test_an_app_may_approve_each_program(executor: SandboxExecutor) -> None:
-    with PythonMiddleware(executor, approve=lambda request: "n" not in request.code or "Not n.") as python:
+    with PythonMiddleware(
+        executor, checks=ValidateChain(approve=lambda request: "n" not in request.code or "Not n.")
+    ) as python:
         [refused, ran] = told(agent_with(python), "n = 1---6 * 7", thread("approve"))
         assert ("Not n." in refused, ran) == (True, "42")
 
@@ -434,7 +437,7 @@ def test_wrong_arguments_are_refused_at_once(executor: SandboxExecutor) -> None:
         ({"name": "run python"}, "name"),
         ({"description": 3}, "description"),
         ({"checks": "lax"}, "checks"),
-        ({"approve": True}, "approve"),
+        ({"checks": 5}, "checks"),
         ({"tools": [3]}, "tools"),
     ]
     for arguments, argument in wrong:

@@ -21,7 +21,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
-from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains import CodeChain, Repair, SandboxExecutor, create_code_chain
 from code_chains.apps.progress import STAGE_LABELS
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -45,7 +45,7 @@ def script(messages: list[BaseMessage]) -> str:
 
 @pytest.fixture
 def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
-    with create_code_chain(ScriptedModel(script), executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(script), executor=sandbox, solve=Repair(1)) as chain:
         yield chain
 
 

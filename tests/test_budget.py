@@ -17,12 +17,13 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_openai import ChatOpenAI
 
-from code_chains import create_code_chain
+from code_chains import Repair, create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.pricing import Prices
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.executors import SandboxExecutor
+from code_chains.models import resolve_model
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, OpenAI
@@ -222,7 +223,7 @@ def test_several_budgets_all_bind(sandbox: SandboxExecutor) -> None:
 
 def test_a_chain_stops_with_the_limit_as_its_reason(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(
-        writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=1), max_attempts=5
+        writing("1 / 0"), executor=sandbox, budget=Budget(model_calls=1), solve=Repair(5)
     )
     result = chain.invoke(QUESTION)
     assert (result["stop_reason"], len(result["attempts"]), result["verdict"].status) == (
@@ -311,7 +312,7 @@ def test_a_limit_is_no_warning_in_the_log(caplog: pytest.LogCaptureFixture) -> N
 def test_usage_is_told_by_model_and_by_stage(
     openai_server: OpenAI, sandbox: SandboxExecutor, streamed: bool
 ) -> None:
-    chain = create_code_chain("gpt-4o-mini", base_url=openai_server.base_url, executor=sandbox)
+    chain = create_code_chain(resolve_model("gpt-4o-mini", base_url=openai_server.base_url), executor=sandbox)
     usage = (reduce(operator.add, chain.stream(QUESTION)) if streamed else chain.invoke(QUESTION))["usage"]
     assert usage.by_stage["generate"] == {"model_calls": 1, "input_tokens": 11, "output_tokens": 7}
     assert (set(usage.by_stage), usage.input_tokens) == ({"generate", "interpret"}, 22)

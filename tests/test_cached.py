@@ -30,7 +30,7 @@ from langchain_core.runnables import AddableDict, ConfigurableField
 from langchain_core.stores import BaseStore, InMemoryByteStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from code_chains import CachedChain, SqliteStore, StreamingTransformChain, create_code_chain
+from code_chains import CachedChain, Judge, Repair, SqliteStore, StreamingTransformChain, create_code_chain
 from code_chains.analysis.determinism import is_repeatable
 from code_chains.chains.cached import is_cacheable
 from code_chains.code_chain import CodeChain
@@ -181,9 +181,9 @@ def test_a_file_counts_by_its_content(model: Counted, executor: ProcessExecutor,
     "options",
     [
         {"checks": "strict"},
-        {"max_attempts": 1},
-        {"samples": 2},
-        {"judge": True},
+        {"solve": Repair(1)},
+        {"solve": Repair(samples=2)},
+        {"verify": [Judge()]},
         {"language": "es"},
         {"interpret": False},
         {"limits": None, "executor": "sandbox"},
@@ -368,7 +368,7 @@ def test_a_chain_without_a_verdict_needs_its_own_rule() -> None:
 )
 def test_nondeterministic_programs_are_not_cached(executor: ProcessExecutor, code: str) -> None:
     store = InMemoryByteStore()
-    chain_of(Counted(code), executor, store, max_attempts=1, interpret=False).invoke(QUESTION)
+    chain_of(Counted(code), executor, store, solve=Repair(1), interpret=False).invoke(QUESTION)
     assert list(store.yield_keys()) == []
 
 
@@ -563,7 +563,7 @@ async def test_fifty_tasks_ask_the_model_once(executor: ProcessExecutor) -> None
 @pytest.mark.slow
 def test_waiters_for_a_failure_compute_concurrently(executor: ProcessExecutor) -> None:
     model = Counted("raise ValueError(1)", pause=1)
-    chain = chain_of(model, executor, InMemoryByteStore(), max_attempts=1)
+    chain = chain_of(model, executor, InMemoryByteStore(), solve=Repair(1))
     began = time.monotonic()
     results = chain.batch([{"query": QUESTION}] * 8, {"max_concurrency": 8})
     assert (model.calls, time.monotonic() - began < 6) == (8, True)

@@ -14,6 +14,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_openai import ChatOpenAI
 
+from code_chains import JudgeChain
 from code_chains.analysis.checks import no_calls
 from code_chains.chains import (
     EvaluateChain,
@@ -403,7 +404,7 @@ def test_what_a_test_or_a_judge_needs_is_named_if_it_is_missing(state: dict[str,
     judge = ScriptedModel(lambda messages: pytest.fail("It must not be asked."))
     done = Execution("ok", result="1")
     with pytest.raises(InputError, match=f"without '{key}'"):
-        EvaluateChain(judge=judge).invoke({"execution": done, **state})
+        EvaluateChain(verifiers=[JudgeChain(model=judge)]).invoke({"execution": done, **state})
 
 
 @pytest.mark.parametrize("chain", [ValidateChain(), ExecuteChain(ScriptedExecutor(outcome)), EvaluateChain()])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyflakes.checker import Checker
 
-from code_chains import create_code_chain
+from code_chains import Repair, create_code_chain
 from code_chains.analysis.checks import (
     POLICIES,
     as_advice,
@@ -635,7 +635,7 @@ def test_a_result_that_cannot_be_understood_never_lets_a_program_run(result: Any
 
 def test_a_check_that_returns_false_keeps_the_program_from_running(sandbox: SandboxExecutor) -> None:
     model = ScriptedModel(lambda messages: "print('ran')")
-    chain = create_code_chain(model, executor=sandbox, checks=lambda code: False, max_attempts=1)
+    chain = create_code_chain(model, executor=sandbox, checks=lambda code: False, solve=Repair(1))
     result = chain.invoke("Run it")
     assert (result["execution"].status, result["execution"].stdout) == ("refused", "")
     assert "It was refused" in result["answer"]
@@ -668,7 +668,7 @@ def test_a_missing_library_is_named_before_the_program_runs(
     sandbox: SandboxExecutor, code: str, ok: bool
 ) -> None:
     model = ScriptedModel(lambda messages: f"```python\n{code}\n```" if asks_for_code(messages) else "Done.")
-    with create_code_chain(model, executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(model, executor=sandbox, solve=Repair(1)) as chain:
         result = chain.invoke({"query": "?", "files": {"helper.py": b"x = 1", "tools/math.py": b"x = 1"}})
     assert (result["execution"].status == "ok") == ok
     if not ok:
@@ -681,6 +681,6 @@ def test_a_session_may_have_modules_that_no_check_knows(sandbox: SandboxExecutor
     model = ScriptedModel(
         lambda messages: f"```python\n{next(programs)}\n```" if asks_for_code(messages) else "Done."
     )
-    with create_code_chain(model, executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(model, executor=sandbox, solve=Repair(1)) as chain:
         results = [chain.invoke({"query": "?", "session_id": "ann"}) for _ in range(2)]
     assert [result["output"] for result in results] == ["1", "1"]

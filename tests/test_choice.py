@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from code_chains import ValidateChain
 from code_chains.apps.cli import cli
-from code_chains.arguments import model_name
 from code_chains.errors import ConfigurationError, WeightsError
 from code_chains.models import choice as module
 from code_chains.models import resolve_model
 from code_chains.models.choice import install_local, local_choice
 from code_chains.models.weights import CATALOGUE, Weights
+from code_chains.parts import Parts
+from code_chains.testing import ScriptedExecutor
 
 SMALL, BETTER = CATALOGUE["local:0.5b"], CATALOGUE["local:1.5b"]
 
@@ -153,7 +155,9 @@ def test_the_model_records_and_fingerprints_name_the_real_one(installs: list[str
     pytest.importorskip("xllamacpp")
     model: Any = resolve_model("local", start=False)
     names = {model.model_name, model.fingerprint["weights"], model._get_ls_params()["ls_model_name"]}
-    assert names | {model_name("local", model, [])} == {"local:1.5b"}
+    assert names | {Parts("local", ScriptedExecutor(str), ValidateChain()).name_model("local", model)} == {
+        "local:1.5b"
+    }
 
 
 @pytest.mark.slow

@@ -15,7 +15,13 @@ from typing import Any, cast
 import pytest
 from langchain_core.messages import BaseMessage
 
-from code_chains import SandboxExecutor, StreamingSequentialChain, StreamingTransformChain, create_code_chain
+from code_chains import (
+    Repair,
+    SandboxExecutor,
+    StreamingSequentialChain,
+    StreamingTransformChain,
+    create_code_chain,
+)
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversation, Conversations
 from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
@@ -40,7 +46,7 @@ def shared_sandbox() -> Iterator[SandboxExecutor]:
 @pytest.fixture
 def chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
     with create_code_chain(
-        ScriptedModel(last_line), executor=shared_sandbox, interpret=False, max_attempts=1
+        ScriptedModel(last_line), executor=shared_sandbox, interpret=False, solve=Repair(1)
     ) as chain:
         yield chain
 

@@ -9,12 +9,21 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from code_chains import Budget, CodeChain, EscalateChain, create_code_chain
-from code_chains.arguments import model_name
+from code_chains import (
+    Budget,
+    CodeChain,
+    Escalate,
+    EscalateChain,
+    Plan,
+    Repair,
+    ValidateChain,
+    create_code_chain,
+)
 from code_chains.errors import ConfigurationError
 from code_chains.executors import SandboxExecutor
+from code_chains.parts import Parts
 from code_chains.storage.sqlite import SqliteStore
-from code_chains.testing import ScriptedModel, asks_for_code
+from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 from .conftest import QUESTION
 
@@ -39,9 +48,14 @@ def model(program: str) -> Counted:
 FAILS, ANSWERS = "1 / 0", "print(42)"
 
 
-def chain(sandbox: SandboxExecutor, *programs: str, **options: Any) -> tuple[CodeChain, list[Counted]]:
+def chain(
+    sandbox: SandboxExecutor, *programs: str, in_steps: bool = False, **options: Any
+) -> tuple[CodeChain, list[Counted]]:
     first, *others = models = [model(program) for program in programs]
-    made = create_code_chain(first, fallback_models=others, executor=sandbox, max_attempts=2, **options)
+    solve = Escalate(others, Repair(2))
+    made = create_code_chain(
+        first, executor=sandbox, solve=Plan(solve, when="auto") if in_steps else solve, **options
+    )
     return made, models
 
 
@@ -63,7 +77,7 @@ def test_the_model_whose_program_counts_phrases_the_answer(sandbox: SandboxExecu
     weak = ScriptedModel(lambda messages: FAILS if asks_for_code(messages) else "I am weak.")
     strong = ScriptedModel(lambda messages: ANSWERS if asks_for_code(messages) else "It is 42.")
     for models, answer in (([weak, strong], "It is 42."), ([strong, weak], "It is 42.")):
-        made = create_code_chain(models[0], fallback_models=models[1:], executor=sandbox, max_attempts=1)
+        made = create_code_chain(models[0], executor=sandbox, solve=Escalate(models[1:], Repair(1)))
         assert made.invoke(QUESTION)["answer"] == answer
 
 
@@ -100,7 +114,7 @@ def test_a_budget_is_for_all_models_together(sandbox: SandboxExecutor) -> None:
 
 def test_the_same_model_may_have_a_second_chance(sandbox: SandboxExecutor) -> None:
     twice = model(FAILS)
-    made = create_code_chain(twice, fallback_models=[twice, twice], executor=sandbox, max_attempts=1)
+    made = create_code_chain(twice, executor=sandbox, solve=Escalate([twice, twice], Repair(1)))
     escalate = next(stage for stage in made.chains if isinstance(stage, EscalateChain))
     assert [name for name, _ in escalate.solvers] == ["Counted", "Counted (2)", "Counted (3)"]
 
@@ -110,7 +124,7 @@ def test_an_exception_of_a_model_is_no_reason_to_escalate(sandbox: SandboxExecut
         raise RuntimeError("401")
 
     stronger = model(ANSWERS)
-    made = create_code_chain(ScriptedModel(broken), fallback_models=[stronger], executor=sandbox)
+    made = create_code_chain(ScriptedModel(broken), executor=sandbox, solve=Escalate([stronger]))
     with pytest.raises(RuntimeError, match="401"):
         made.invoke(QUESTION)
     assert stronger.calls == []
@@ -140,14 +154,14 @@ def test_another_fallback_is_another_answer_in_the_cache(sandbox: SandboxExecuto
 
 
 def test_steps_escalate_one_by_one(sandbox: SandboxExecutor) -> None:
-    result = chain(sandbox, FAILS, ANSWERS, plan="auto")[0].invoke(QUESTION)
+    result = chain(sandbox, FAILS, ANSWERS, in_steps=True)[0].invoke(QUESTION)
     assert result["output"] == "42"
 
 
 @pytest.mark.parametrize("models", ["openai:gpt-5-mini", [3], 5])
 def test_what_are_no_models_is_refused(sandbox: SandboxExecutor, models: Any) -> None:
-    with pytest.raises(ConfigurationError, match="fallback_models"):
-        create_code_chain(model(ANSWERS), fallback_models=models, executor=sandbox)
+    with pytest.raises(ConfigurationError, match=r"Escalate\.models"):
+        create_code_chain(model(ANSWERS), executor=sandbox, solve=Escalate(models))
 
 
 def test_a_chain_without_solvers_is_refused() -> None:
@@ -156,4 +170,6 @@ def test_a_chain_without_solvers_is_refused() -> None:
 
 
 def test_records_of_attempts_name_no_folder() -> None:
-    assert model_name("gguf:/home/ann/small.gguf", model(ANSWERS), []) == "gguf:small.gguf"
+    parts = Parts("local", ScriptedExecutor(str), ValidateChain())
+    assert parts.name_model("gguf:/home/ann/small.gguf", model(ANSWERS)) == "gguf:small.gguf"
+    assert list(parts.models) == ["gguf:small.gguf"]

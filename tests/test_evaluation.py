@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains import Budget, CodeChain, ConfigurationError, InputError, SandboxExecutor, create_code_chain
+from code_chains import (
+    Budget,
+    CodeChain,
+    ConfigurationError,
+    Data,
+    InputError,
+    Repair,
+    SandboxExecutor,
+    create_code_chain,
+)
 from code_chains.apps.evaluation_report import render_report, write_report
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
@@ -49,7 +58,7 @@ def script(messages: list[Any]) -> str:
 
 @pytest.fixture
 def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
-    with create_code_chain(ScriptedModel(script), executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(script), executor=sandbox, solve=Repair(1)) as chain:
         yield chain
 
 
@@ -413,12 +422,12 @@ def test_no_judge_sees_the_output_of_a_chain_that_sends_schemas_alone() -> None:
     model = ScriptedModel(lambda messages: pytest.fail("asked"))
     cases, judge = [{"query": "one?", "judge": True}], JudgeChain(model=model)
     with (
-        create_code_chain(model, executor=ScriptedExecutor(str), schema_only=True) as chain,
+        create_code_chain(model, executor=ScriptedExecutor(str), data=Data(schema_only=True)) as chain,
         pytest.raises(ConfigurationError, match="it sees the output"),
     ):
         evaluate(chain, cases, judge=judge)
     with pytest.raises(ConfigurationError, match="it sees the output"):
-        evaluate({"model": "local", "schema_only": True}, cases, judge=judge)
+        evaluate({"model": "local", "data": {"type": "Data", "schema_only": True}}, cases, judge=judge)
 
 
 # -- records -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tracers.context import collect_runs
 
-from code_chains import create_code_chain
+from code_chains import Judge, Repair, create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
@@ -80,7 +80,7 @@ def test_each_program_comes_before_it_runs_and_its_output_before_the_next(execut
     "code", [SLOW, FAILS, "6 * 7", "print('x' * 30_000)", "import os; os.write(1, b'\\xff\\xc3')"]
 )
 async def test_a_stream_with_live_output_sums_to_the_result(executor: SandboxExecutor, code: str) -> None:
-    chain = create_code_chain(in_turn(f"{code}\n"), executor=executor, max_attempts=2)
+    chain = create_code_chain(in_turn(f"{code}\n"), executor=executor, solve=Repair(2))
     result = chain.invoke("?")
     streams = list(chain.stream("?")), [chunk async for chunk in chain.astream("?")]
     for chunks in streams:
@@ -122,7 +122,7 @@ def test_what_a_program_showed_is_kept_if_the_budget_does_not_allow_its_judge(
     executor: SandboxExecutor,
 ) -> None:
     chain = create_code_chain(
-        in_turn("print(15)\n"), executor=executor, judge=True, budget=Budget(model_calls=1)
+        in_turn("print(15)\n"), executor=executor, budget=Budget(model_calls=1), verify=[Judge()]
     )
     result = chain.invoke("?")
     assert (result["output"], result["verdict"].status) == ("15", "unverified")

@@ -8,6 +8,7 @@ import operator
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from code_chains import create_code_chain
+from code_chains import Data, Language, Prompts, Repair, Snippets, Toolbox, ValidateChain, create_code_chain
 from code_chains.chains.base import State, StreamingTransformChain
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
@@ -181,7 +182,7 @@ NEED_PROCESSES = ("forks", "eats memory", "kills itself")
 def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> None:
     told = ScriptedModel(lambda messages: reply if asks_for_code(messages) else "It is 15.")
     before = len(descendants())
-    with create_code_chain(told, limits=Limits(seconds=1), max_attempts=3) as chain:
+    with create_code_chain(told, limits=Limits(seconds=1), solve=Repair(3)) as chain:
         result = chain.invoke({"query": QUESTION})
     assert (result["verdict"].status, len(result["attempts"]), result["stop_reason"]) == (
         "failed",
@@ -201,8 +202,8 @@ def test_what_cannot_be_answered_is_said_honestly(reply: str, reason: str) -> No
         ({"executor": "lxc"}, "executor='lxc'"),
         ({"executor": None}, "executor=None"),
         ({"checks": "paranoid"}, "checks='paranoid'"),
-        ({"max_attempts": 0}, "max_attempts=0"),
-        ({"max_attempts": "3"}, "max_attempts='3'"),
+        ({"solve": "3"}, "solve='3'"),
+        ({"interpret": "no"}, "interpret='no'"),
         ({"limits": {"seconds": 5}}, "limits="),
     ],
 )
@@ -346,10 +347,20 @@ def test_other_keys_pass_through_as_in_any_chain(model: ScriptedModel) -> None:
         assert chain.invoke({"query": QUESTION, "customer": 5, "text": "x"})["customer"] == 5
 
 
-@pytest.mark.parametrize("name", ["schema_only", "translate", "find_data", "interpret", "write_tests"])
-def test_a_switch_is_true_or_false(name: str, model: ScriptedModel) -> None:
+@pytest.mark.parametrize(
+    ("name", "create"),
+    [
+        ("Data.schema_only", lambda: Data(schema_only="no")),  # type: ignore[arg-type]
+        ("Data.paste", lambda: Data(paste="no")),  # type: ignore[arg-type]
+        ("Language.translate", lambda: Language(translate="no")),  # type: ignore[arg-type]
+        ("Snippets.learn", lambda: Snippets(learn="no")),  # type: ignore[arg-type]
+        ("Toolbox.repeat_effects", lambda: Toolbox([], repeat_effects="no")),  # type: ignore[arg-type]
+        ("interpret", lambda: create_code_chain(ScriptedModel(str), interpret="no")),  # type: ignore[arg-type]
+    ],
+)
+def test_a_switch_is_true_or_false(name: str, create: Callable[[], object]) -> None:
     with pytest.raises(ConfigurationError, match=f"Invalid {name}='no'. Pass True or False"):
-        create_code_chain(model, executor="none", **{name: "no"})  # type: ignore[arg-type]
+        create()
 
 
 def test_a_policy_for_python_is_refused_for_another_language() -> None:
@@ -396,7 +407,9 @@ def test_who_approves_sees_the_program_that_runs() -> None:
         return True
 
     model = ScriptedModel(lambda messages: "```sql\nSELECT 41 + 1 AS x -- code: print(1)\n```")
-    with create_code_chain(model, executor="sql", interpret=False, approve=approve) as chain:
+    with create_code_chain(
+        model, executor="sql", interpret=False, checks=ValidateChain(approve=approve)
+    ) as chain:
         assert "42" in chain.invoke(QUESTION)["output"]
     assert seen == ["SELECT 41 + 1 AS x -- code: print(1)\n"]
 
@@ -425,8 +438,8 @@ def test_instructions_reach_the_program_and_the_answer() -> None:
 
 def test_prompts_can_be_replaced_as_a_whole() -> None:
     prompts = {"generate": "Write Python that prints JSON.", "interpret": "Speak like a pirate."}
-    assert asked_with(prompts=prompts) == tuple(prompts.values())
-    assert asked_with(prompts={"interpret": "Short."}, instructions="In euros.")[1] == "Short.\n\nIn euros."
+    assert asked_with(instructions=Prompts(**prompts)) == tuple(prompts.values())
+    assert asked_with(instructions=Prompts("In euros.", interpret="Short."))[1] == "Short.\n\nIn euros."
 
 
 @pytest.mark.parametrize(
@@ -434,15 +447,17 @@ def test_prompts_can_be_replaced_as_a_whole() -> None:
     [
         {"instructions": 5},
         {"instructions": ["a"]},
-        {"prompts": "Write Python."},
-        {"prompts": {"generate": 5}},
-        {"prompts": {"judge": "x"}},
-        {"prompts": {1: "a", "x": "y"}},
+        {"instructions": None},
     ],
 )
-def test_prompts_and_instructions_are_text(options: Any) -> None:
-    with pytest.raises(ConfigurationError, match=next(iter(options))):
+def test_instructions_are_text(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match="instructions"):
         create_code_chain(ScriptedModel(lambda messages: ""), **options)
+
+
+def test_prompts_are_text() -> None:
+    with pytest.raises(ConfigurationError, match=r"Prompts\.generate=5"):
+        Prompts(generate=5)  # type: ignore[arg-type]
 
 
 # -- histories of others -------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from langchain_core.stores import InMemoryByteStore
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from code_chains import CodeChain, ConversationMemory, SqliteStore, create_code_chain
+from code_chains import CodeChain, ConversationMemory, Repair, SqliteStore, create_code_chain
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.waiting import Operation
@@ -76,7 +76,7 @@ class World:
             **self.options,
         }
         return self.stack.enter_context(
-            create_code_chain(self.model, executor=self.executor, max_attempts=2, **parts)
+            create_code_chain(self.model, executor=self.executor, solve=Repair(2), **parts)
         )
 
     def ask(self, **given: object) -> str:

@@ -22,12 +22,14 @@ from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from code_chains import ValidateChain
 from code_chains.apps.cli import cli
-from code_chains.arguments import resolve_fallback
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.errors import CodeChainsError, ConfigurationError, WeightsError
 from code_chains.models import downloads, resolve_model
 from code_chains.models.hub import HubFile, installed_hub_files
+from code_chains.parts import Parts
+from code_chains.testing import ScriptedExecutor
 
 from .test_local import write_gguf
 
@@ -360,7 +362,8 @@ def test_a_chain_takes_it_and_traces_name_it_without_folders(language_model: Hub
 
 
 def test_a_fallback_may_be_one(language_model: Hub) -> None:
-    fallback: Any = resolve_fallback(NAME)
+    parts = Parts("local", ScriptedExecutor(str), ValidateChain())
+    fallback: Any = parts.resolve("Escalate.models", NAME)
     assert fallback.model_name == NAME
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from code_chains import Plan, Repair
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import SandboxExecutor
@@ -29,7 +30,7 @@ class Talk:
     def __init__(self, executor: SandboxExecutor, **options: Any) -> None:
         self.answer: Callable[[], str] = lambda: "Done."
         self.chain: CodeChain = create_code_chain(
-            ScriptedModel(self._script), executor=executor, max_attempts=1, **options
+            ScriptedModel(self._script), executor=executor, solve=Repair(1), **options
         )
 
     def _script(self, messages: list[Any]) -> str:
@@ -154,7 +155,9 @@ def test_a_plan_that_fails_half_way(sandbox: SandboxExecutor) -> None:
             return "print('name' in globals())"
         return "1 / 0" if READ in asked.partition("(This is one step")[0] else ""
 
-    with create_code_chain(planning(PLAN, solve), executor=sandbox, max_attempts=1, plan="auto") as chain:
+    with create_code_chain(
+        planning(PLAN, solve), executor=sandbox, solve=Plan(Repair(1), when="auto")
+    ) as chain:
         result = chain.invoke({"query": TASK, "session_id": "ann"})
         assert (result["attempts"][0].status, result["verdict"].status) == ("ok", "failed")
         assert chain.invoke({"query": "Is it there?", "session_id": "ann"})["output"] == "False"

@@ -11,10 +11,19 @@ import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import StructuredTool
 
-from code_chains import Budget, CodeChain, ConfigurationError, create_code_chain
+from code_chains import (
+    Budget,
+    CodeChain,
+    ConfigurationError,
+    Data,
+    Iterate,
+    Plan,
+    ValidateChain,
+    create_code_chain,
+)
 from code_chains.chains.iterate import is_open_ended
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.testing import ScriptedModel
+from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 Messages = list[BaseMessage]
 
@@ -47,7 +56,7 @@ def scripted(*cells: str | Callable[[Messages], str]) -> ScriptedModel:
 @pytest.fixture
 def chain(box: SandboxExecutor) -> Callable[..., CodeChain]:
     def create(*cells: str | Callable[[Messages], str], **options: Any) -> CodeChain:
-        return create_code_chain(scripted(*cells), executor=box, **{"iterate": True, **options})
+        return create_code_chain(scripted(*cells), executor=box, **{"solve": Iterate(), **options})
 
     return create
 
@@ -132,7 +141,7 @@ def test_a_model_that_gets_no_cell_by_its_budget_gives_a_result(chain: Any) -> N
 def test_a_cell_that_hangs_or_exits_does_not_lose_the_others(box: SandboxExecutor) -> None:
     with SandboxExecutor(limits=Limits(seconds=2), preload=()) as quick:
         model = scripted("x = 42", "while True: pass", "import os\nos._exit(1)", "final_answer(x)")
-        result = create_code_chain(model, executor=quick, iterate=True).invoke({"query": "What?"})
+        result = create_code_chain(model, executor=quick, solve=Iterate()).invoke({"query": "What?"})
     assert result["output"] == "42"
     assert [attempt.status for attempt in result["attempts"]] == ["ok", "timeout", "killed", "ok"]
 
@@ -199,7 +208,7 @@ def test_a_conversation_keeps_the_state_of_an_answer_and_nothing_of_a_failure(ch
     with chain("x = 42", "final_answer(x)") as first:
         first.invoke({"query": "What?", "session_id": "ann"})
         assert first.execute("x + 1", "ann")["output"] == "43"
-    with chain("y = 1", "print(y)", max_iterations=2) as second:
+    with chain("y = 1", "print(y)", solve=Iterate(2)) as second:
         second.invoke({"query": "What?", "session_id": "ann"})
         assert "NameError" in str(second.execute("y", "ann")["execution"].error)
 
@@ -239,7 +248,7 @@ def test_approval_and_checks_apply_to_each_cell(chain: Any) -> None:
         assert "Not that." in str(messages[-1].content)
         return "```python\nfinal_answer(42)\n```"
 
-    result = chain("secret = 1", second, approve=approve).invoke({"query": "What?"})
+    result = chain("secret = 1", second, checks=ValidateChain(approve=approve)).invoke({"query": "What?"})
     assert [attempt.status for attempt in result["attempts"]] == ["refused", "ok"]
 
 
@@ -276,9 +285,9 @@ def test_figures_are_shown_to_models_that_accept_images(chain: Any) -> None:
         )
         return f"```python\nfinal_answer({kinds!r})\n```"
 
-    with create_code_chain(scripted(plot, second), iterate=True, vision=True) as seeing:
+    with create_code_chain(scripted(plot, second), solve=Iterate(vision=True)) as seeing:
         assert seeing.invoke({"query": "What?"})["output"].endswith("['text', 'image']")
-    with create_code_chain(scripted(plot, second), iterate=True) as blind:
+    with create_code_chain(scripted(plot, second), solve=Iterate()) as blind:
         assert blind.invoke({"query": "What?"})["output"].endswith("[]")
 
 
@@ -293,7 +302,7 @@ def test_auto_iterates_where_there_is_something_to_look_at(box: SandboxExecutor,
             return "```python\nfinal_answer(1)\n```" if prompts[-1] else "```python\nprint(1)\n```"
         return "One."
 
-    chain = create_code_chain(ScriptedModel(reply), executor=box, iterate="auto")
+    chain = create_code_chain(ScriptedModel(reply), executor=box, solve=Iterate(when="auto"))
     chain.invoke({"query": "What is 1?"})
     chain.invoke({"query": "What is 1?", "files": [tmp_path / "n.txt"]})
     chain.invoke({"query": "Explore the data."})
@@ -317,15 +326,13 @@ def test_open_ended_questions_are_recognized(query: str, expected: bool) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"iterate": "always"}, "True, False"),
-        ({"iterate": True, "samples": 2}, "samples=1"),
-        ({"iterate": True, "schema_only": True}, "schema_only"),
-        ({"iterate": True, "max_iterations": 0}, "max_iterations"),
+        ({"data": Data(schema_only=True)}, "the model sees what its cells show"),
+        ({"executor": ScriptedExecutor(str)}, "does not open sessions"),
     ],
 )
 def test_what_does_not_go_together_is_refused_at_once(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        create_code_chain(scripted("1"), **options)
+        create_code_chain(scripted("1"), solve=Iterate(), **options)
 
 
 def test_the_steps_of_a_plan_are_solved_by_cells(box: SandboxExecutor) -> None:
@@ -338,7 +345,7 @@ def test_the_steps_of_a_plan_are_solved_by_cells(box: SandboxExecutor) -> None:
             return f"```python\n{step}\nfinal_answer(x)\n```"
         return "It is 42."
 
-    chain = create_code_chain(ScriptedModel(reply), executor=box, plan=True, iterate=True)
+    chain = create_code_chain(ScriptedModel(reply), executor=box, solve=Plan(Iterate()))
     result = chain.invoke({"query": "Set x to 6, then print x times 7."})
     assert result["output"].split() == ["6", "42"]
 

@@ -7,7 +7,15 @@ from string import Formatter
 import pytest
 from langchain_core.messages import BaseMessage
 
-from code_chains import GenerateChain, InterpretChain, LanguageChain, TranslateChain, create_code_chain
+from code_chains import (
+    GenerateChain,
+    InterpretChain,
+    Language,
+    LanguageChain,
+    Repair,
+    TranslateChain,
+    create_code_chain,
+)
 from code_chains.chains.messages import MESSAGES
 from code_chains.chains.reasons import REASONS
 from code_chains.errors import ConfigurationError
@@ -59,7 +67,7 @@ def test_an_answer_comes_in_the_language_of_the_question(language: str) -> None:
 @pytest.mark.parametrize("language", SUMS)
 def test_a_failure_is_told_in_the_language_of_the_question(language: str) -> None:
     failing = ScriptedModel(lambda messages: "raise ValueError('x')")
-    with create_code_chain(failing, executor="none", max_attempts=1) as chain:
+    with create_code_chain(failing, executor="none", solve=Repair(1)) as chain:
         answer = chain.invoke({"query": SUMS[language]})["answer"]
     assert detect_language(answer.partition("ValueError")[0]) == language
 
@@ -118,7 +126,9 @@ def test_a_translation_stands_beside_the_question() -> None:
         seen.append(messages)
         return 'How many "años" are there?' if "translate" in str(messages[0].text) else "print(1)"
 
-    with create_code_chain(ScriptedModel(model), executor="none", translate=True, interpret=False) as chain:
+    with create_code_chain(
+        ScriptedModel(model), executor="none", interpret=False, language=Language(translate=True)
+    ) as chain:
         result = chain.invoke({"query": '¿Cuántos "años" hay en la tabla de personas?'})
     asked = str(seen[1][-1].text)
     assert result["query"] in asked
@@ -181,7 +191,7 @@ WHY = {
 @pytest.mark.parametrize(("code", "reason"), WHY.values(), ids=WHY)
 def test_the_reason_of_an_apology_is_in_its_language(code: str, reason: str) -> None:
     model = ScriptedModel(lambda messages: f"```python\n{code}\n```" if code else "I do not know.")
-    with create_code_chain(model, max_attempts=1, limits=Limits(seconds=1.5)) as chain:
+    with create_code_chain(model, limits=Limits(seconds=1.5), solve=Repair(1)) as chain:
         assert (
             chain.invoke("¿Cuál es la suma de los números del 1 al 5?")["answer"]
             .removesuffix(" 'I do not know.'")

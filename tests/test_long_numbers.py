@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_chains import create_code_chain
+from code_chains import Repair, create_code_chain
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel
 
@@ -20,5 +20,5 @@ REPLIES = [
 @pytest.mark.parametrize("query", ["Compute.", f"Is {DIGITS} even?"], ids=["short", "long"])
 def test_a_long_number_ends_no_chain(sandbox: SandboxExecutor, reply: str, query: str) -> None:
     model = ScriptedModel(lambda messages: reply)
-    with create_code_chain(model, executor=sandbox, max_attempts=1, answer_type=int) as chain:
+    with create_code_chain(model, executor=sandbox, answer_type=int, solve=Repair(1)) as chain:
         assert chain.invoke(query)["verdict"] is not None

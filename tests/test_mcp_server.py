@@ -17,7 +17,7 @@ from mcp.server import MCPServer
 from mcp.shared.exceptions import MCPError
 from mcp.types import BlobResourceContents, CallToolResult, ImageContent, ResourceLink, TextContent
 
-from code_chains import Limits, SandboxExecutor, create_code_chain
+from code_chains import Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains._version import __version__
 from code_chains.apps import mcp_files, mcp_results
 from code_chains.apps.mcp_files import InputFiles, SharedFiles
@@ -42,7 +42,7 @@ def server(shared_sandbox: SandboxExecutor, tmp_path: Path) -> Iterator[MCPServe
     def script(messages: list[Any]) -> str:
         return "print(kept + 1)" if asks_for_code(messages) else "It is one more."
 
-    with create_code_chain(ScriptedModel(script), executor=shared_sandbox, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(script), executor=shared_sandbox, solve=Repair(1)) as chain:
         yield create_server(chain, tmp_path)
 
 

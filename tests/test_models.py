@@ -95,7 +95,7 @@ def test_the_default_follows_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_a_question_is_answered_over_http(openai_server: OpenAI, sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain("test", base_url=openai_server.base_url, executor=sandbox)
+    chain = create_code_chain(resolve_model("test", base_url=openai_server.base_url), executor=sandbox)
     result = chain.invoke({"query": QUESTION})
     assert (result["code"].strip(), result["output"], result["answer"]) == (SUM_CODE, "Sum: 15", SUM_ANSWER)
     assert await chain.ainvoke({"query": QUESTION}) == result
@@ -143,7 +143,7 @@ async def test_a_broken_server_is_an_exception_in_time(
 
 
 def test_a_dead_server_is_an_exception(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain("test", base_url="http://127.0.0.1:9/v1", executor=sandbox)
+    chain = create_code_chain(resolve_model("test", base_url="http://127.0.0.1:9/v1"), executor=sandbox)
     with pytest.raises(ModelConnectionError):
         chain.invoke({"query": QUESTION})
 

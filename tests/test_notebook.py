@@ -15,7 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbclient import NotebookClient
 
-from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains import CodeChain, Repair, SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import HOSTILE, QUESTION, SUM_ANSWER, OpenAI
@@ -266,7 +266,7 @@ def test_options_of_the_chain_make_another_one(shell: InteractiveShell, openai_s
 
 def test_a_failure_tells_the_line_and_what_exists(shell: InteractiveShell, sandbox: SandboxExecutor) -> None:
     script = ScriptedModel(lambda messages: "d = {'there': 1}\nd['missing']")
-    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox, max_attempts=1)
+    shell.user_ns["code_chain"] = create_code_chain(script, executor=sandbox, solve=Repair(1))
     with capture_output() as captured:
         shell.run_line_magic("code_chain", "one?")
     displayed = str([output.data for output in captured.outputs])

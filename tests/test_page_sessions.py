@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
-from code_chains import Budget, SandboxExecutor, create_code_chain
+from code_chains import Budget, Repair, SandboxExecutor, ValidateChain, create_code_chain
 from code_chains.apps.page import approve
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.queue import RequestQueue
@@ -42,7 +42,7 @@ def shared_sandbox() -> Iterator[SandboxExecutor]:
 
 @pytest.fixture
 def chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
-    with create_code_chain(ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(last_line), executor=shared_sandbox, solve=Repair(1)) as chain:
         yield chain
 
 
@@ -265,7 +265,10 @@ async def test_examples_given_to_the_model_are_named(shared_sandbox: SandboxExec
 @pytest.fixture
 def approving_chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
     with create_code_chain(
-        ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1, approve=approve
+        ScriptedModel(last_line),
+        executor=shared_sandbox,
+        solve=Repair(1),
+        checks=ValidateChain(approve=approve),
     ) as chain:
         yield chain
 
@@ -506,7 +509,10 @@ def stored(tmp_path: Path, shared_sandbox: SandboxExecutor) -> Callable[[], Sess
 
     def start() -> SessionRegistry:
         chain = create_code_chain(
-            ScriptedModel(last_line), executor=shared_sandbox, max_attempts=1, memory=tmp_path / "page.sqlite"
+            ScriptedModel(last_line),
+            executor=shared_sandbox,
+            memory=tmp_path / "page.sqlite",
+            solve=Repair(1),
         )
         return SessionRegistry(chain, folder=tmp_path)
 

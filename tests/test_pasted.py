@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from code_chains import SandboxExecutor, create_code_chain
+from code_chains import Data, SandboxExecutor, create_code_chain
 from code_chains.inputs import find_pasted
 from code_chains.state import as_json, from_json
 from code_chains.testing import ScriptedModel
@@ -193,7 +193,9 @@ def test_data_stays_in_the_question_if_that_is_wanted(sandbox: SandboxExecutor) 
         prompts.append(_seen(messages))
         return "```python\nprint(1)\n```"
 
-    with create_code_chain(ScriptedModel(reply), executor=sandbox, interpret=False, find_data=False) as chain:
+    with create_code_chain(
+        ScriptedModel(reply), executor=sandbox, interpret=False, data=Data(paste=False)
+    ) as chain:
         result: dict[str, Any] = chain.invoke(f"Sum the prices.\n{TABLE}")
     assert TABLE in prompts[0]
     assert "pasted" not in result

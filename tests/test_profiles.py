@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from code_chains import create_code_chain
+from code_chains import Data, create_code_chain
 from code_chains.chains import ProfileChain
 from code_chains.errors import OverloadedError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
@@ -472,7 +472,9 @@ async def test_the_prompt_is_the_same_without_blocking(executor: SandboxExecutor
 
 def test_profiles_can_be_switched_off(executor: SandboxExecutor) -> None:
     prompts = Prompts()
-    with create_code_chain(prompts.model, executor=executor, interpret=False, profile_files=False) as chain:
+    with create_code_chain(
+        prompts.model, executor=executor, interpret=False, data=Data(profile=False)
+    ) as chain:
         chain.invoke({"query": "?", "files": FILES})
     assert READING not in prompts.last
 

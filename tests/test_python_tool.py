@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langchain_tests.integration_tests import ToolsIntegrationTests
 
-from code_chains import ConfigurationError, SandboxExecutor, create_python_tool
+from code_chains import ConfigurationError, SandboxExecutor, ValidateChain, create_python_tool
 from code_chains.executors import MontyExecutor
 from code_chains.state import from_json
 from code_chains.testing import ScriptedModel
@@ -117,7 +117,9 @@ def test_a_refused_program_is_explained(executor: SandboxExecutor) -> None:
 
 
 def test_an_app_may_approve_each_program(executor: SandboxExecutor) -> None:
-    tool = create_python_tool(executor, approve=lambda request: "n" not in request.code or "Not n.")
+    tool = create_python_tool(
+        executor, checks=ValidateChain(approve=lambda request: "n" not in request.code or "Not n.")
+    )
     assert tool.invoke({"code": "6 * 7"}, thread("approved")) == "42"
     assert "Not n." in tool.invoke({"code": "n = 1"}, thread("approved"))
 

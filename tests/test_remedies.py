@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import tool
 
-from code_chains import create_code_chain
+from code_chains import Repair, create_code_chain
 from code_chains.apps import cli_options
 from code_chains.apps.remedies import Host, remedy
 from code_chains.errors import IsolationError
@@ -63,7 +63,7 @@ def ask(executor: SandboxExecutor, code: str, **options: Any) -> Any:
 def test_what_stops_any_program_is_a_sentence_above_its_error(
     executor: SandboxExecutor, obstacle: str
 ) -> None:
-    answer = ask(executor, PROGRAMS[obstacle], max_attempts=1)["answer"]
+    answer = ask(executor, PROGRAMS[obstacle], solve=Repair(1))["answer"]
     first_line, *_ = answer.splitlines()
     assert SENTENCES[obstacle] in first_line
 
@@ -71,18 +71,18 @@ def test_what_stops_any_program_is_a_sentence_above_its_error(
 @pytest.mark.slow
 @pytest.mark.parametrize("obstacle", REMEDIES)
 def test_each_host_says_what_its_reader_can_do(executor: SandboxExecutor, obstacle: str) -> None:
-    result = ask(executor, PROGRAMS[obstacle], max_attempts=1)
+    result = ask(executor, PROGRAMS[obstacle], solve=Repair(1))
     for host, words in REMEDIES[obstacle].items():
         assert words in remedy(result, host)
 
 
 @pytest.mark.parametrize("code", ["print(1 / 0)", "print(1)"])
 def test_errors_of_a_program_and_answers_have_no_remedy(executor: SandboxExecutor, code: str) -> None:
-    assert remedy(ask(executor, code, max_attempts=1), "terminal") == ""
+    assert remedy(ask(executor, code, solve=Repair(1)), "terminal") == ""
 
 
 def test_a_misspelt_module_is_no_missing_library(executor: SandboxExecutor) -> None:
-    answer = ask(executor, "import jsn", max_attempts=1)["answer"]
+    answer = ask(executor, "import jsn", solve=Repair(1))["answer"]
     assert "did you mean 'json'?" in answer
     assert "needs the library" not in answer
 

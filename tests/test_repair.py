@@ -7,13 +7,24 @@ import functools
 import operator
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import Field
 
-from code_chains import create_code_chain
+from code_chains import (
+    Agreement,
+    Data,
+    GeneratedTests,
+    Iterate,
+    Judge,
+    Plan,
+    Repair,
+    Snippets,
+    create_code_chain,
+)
 from code_chains.chains import (
     ApprovalRequest,
     AttemptChain,
@@ -73,7 +84,7 @@ def test_mends_follow_one_another(sandbox: SandboxExecutor) -> None:
 
 def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sandbox: SandboxExecutor) -> None:
     model = numbered("1 / 0", "1 / 0", "print(15)")
-    result = create_code_chain(model, executor=sandbox, max_attempts=5, interpret=False).invoke(QUESTION)
+    result = create_code_chain(model, executor=sandbox, interpret=False, solve=Repair(5)).invoke(QUESTION)
     assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart"]
     assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.8], False)
 
@@ -86,7 +97,7 @@ def test_the_same_error_in_other_code_is_the_same_failure(sandbox: SandboxExecut
 
 def test_other_failures_are_patched_until_the_end(sandbox: SandboxExecutor) -> None:
     model = numbered("1 / 0", "[][1]", "{}[1]", "int('x')")
-    result = create_code_chain(model, executor=sandbox, max_attempts=4, interpret=False).invoke(QUESTION)
+    result = create_code_chain(model, executor=sandbox, interpret=False, solve=Repair(4)).invoke(QUESTION)
     assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "repair", "repair"]
     assert result["stop_reason"] == "attempts"
 
@@ -100,7 +111,7 @@ def test_the_best_attempt_is_kept_and_not_the_last(sandbox: SandboxExecutor) -> 
 @pytest.mark.parametrize("most", [1, 3])
 def test_never_more_programs_are_asked_for_than_allowed(sandbox: SandboxExecutor, most: int) -> None:
     model = numbered(*(f"x = {number}\n1 / 0 + {number}" for number in range(9)))
-    create_code_chain(model, executor=sandbox, max_attempts=most, interpret=False).invoke(QUESTION)
+    create_code_chain(model, executor=sandbox, interpret=False, solve=Repair(most)).invoke(QUESTION)
     assert len(model.seen) == most
 
 
@@ -213,7 +224,7 @@ def test_an_outcome_that_is_not_accepted_leaves_no_trace(sandbox: SandboxExecuto
     judge = ScriptedModel(lambda messages: "NO: not that.")
     with sandbox.session() as session:
         chain = create_code_chain(
-            writing(LEAVES + "print(1)"), executor=sandbox, judge=judge, interpret=False
+            writing(LEAVES + "print(1)"), executor=sandbox, interpret=False, verify=[Judge(judge)]
         )
         chain.invoke({"query": "?", "session": session})
         assert session.run(LOOKS).output == "False False"
@@ -227,7 +238,9 @@ def test_an_answer_stays_in_the_session(sandbox: SandboxExecutor) -> None:
 
 
 def test_samples_in_a_session_leave_what_the_winner_did_once(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("x = x + 1\nprint(x)"), executor=sandbox, samples=3, interpret=False)
+    chain = create_code_chain(
+        writing("x = x + 1\nprint(x)"), executor=sandbox, interpret=False, solve=Repair(samples=3)
+    )
     with sandbox.session() as session:
         session.run("x = 0")
         chain.invoke({"query": "?", "session": session, "variables": {}})
@@ -237,7 +250,11 @@ def test_samples_in_a_session_leave_what_the_winner_did_once(sandbox: SandboxExe
 def test_samples_of_which_none_is_accepted_leave_no_trace(sandbox: SandboxExecutor) -> None:
     judge = ScriptedModel(lambda messages: "NO: not that.")
     chain = create_code_chain(
-        writing(LEAVES + "print(1)"), executor=sandbox, samples=3, judge=judge, interpret=False
+        writing(LEAVES + "print(1)"),
+        executor=sandbox,
+        interpret=False,
+        solve=Repair(samples=3),
+        verify=[Judge(judge)],
     )
     with sandbox.session() as session:
         assert chain.invoke({"query": "?", "session": session})["verdict"].status == "failed"
@@ -245,7 +262,9 @@ def test_samples_of_which_none_is_accepted_leave_no_trace(sandbox: SandboxExecut
 
 
 def test_the_winner_runs_with_its_variables(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("y = n + 1\nprint(y)"), executor=sandbox, samples=3, interpret=False)
+    chain = create_code_chain(
+        writing("y = n + 1\nprint(y)"), executor=sandbox, interpret=False, solve=Repair(samples=3)
+    )
     with sandbox.session() as session:
         chain.invoke({"query": "?", "session": session, "variables": {"n": 3}})
         assert session.run("y").result == "4"
@@ -301,7 +320,9 @@ def test_who_approves_sees_code_advice_and_inputs(sandbox: SandboxExecutor, sale
         return True
 
     chain = create_code_chain(
-        writing("import os\nos.remove('x') if 0 else print(n)"), executor=sandbox, approve=approve
+        writing("import os\nos.remove('x') if 0 else print(n)"),
+        executor=sandbox,
+        checks=ValidateChain(approve=approve),
     )
     chain.invoke({"query": QUESTION, "files": {"sales.csv": sales}, "variables": {"n": 1}})
     (request,) = asked
@@ -311,9 +332,9 @@ def test_who_approves_sees_code_advice_and_inputs(sandbox: SandboxExecutor, sale
 
 @pytest.mark.parametrize("said", [False, "Not on a Sunday.", None, 1])
 def test_nothing_runs_without_a_clear_yes(sandbox: SandboxExecutor, said: Any) -> None:
-    result = create_code_chain(writing("print(1)"), executor=sandbox, approve=lambda request: said).invoke(
-        QUESTION
-    )
+    result = create_code_chain(
+        writing("print(1)"), executor=sandbox, checks=ValidateChain(approve=lambda request: said)
+    ).invoke(QUESTION)
     assert {attempt.status for attempt in result["attempts"]} == {"refused"}
 
 
@@ -321,7 +342,7 @@ def test_a_reason_goes_back_to_the_model(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(
         writing("print(16)", "print(15)"),
         executor=sandbox,
-        approve=lambda request: "16" not in request.code or "Not 16.",
+        checks=ValidateChain(approve=lambda request: "16" not in request.code or "Not 16."),
     )
     result = chain.invoke(QUESTION)
     assert (result["output"], "Not 16." in result["attempts"][0].summary) == ("15", True)
@@ -334,7 +355,9 @@ def test_a_mended_program_is_shown_as_it_will_run(sandbox: SandboxExecutor) -> N
         seen.append(request.code)
         return True
 
-    create_code_chain(writing("print(math.pi)"), executor=sandbox, approve=approve).invoke(QUESTION)
+    create_code_chain(
+        writing("print(math.pi)"), executor=sandbox, checks=ValidateChain(approve=approve)
+    ).invoke(QUESTION)
     assert [code.splitlines()[0] for code in seen] == ["import math"]
 
 
@@ -349,7 +372,11 @@ def test_tests_that_a_model_wrote_are_shown_too(sandbox: SandboxExecutor) -> Non
         return "assert" not in request.code
 
     chain = create_code_chain(
-        ScriptedModel(script), executor=sandbox, write_tests=True, approve=approve, interpret=False
+        ScriptedModel(script),
+        executor=sandbox,
+        interpret=False,
+        verify=[GeneratedTests()],
+        checks=ValidateChain(approve=approve),
     )
     assert (chain.invoke(QUESTION)["verdict"].status, len(seen)) == ("unverified", 2)
 
@@ -364,7 +391,7 @@ async def test_approval_may_be_async_and_never_blocks_the_loop(sandbox: SandboxE
         return threading.current_thread() is not threading.main_thread()
 
     for one in (approve, slow):
-        chain = create_code_chain(writing("print(1)"), executor=sandbox, approve=one)
+        chain = create_code_chain(writing("print(1)"), executor=sandbox, checks=ValidateChain(approve=one))
         task, gap = asyncio.create_task(chain.ainvoke(QUESTION)), 0.0
         while not task.done():
             before = time.monotonic()
@@ -378,7 +405,9 @@ def test_async_approval_works_in_a_plain_call(sandbox: SandboxExecutor) -> None:
         return True
 
     assert (
-        create_code_chain(writing("print(1)"), executor=sandbox, approve=approve).invoke(QUESTION)["output"]
+        create_code_chain(
+            writing("print(1)"), executor=sandbox, checks=ValidateChain(approve=approve)
+        ).invoke(QUESTION)["output"]
         == "1"
     )
 
@@ -386,14 +415,29 @@ def test_async_approval_works_in_a_plain_call(sandbox: SandboxExecutor) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"samples": 0}, "samples=0"),
-        ({"approve": "yes"}, "approve='yes'"),
-        ({"budget": 5}, "budget=5"),
-        ({"plan": "often"}, "plan='often'"),
-        ({"judge": "yes"}, "judge='yes'"),
-        ({"write_tests": True, "executor": "none"}, "write_tests=True"),
+        (lambda: {"solve": Repair(samples=0)}, r"Repair\.samples=0"),
+        (lambda: {"solve": 3}, r"solve=3.*Repair\(3\)"),
+        (lambda: {"solve": Plan(when="often")}, r"Plan\.when='often'"),  # type: ignore[arg-type]
+        (lambda: {"solve": Plan(Plan())}, r"Plan\.solver"),
+        (lambda: {"solve": Iterate(0)}, r"Iterate\.cells=0"),
+        (lambda: {"budget": 5}, "budget=5"),
+        (lambda: {"checks": ValidateChain(approve="yes")}, r"approve='yes'"),  # type: ignore[arg-type]
+        (lambda: {"verify": True}, r"verify=True.*Agreement\(\)"),
+        (lambda: {"verify": [Judge("yes")]}, r"Judge\.model='yes'"),
+        (lambda: {"verify": [GeneratedTests()], "executor": "none"}, "does not isolate tests"),
+        (lambda: {"verify": [Judge(), GeneratedTests()]}, r"GeneratedTests\(\) first"),
+        (lambda: {"verify": [Agreement(lead=1)]}, r"Agreement\.lead=1"),
+        (
+            lambda: {"verify": [Judge()], "data": Data(schema_only=True)},
+            "with schema_only a judge would see the data",
+        ),
+        (lambda: {"data": {"profile": False}}, r"Data\(schema_only=True\)"),
+        (lambda: {"data": Data(profile="no")}, r"Data\.profile='no'"),  # type: ignore[arg-type]
+        (lambda: {"language": 5}, "language=5"),
+        (lambda: {"snippets": Snippets(learn=True)}, r"Snippets\.learn"),
     ],
 )
-def test_a_wrong_argument_is_named(arguments: dict[str, Any], named: str) -> None:
+def test_a_wrong_argument_is_named(arguments: Callable[[], dict[str, Any]], named: str) -> None:
+    model = ScriptedModel(lambda messages: str(asks_for_code(messages)))
     with pytest.raises(ConfigurationError, match=named):
-        create_code_chain(ScriptedModel(lambda messages: str(asks_for_code(messages))), **arguments)
+        create_code_chain(model, **arguments())

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from markdown_it import MarkdownIt
 
-from code_chains import GenerateChain, LearnChain, RetrieveChain, SnippetStore, create_code_chain
+from code_chains import GenerateChain, LearnChain, RetrieveChain, Snippets, SnippetStore, create_code_chain
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import FencedText
 from code_chains.retrieval.curated import curated_snippets
@@ -233,7 +233,7 @@ def test_a_failure_to_save_does_not_lose_the_answer(tmp_path: Path, caplog: pyte
 def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
     snippets = store()
     model = ScriptedModel(lambda messages: "def double(x):\n    return 2 * x\nprint(double(4))")
-    with create_code_chain(model, snippets=snippets, learn=True, interpret=False) as chain:
+    with create_code_chain(model, interpret=False, snippets=Snippets(snippets, learn=True)) as chain:
         learned = chain.invoke({"query": "Write double(x).", "examples": [(2, 4)]})["learned"]
         sources = chain.invoke({"query": "Write double(x)."})["sources"]
     assert learned is not None
@@ -242,7 +242,7 @@ def test_a_verified_answer_is_an_example_for_the_next_question() -> None:
 
 def test_learning_needs_a_store() -> None:
     with pytest.raises(ConfigurationError, match="learn"):
-        create_code_chain(ScriptedModel(lambda messages: ""), learn=True)
+        create_code_chain(ScriptedModel(lambda messages: ""), snippets=Snippets(True, learn=True))
 
 
 # -- what is shown of them -----------------------------------------------------------------------------------------------

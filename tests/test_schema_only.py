@@ -14,7 +14,7 @@ import pytest
 from langchain_classic.memory import ConversationBufferMemory
 from langchain_core.messages import BaseMessage
 
-from code_chains import ConfigurationError, InputError, create_code_chain
+from code_chains import ConfigurationError, Data, InputError, Judge, Plan, Repair, create_code_chain
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedModel
@@ -79,7 +79,7 @@ VARIABLES: dict[str, Any] = {
 @pytest.mark.slow
 def test_inputs_are_described_by_their_schema(sandbox: SandboxExecutor, files: dict[str, Path]) -> None:
     recorder = Recorder("print(open('notes.txt').read(), text)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         result = chain.invoke({"query": "What is there?", "files": files, "variables": VARIABLES})
     assert (recorder.leaks, len(recorder.sent)) == ([], 1)
     assert SECRET in result["answer"]
@@ -101,7 +101,7 @@ def test_a_failure_is_described_by_its_kind_and_line(
     sandbox: SandboxExecutor, code: str, session: str | None
 ) -> None:
     recorder = Recorder(f"import base64\n{code}", "print(1)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         asked = {"query": "?", "variables": {"secret": SECRET}, "session_id": session}
         result = chain.invoke(asked)
     assert (recorder.leaks, result["execution"].ok) == ([], True)
@@ -109,7 +109,7 @@ def test_a_failure_is_described_by_its_kind_and_line(
 
 def test_a_kind_and_a_line_are_what_a_repair_needs(sandbox: SandboxExecutor) -> None:
     recorder = Recorder("n = 0\nprint(1 / n)", "print(1)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         chain.invoke("?")
     sent = str(recorder.sent[1][-1].text)
     assert "The program failed with ZeroDivisionError in line 2" in sent
@@ -119,7 +119,7 @@ def test_a_kind_and_a_line_are_what_a_repair_needs(sandbox: SandboxExecutor) -> 
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 def test_later_turns_send_neither_answers_nor_state(sandbox: SandboxExecutor, way: str) -> None:
     recorder = Recorder("kept = [text]\nprint(text)", "print(kept)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         ask: Callable[[Any], Any] = chain.invoke
         if way == "stream":
             ask = lambda asked: functools.reduce(operator.add, chain.stream(asked))  # noqa: E731
@@ -133,7 +133,7 @@ def test_later_turns_send_neither_answers_nor_state(sandbox: SandboxExecutor, wa
 def test_steps_send_programs_without_their_output(sandbox: SandboxExecutor) -> None:
     recorder = Recorder("", "kept = text\nprint(text)", "1 / 0", "", "print(kept)", "print(kept)")
     with create_code_chain(
-        recorder.model, executor=sandbox, schema_only=True, plan=True, max_attempts=1
+        recorder.model, executor=sandbox, solve=Plan(Repair(1)), data=Data(schema_only=True)
     ) as chain:
         chain.invoke({"query": "Read it, then print it.", "variables": {"text": SECRET}})
     assert (recorder.leaks, len(recorder.sent) > 3) == ([], True)
@@ -142,17 +142,17 @@ def test_steps_send_programs_without_their_output(sandbox: SandboxExecutor) -> N
 @pytest.mark.parametrize("history", [f"Human: hi\nAI: {SECRET}", [("human", "hi"), ("ai", SECRET)]])
 def test_a_history_sends_what_the_user_said_alone(sandbox: SandboxExecutor, history: Any) -> None:
     recorder = Recorder("print(1)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         chain.invoke({"query": "?", "history": history})
     assert recorder.leaks == []
 
 
 def test_models_that_read_the_output_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="schema_only"):
-        create_code_chain(Recorder("1").model, schema_only=True, judge=True)
+        create_code_chain(Recorder("1").model, verify=[Judge()], data=Data(schema_only=True))
     memory = ConversationMemory(summarize=Recorder("1").model)
     with pytest.raises(ConfigurationError, match="schema_only"):
-        create_code_chain(Recorder("1").model, schema_only=True, memory=memory)
+        create_code_chain(Recorder("1").model, memory=memory, data=Data(schema_only=True))
 
 
 @pytest.mark.slow
@@ -178,7 +178,9 @@ STATES: dict[str, str] = {
 @pytest.mark.parametrize("code", STATES.values(), ids=STATES)
 def test_names_that_come_from_values_are_not_sent(sandbox: SandboxExecutor, code: str) -> None:
     recorder = Recorder(f"{code}\nprint(1)", "print(2)")
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True, max_attempts=1) as chain:
+    with create_code_chain(
+        recorder.model, executor=sandbox, solve=Repair(1), data=Data(schema_only=True)
+    ) as chain:
         asked = {"query": "Keep it.", "session_id": "ann", "variables": VARIABLES}
         assert chain.invoke(asked)["execution"].ok
         chain.invoke({"query": "Go on.", "session_id": "ann"})
@@ -189,7 +191,7 @@ def test_names_that_come_from_values_are_not_sent(sandbox: SandboxExecutor, code
 def test_a_dtype_that_lists_its_categories_is_not_sent(sandbox: SandboxExecutor) -> None:
     recorder = Recorder("print(1)")
     series = pl.Series("x", [SECRET], dtype=pl.Enum([SECRET, "b"]))
-    with create_code_chain(recorder.model, executor=sandbox, schema_only=True) as chain:
+    with create_code_chain(recorder.model, executor=sandbox, data=Data(schema_only=True)) as chain:
         chain.invoke({"query": "?", "variables": {"series": series}})
     assert (recorder.leaks, len(recorder.sent)) == ([], 1)
 
@@ -198,12 +200,12 @@ def test_a_dtype_that_lists_its_categories_is_not_sent(sandbox: SandboxExecutor)
 def test_memories_that_may_ask_a_model_are_refused() -> None:
     memory = ConversationBufferMemory(input_key="query", output_key="answer")
     with pytest.raises(ConfigurationError, match="schema_only"):
-        create_code_chain(Recorder("1").model, schema_only=True, memory=memory)
+        create_code_chain(Recorder("1").model, memory=memory, data=Data(schema_only=True))
 
 
 def test_it_cannot_be_asked_for_by_a_question_alone(sandbox: SandboxExecutor) -> None:
     with (
-        create_code_chain(Recorder("1").model, executor=sandbox, judge=True) as chain,
-        pytest.raises(InputError, match="argument of create_code_chain"),
+        create_code_chain(Recorder("1").model, executor=sandbox, verify=[Judge()]) as chain,
+        pytest.raises(InputError, match=r"create_code_chain\(data=Data\(schema_only=True\)\)"),
     ):
         chain.invoke({"query": "?", "schema_only": True})

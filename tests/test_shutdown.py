@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from code_chains import CodeChain, ConversationMemory, SandboxExecutor, SqliteStore, create_code_chain
+from code_chains import CodeChain, ConversationMemory, Repair, SandboxExecutor, SqliteStore, create_code_chain
 from code_chains.errors import ExecutorError
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -32,7 +32,7 @@ def chain(sandbox: SandboxExecutor) -> Iterator[CodeChain]:
         question = str(messages[-1].text)
         return (ENDLESS if "endless" in question else SLOW) if asks_for_code(messages) else "It slept."
 
-    with create_code_chain(ScriptedModel(script), executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(ScriptedModel(script), executor=sandbox, solve=Repair(1)) as chain:
         yield chain
 
 
@@ -69,7 +69,7 @@ def test_no_further_question_starts(chain: CodeChain) -> None:
 
 
 def test_a_question_that_takes_too_long_is_cancelled(threads: ThreadPoolExecutor) -> None:
-    with create_code_chain(ScriptedModel(lambda _: ENDLESS), max_attempts=1, interpret=False) as chain:
+    with create_code_chain(ScriptedModel(lambda _: ENDLESS), interpret=False, solve=Repair(1)) as chain:
         answer, start = threads.submit(chain.invoke, "Sleep"), time.monotonic()
         assert soon(is_busy(chain))
         assert not chain.drain(0.5)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from code_chains import create_code_chain
+from code_chains import Plan, Repair, create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import PlanChain
 from code_chains.chains.plan import read_steps, seems_to_need_steps
@@ -50,28 +50,28 @@ PLAN = f'{{"steps": ["{CREATE}", "{READ}"]}}'
 
 
 def test_later_steps_find_variables_and_files_of_earlier_ones(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(planning(PLAN), executor=sandbox, plan="auto").invoke(TASK)
+    result = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan(when="auto")).invoke(TASK)
     assert (result["steps"], result["output"]) == ([CREATE, READ], "saved sample.csv\nMean: 3.0")
     assert [attempt.step for attempt in result["attempts"]] == [1, 2]
 
 
 def test_the_programs_together_are_the_program(sandbox: SandboxExecutor) -> None:
-    code = create_code_chain(planning(PLAN), executor=sandbox, plan="auto").invoke(TASK)["code"]
+    code = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan(when="auto")).invoke(TASK)["code"]
     assert sandbox.run(code).output == "saved sample.csv\nMean: 3.0"
 
 
 def test_files_of_every_step_are_kept(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(planning(PLAN), executor=sandbox, plan="auto").invoke(TASK)
+    result = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan(when="auto")).invoke(TASK)
     assert [artifact.name for artifact in result["execution"].artifacts] == ["sample.csv"]
 
 
 def test_a_simple_question_is_not_planned(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(planning(PLAN), executor=sandbox, plan="auto").invoke(QUESTION)
+    result = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan(when="auto")).invoke(QUESTION)
     assert (result["steps"], result["usage"].by_stage.get("plan")) == ([QUESTION], None)
 
 
 def test_a_plan_of_one_step_is_no_plan(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(planning('{"steps": ["Do it."]}'), executor=sandbox, plan=True).invoke(
+    result = create_code_chain(planning('{"steps": ["Do it."]}'), executor=sandbox, solve=Plan()).invoke(
         QUESTION
     )
     assert (result["steps"], result["attempts"][0].step) == ([QUESTION], None)
@@ -84,7 +84,7 @@ def test_a_step_sees_the_programs_and_outputs_of_earlier_ones(sandbox: SandboxEx
         seen.append(asked)
         return ""
 
-    create_code_chain(planning(PLAN, solve), executor=sandbox, plan=True).invoke(TASK)
+    create_code_chain(planning(PLAN, solve), executor=sandbox, solve=Plan()).invoke(TASK)
     assert ("saved sample.csv" in seen[1], SAVES in seen[1], "saved sample.csv" in seen[0]) == (
         True,
         True,
@@ -97,9 +97,7 @@ def test_a_step_that_fails_is_planned_anew_once(sandbox: SandboxExecutor) -> Non
         return "1 / 0" if "Broken" in asked.partition("(This is one step")[0] else ""
 
     plan = f'{{"steps": ["{CREATE}", "Broken."]}}'
-    result = create_code_chain(planning(plan, solve), executor=sandbox, plan=True, max_attempts=1).invoke(
-        TASK
-    )
+    result = create_code_chain(planning(plan, solve), executor=sandbox, solve=Plan(Repair(1))).invoke(TASK)
     assert (result["steps"], result["verdict"].status) == ([CREATE, READ], "unverified")
     assert [(attempt.number, attempt.step, attempt.status) for attempt in result["attempts"]] == [
         (1, 1, "ok"),
@@ -120,9 +118,7 @@ def test_without_a_new_plan_the_step_is_tried_once_more(sandbox: SandboxExecutor
             return fenced(MEANS if len(tried) > 1 else "1 / 0")
         return fenced(SAVES)
 
-    chain = create_code_chain(
-        ScriptedModel(script), executor=sandbox, plan=True, max_attempts=1, interpret=False
-    )
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, interpret=False, solve=Plan(Repair(1)))
     assert chain.invoke(TASK)["output"] == "saved sample.csv\nMean: 3.0"
 
 
@@ -130,40 +126,38 @@ def test_a_step_that_fails_again_is_the_end(sandbox: SandboxExecutor) -> None:
     def solve(asked: str, messages: list[BaseMessage]) -> str:
         return "1 / 0" if READ in asked.partition("(This is one step")[0] else ""
 
-    result = create_code_chain(planning(PLAN, solve), executor=sandbox, plan=True, max_attempts=1).invoke(
-        TASK
-    )
+    result = create_code_chain(planning(PLAN, solve), executor=sandbox, solve=Plan(Repair(1))).invoke(TASK)
     assert (result["verdict"].status, len(result["attempts"])) == ("failed", 3)
     assert "division by zero" in result["answer"]
 
 
 def test_tests_are_for_all_steps_together(sandbox: SandboxExecutor) -> None:
     state = {"query": TASK, "tests": "assert numbers == [1, 2, 6]"}
-    result = create_code_chain(planning(PLAN), executor=sandbox, plan=True).invoke(state)
+    result = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan()).invoke(state)
     assert result["verdict"].status == "verified"
 
 
 def test_a_budget_ends_a_plan_with_what_is_done(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(planning(PLAN), executor=sandbox, plan=True, budget=Budget(model_calls=2))
+    chain = create_code_chain(planning(PLAN), executor=sandbox, budget=Budget(model_calls=2), solve=Plan())
     result = chain.invoke(TASK)
     assert (result["stop_reason"], result["output"]) == ("model_calls", "saved sample.csv")
 
 
 async def test_all_ways_give_the_same(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(planning(PLAN), executor=sandbox, plan=True)
+    chain = create_code_chain(planning(PLAN), executor=sandbox, solve=Plan())
     expected = chain.invoke(TASK)
     assert await chain.ainvoke(TASK) == expected == functools.reduce(operator.add, chain.stream(TASK))
 
 
 def test_the_session_is_closed_at_the_end(sandbox: SandboxExecutor) -> None:
     of_others = set(sandbox._sessions)
-    create_code_chain(planning(PLAN), executor=sandbox, plan=True).invoke(TASK)
+    create_code_chain(planning(PLAN), executor=sandbox, solve=Plan()).invoke(TASK)
     assert sandbox._sessions <= of_others
 
 
 def test_an_executor_without_sessions_cannot_plan() -> None:
     with MontyExecutor() as executor, pytest.raises(ConfigurationError, match="does not open sessions"):
-        create_code_chain(planning(PLAN), executor=executor, plan=True)
+        create_code_chain(planning(PLAN), executor=executor, solve=Plan())
 
 
 # -- the plan ------------------------------------------------------------------------------------------------------------

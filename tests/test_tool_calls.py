@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException, tool
 from pydantic import BaseModel
 
-from code_chains import Budget, ConfigurationError, InputError, create_code_chain, create_python_tool
+from code_chains import Budget, ConfigurationError, InputError, Repair, create_code_chain, create_python_tool
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Execution, from_json
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -586,7 +586,7 @@ def test_an_answer_is_cached_only_if_all_tools_called_are_pure(
 
 def test_samples_need_tools_without_effects() -> None:
     with pytest.raises(ConfigurationError, match="read_only"):
-        create_code_chain(chain_model(), tools=[echo], samples=3)
+        create_code_chain(chain_model(), tools=[echo], solve=Repair(samples=3))
 
 
 def test_executors_that_cannot_provide_tools_refuse_them_at_once() -> None:
@@ -645,7 +645,7 @@ def test_a_chain_that_calls_itself_ends_with_its_budget() -> None:
     model = ScriptedModel(
         lambda messages: "```python\nprint(ask('Again?'))\n```" if asks_for_code(messages) else "Done."
     )
-    with create_code_chain(model, tools=[ask], budget=Budget(tool_calls=3), max_attempts=1) as chain:
+    with create_code_chain(model, tools=[ask], budget=Budget(tool_calls=3), solve=Repair(1)) as chain:
         result = chain.invoke({"query": "Again?"})
     assert result["stop_reason"] in ("tool_calls", "answered", "effects", "attempts")
 

@@ -19,8 +19,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from code_chains import CodeChain, SandboxExecutor, create_code_chain
+from code_chains import CodeChain, Repair, SandboxExecutor, create_code_chain
 from code_chains.callbacks.tracing import OpenTelemetryTracer
+from code_chains.models import resolve_model
 from code_chains.testing import ScriptedModel, asks_for_code
 
 from .conftest import QUESTION, SUM_ANSWER, OpenAI
@@ -77,7 +78,7 @@ def test_spans_of_a_failed_question_are_errors(
     sandbox: SandboxExecutor, provider: TracerProvider, exporter: InMemorySpanExporter, content: bool
 ) -> None:
     failing = ScriptedModel(lambda messages: "1 / 0")
-    with create_code_chain(failing, executor=sandbox, max_attempts=1) as chain:
+    with create_code_chain(failing, executor=sandbox, solve=Repair(1)) as chain:
         chain.invoke(QUESTION, {"callbacks": [OpenTelemetryTracer(provider, content=content)]})
     spans = by_name(exporter)
     assert {name for name in spans if not spans[name].status.is_ok} >= {AGENT, "repair", "execute"}
@@ -210,7 +211,9 @@ def test_langsmith_sees_every_stage_and_no_key(
     httpserver.expect_request("/info").respond_with_json({})
     client = Client(api_url=httpserver.url_for("/"), api_key="a-key", auto_batch_tracing=True)
     with (
-        create_code_chain("openai:test", base_url=openai_server.base_url, executor=sandbox) as chain,
+        create_code_chain(
+            resolve_model("openai:test", base_url=openai_server.base_url), executor=sandbox
+        ) as chain,
         tracing_context(enabled=True, client=client, project_name="tests"),
     ):
         chain.invoke(QUESTION)

@@ -22,7 +22,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as na
 from opentelemetry.semconv.attributes import error_attributes
 from opentelemetry.trace import SpanKind
 
-from code_chains import CodeChain, Limits, SandboxExecutor, create_code_chain
+from code_chains import CodeChain, Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.callbacks.genai import _PROVIDERS
 from code_chains.callbacks.tracing import OpenTelemetryTracer
 from code_chains.testing import ScriptedModel
@@ -334,7 +334,7 @@ def test_a_failed_question_has_the_kind_of_its_failure(
     tracer: OpenTelemetryTracer, exporter: InMemorySpanExporter, code: str, kind: str
 ) -> None:
     model = ScriptedModel(lambda _: code)
-    with create_code_chain(model, limits=Limits(seconds=1), max_attempts=1, interpret=False) as chain:
+    with create_code_chain(model, limits=Limits(seconds=1), interpret=False, solve=Repair(1)) as chain:
         chain.invoke("?", {"callbacks": [tracer]})
     assert attributes(exporter, AGENT)["error.type"] == kind
 

@@ -15,7 +15,7 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.messages import BaseMessage
 from langchain_core.prompts import ChatPromptTemplate
 
-from code_chains import create_code_chain
+from code_chains import GeneratedTests, Judge, Repair, create_code_chain
 from code_chains.chains import (
     AttemptChain,
     EvaluateChain,
@@ -92,7 +92,7 @@ CHEATS = {
 
 @pytest.mark.parametrize("code", CHEATS.values(), ids=CHEATS)
 def test_a_program_cannot_cheat_its_tests(sandbox: SandboxExecutor, code: str) -> None:
-    result = create_code_chain(writing(code), executor=sandbox, max_attempts=1).invoke(DOUBLE)
+    result = create_code_chain(writing(code), executor=sandbox, solve=Repair(1)).invoke(DOUBLE)
     assert result["verdict"].status == "failed"
 
 
@@ -136,7 +136,7 @@ def test_a_program_gives_no_meaning_to_what_the_tests_bind(
 def test_an_error_without_words_is_a_verdict_too(sandbox: SandboxExecutor) -> None:
     state = {"query": "Write f(x).", "tests": "assert f(2) == 4"}
     result = create_code_chain(
-        writing("def f(x): raise NotImplementedError"), executor=sandbox, max_attempts=1
+        writing("def f(x): raise NotImplementedError"), executor=sandbox, solve=Repair(1)
     ).invoke(state)
     assert "NotImplementedError" in result["verdict"].reason
 
@@ -183,7 +183,9 @@ def test_generated_tests_make_it_plausible_and_never_verified(sandbox: SandboxEx
     def script(messages: list[BaseMessage]) -> str:
         return fenced("assert '15' in output" if "write tests" in str(messages[0].text) else "print(15)")
 
-    chain = create_code_chain(ScriptedModel(script), executor=sandbox, write_tests=True, interpret=False)
+    chain = create_code_chain(
+        ScriptedModel(script), executor=sandbox, interpret=False, verify=[GeneratedTests()]
+    )
     result = chain.invoke(QUESTION)
     assert (result["verdict"].status, result["verdict"].by) == ("plausible", "tests")
 
@@ -291,23 +293,23 @@ def test_a_judge_that_fails_does_not_take_the_answer_with_it(sandbox: SandboxExe
     def broken(messages: list[BaseMessage]) -> str:
         raise OSError("The line is dead.")
 
-    chain = create_code_chain(writing("print(15)"), executor=sandbox, judge=ScriptedModel(broken))
+    chain = create_code_chain(writing("print(15)"), executor=sandbox, verify=[Judge(ScriptedModel(broken))])
     result = chain.invoke(QUESTION)
     assert (result["verdict"].status, result["answer"].startswith("Told.")) == ("unverified", True)
 
 
 def test_a_no_goes_back_to_the_model(sandbox: SandboxExecutor) -> None:
     judge = saying(lambda text: "YES: right." if "print(15)" in text else "NO: It is the product.")
-    result = create_code_chain(writing("print(120)", "print(15)"), executor=sandbox, judge=judge).invoke(
-        QUESTION
-    )
+    result = create_code_chain(
+        writing("print(120)", "print(15)"), executor=sandbox, verify=[Judge(judge)]
+    ).invoke(QUESTION)
     assert [attempt.verdict.by for attempt in result["attempts"]] == ["judge", "judge"]
     assert (result["output"], result["verdict"].status) == ("15", "plausible")
 
 
 def test_tests_go_before_the_judge(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(
-        writing("def double(x): return 2 * x"), executor=sandbox, judge=saying("NO: never.")
+        writing("def double(x): return 2 * x"), executor=sandbox, verify=[Judge(saying("NO: never."))]
     )
     assert chain.invoke(DOUBLE)["verdict"].by == "tests"
 
@@ -387,7 +389,7 @@ def test_order_may_be_left_out_of_a_vote() -> None:
 
 
 async def test_samples_are_asked_for_at_once_and_alike_in_all_ways(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("print(15)"), executor=sandbox, samples=3)
+    chain = create_code_chain(writing("print(15)"), executor=sandbox, solve=Repair(samples=3))
     expected = chain.invoke(QUESTION)
     assert (expected["usage"].by_stage["generate"]["model_calls"], len(expected["attempts"])) == (3, 1)
     assert await chain.ainvoke(QUESTION) == expected == functools.reduce(operator.add, chain.stream(QUESTION))
@@ -401,14 +403,17 @@ def test_one_that_passes_the_tests_is_kept(sandbox: SandboxExecutor) -> None:
         return fenced("def double(x): return 2 * x" if len(calls) == 2 else "def double(x): return 3")
 
     chain = create_code_chain(
-        ScriptedModel(script), executor=sandbox, samples=3, max_attempts=1, interpret=False
+        ScriptedModel(script), executor=sandbox, interpret=False, solve=Repair(1, samples=3)
     )
     assert chain.invoke(DOUBLE)["verdict"].status == "verified"
 
 
 def test_a_judge_has_the_last_word_on_the_winner(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(
-        writing("print(15)"), executor=sandbox, samples=3, judge=saying("NO: never."), max_attempts=1
+        writing("print(15)"),
+        executor=sandbox,
+        solve=Repair(1, samples=3),
+        verify=[Judge(saying("NO: never."))],
     )
     assert chain.invoke(QUESTION)["verdict"].by == "judge"
 
@@ -536,7 +541,7 @@ def test_a_function_that_was_asked_for_is_an_answer(sandbox: SandboxExecutor, qu
 def test_definitions_that_nobody_asked_for_are_no_answer(
     sandbox: SandboxExecutor, code: str, query: str
 ) -> None:
-    result = create_code_chain(replies(code), executor=sandbox, max_attempts=1).invoke(query)
+    result = create_code_chain(replies(code), executor=sandbox, solve=Repair(1)).invoke(query)
     assert (result["verdict"].status, "printed nothing" in result["answer"]) == ("failed", True)
 
 
@@ -551,7 +556,7 @@ def test_tests_that_a_model_wrote_judge_a_function_that_prints_nothing(sandbox: 
         asks_for_tests = "tests" in messages[0].text.lower() and "assert" in messages[0].text.lower()
         return "```python\nassert is_leap(2024)\n```" if asks_for_tests else f"```python\n{IS_LEAP}\n```"
 
-    chain = create_code_chain(ScriptedModel(script), executor=sandbox, write_tests=True)
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, verify=[GeneratedTests()])
     result = chain.invoke("Which years are leap years? Give it as is_leap(year).")
     assert (result["verdict"].status, result["verdict"].by) == ("plausible", "tests")
 
@@ -566,7 +571,7 @@ def test_generated_tests_that_fail_leave_a_definition_that_nobody_asked_for_fail
 
 
 def test_definitions_are_no_vote(sandbox: SandboxExecutor) -> None:
-    result = create_code_chain(replies(IS_LEAP), executor=sandbox, samples=3).invoke(
+    result = create_code_chain(replies(IS_LEAP), executor=sandbox, solve=Repair(samples=3)).invoke(
         "Write a function is_leap"
     )
     assert (result["verdict"].status, result["verdict"].by) == ("unverified", "none")

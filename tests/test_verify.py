@@ -12,7 +12,7 @@ from langchain_core.globals import set_llm_cache
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
-from code_chains import Budget, SandboxExecutor, create_code_chain
+from code_chains import Agreement, Budget, Repair, SandboxExecutor, create_code_chain
 from code_chains.errors import ConfigurationError
 from code_chains.testing import ScriptedModel
 
@@ -26,7 +26,7 @@ def replies(*programs: str) -> ScriptedModel:
 
 
 def ask(box: SandboxExecutor, *programs: str, state: Any = None, **options: Any) -> dict[str, Any]:
-    options = {"interpret": False, "verify": True, "executor": box, **options}
+    options = {"interpret": False, "verify": [Agreement()], "executor": box, **options}
     with create_code_chain(replies(*programs), **options) as chain:
         return dict(chain.invoke({**QUERY, **(state or {})}))
 
@@ -74,7 +74,7 @@ def test_no_program_is_written_once_the_others_could_not_decide(sandbox: Sandbox
 
 def test_an_outcome_in_the_order_of_a_set_is_written_again(sandbox: SandboxExecutor) -> None:
     first, second = "print(list(set('banana')))", "print(list(dict.fromkeys('banana')))"
-    result = ask(sandbox, first, second, verify=False)
+    result = ask(sandbox, first, second, verify=[])
     assert result["code"].strip() == second
     assert "order of a set" in result["attempts"][0].verdict.reason
 
@@ -105,8 +105,8 @@ def test_the_same_program_at_a_higher_temperature_or_of_another_model_confirms(
     def reply(messages: list[BaseMessage]) -> str:
         return "```python\nprint(384)\n```"
 
-    for model, verify in ((SampledModel(script=reply), True), (ScriptedModel(reply), ScriptedModel(reply))):
-        with create_code_chain(model, executor=sandbox, interpret=False, verify=verify) as chain:
+    for model, other in ((SampledModel(script=reply), None), (ScriptedModel(reply), ScriptedModel(reply))):
+        with create_code_chain(model, executor=sandbox, interpret=False, verify=[Agreement(other)]) as chain:
             assert chain.invoke(QUERY)["verdict"].status == "plausible"
 
 
@@ -115,10 +115,10 @@ def test_a_model_that_agrees_with_its_own_mistakes_is_refused_and_auto_leaves_it
 ) -> None:
     tiny = TinyModel(script=lambda messages: "```python\nprint(384)\n```")
     with pytest.raises(ConfigurationError, match="a larger model"):
-        create_code_chain(tiny, verify=True)
+        create_code_chain(tiny, verify=[Agreement()])
     with pytest.raises(ConfigurationError, match="a larger model"):
-        create_code_chain(ScriptedModel(lambda messages: ""), verify=tiny)
-    with create_code_chain(tiny, executor=sandbox, interpret=False, verify="auto") as chain:
+        create_code_chain(ScriptedModel(lambda messages: ""), verify=[Agreement(tiny)])
+    with create_code_chain(tiny, executor=sandbox, interpret=False, verify=[Agreement(when="auto")]) as chain:
         result = chain.invoke(QUERY)
     assert (result["verdict"].status, result["usage"].model_calls) == ("unverified", 1)
 
@@ -133,23 +133,23 @@ def test_a_reply_from_a_cache_is_no_other_sample(sandbox: SandboxExecutor) -> No
     model = DefaultModel(script=lambda messages: f"```python\nprint({next(left)})\n```")
     set_llm_cache(InMemoryCache())
     try:
-        with create_code_chain(model, executor=sandbox, interpret=False, verify=True) as chain:
+        with create_code_chain(model, executor=sandbox, interpret=False, verify=[Agreement()]) as chain:
             result = chain.invoke(QUERY)
     finally:
         set_llm_cache(None)
     assert (result["verdict"].status, len(set(result["programs"]))) == ("unverified", 4)
 
 
-@pytest.mark.parametrize("verify", [0.5, None, "open ai:x"])
-def test_what_cannot_verify_is_refused(verify: Any) -> None:
-    with pytest.raises(ConfigurationError, match="verify"):
-        create_code_chain(ScriptedModel(lambda messages: ""), verify=verify)
+@pytest.mark.parametrize("model", [0.5, False, "open ai:x"])
+def test_what_cannot_verify_is_refused(model: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"Agreement\.model"):
+        create_code_chain(ScriptedModel(lambda messages: ""), verify=[Agreement(model)])
 
 
 def test_what_tests_decide_is_not_solved_again(sandbox: SandboxExecutor) -> None:
     state = {"tests": "assert f(2) == 4"}
     right = ask(sandbox, "def f(n):\n    return 2 * n", "print(1)", "print(1)", state=state)
-    wrong = ask(sandbox, "def f(n):\n    return n", "print(1)", "print(1)", state=state, max_attempts=1)
+    wrong = ask(sandbox, "def f(n):\n    return n", "print(1)", "print(1)", state=state, solve=Repair(1))
     assert (right["verdict"].status, len(right["attempts"])) == ("verified", 1)
     assert (wrong["verdict"].status, len(wrong["attempts"])) == ("failed", 1)
 
@@ -169,7 +169,9 @@ def test_a_spent_budget_keeps_the_answer(sandbox: SandboxExecutor) -> None:
 
 def test_a_session_keeps_the_state_of_the_first_program(sandbox: SandboxExecutor) -> None:
     programs = ("n = 14\nprint(n)", "n = 15\nprint(n)", "n = 5 * 3\nprint(n)", "print(15)")
-    with create_code_chain(replies(*programs), executor=sandbox, interpret=False, verify=True) as chain:
+    with create_code_chain(
+        replies(*programs), executor=sandbox, interpret=False, verify=[Agreement()]
+    ) as chain:
         result = chain.invoke({**QUERY, "session_id": "s"})
         assert (result["output"], result["verdict"].status) == ("14", "unverified")
         assert chain.execute("print(n)", "s")["output"] == "14"
@@ -184,9 +186,9 @@ def test_tools_with_effects_are_refused_and_auto_leaves_them_alone(sandbox: Sand
         paid.append(amount)
         return "paid"
 
-    with pytest.raises(ConfigurationError, match=r"Invalid verify=True.*read_only"):
+    with pytest.raises(ConfigurationError, match=r"Invalid verify=Agreement.*read_only"):
         ask(sandbox, "print(1)", tools=[pay])
-    result = ask(sandbox, "print(pay(1))", tools=[pay], verify="auto")
+    result = ask(sandbox, "print(pay(1))", tools=[pay], verify=[Agreement(when="auto")])
     assert (result["verdict"].status, paid) == ("unverified", [1])
 
 
@@ -195,7 +197,7 @@ def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
         replies("print(14)", "print(15)", "print(7 + 8)", "print(3 * 5)", "print(15.0)"),
         executor=sandbox,
         interpret=False,
-        verify=True,
+        verify=[Agreement()],
     ) as chain:
         invoked = chain.invoke(QUERY)
         streamed: dict[str, Any] = {}
@@ -217,6 +219,8 @@ def test_plans_samples_and_types_go_together_with_it(sandbox: SandboxExecutor) -
     typed = ask(sandbox, "15", "float(15)", "5 * 3", answer_type=int)
     assert (typed["value"], typed["verdict"].status) == (15, "plausible")
     assert (
-        ask(sandbox, *["print(15)"] * 2, "print(3 * 5)", "print(7 + 8)", samples=2)["verdict"].status
+        ask(sandbox, *["print(15)"] * 2, "print(3 * 5)", "print(7 + 8)", solve=Repair(samples=2))[
+            "verdict"
+        ].status
         == "plausible"
     )

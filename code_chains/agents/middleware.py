@@ -16,16 +16,15 @@ from langchain_core.tools import BaseTool
 
 from code_chains.agents.sessions import INVOCATION, ThreadProgramChain, ThreadSessions
 from code_chains.analysis.checks import Check
-from code_chains.arguments import check_arguments, resolve_tools
+from code_chains.arguments import resolve_tools, resolve_validate
 from code_chains.chains import ValidateChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool
-from code_chains.chains.validate import Approve
+from code_chains.chains.user_code import user_code_chains
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, SandboxExecutor
 from code_chains.executors.base import Closing
-from code_chains.factory import user_code_chains
 from code_chains.inputs import files_on_disk
-from code_chains.toolbox import ApproveTools, Toolbox
+from code_chains.toolbox import Toolbox
 
 __all__ = ["PythonMiddleware"]
 
@@ -61,10 +60,8 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
             closed with the middleware; it starts with the first program.
         files: Files that are in each session: paths on this machine, bytes or open binary files by their name in the
             working directory, or a list of paths.
-        checks: See `ValidateChain`.
-        approve: See `ValidateChain`.
+        checks: As in `create_code_chain`; `ValidateChain(approve=…)` has somebody approve each program.
         tools: Other tools of the agent, as functions that programs call; see `Toolbox`.
-        approve_tools: See `Toolbox`.
         max_sessions: Sessions that are open at a time, by default all that the executor allows; for another one the one
             that was idle for longest is closed. If programs run in all of them, the next one waits.
         name: The name that a model calls.
@@ -86,20 +83,17 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         executor: Executor | None = None,
         *,
         files: Mapping[str, Any] | Sequence[Any] | None = None,
-        checks: str | Check | list[Check] = "standard",
-        approve: Approve | None = None,
-        tools: Sequence[BaseTool | Callable[..., Any]] = (),
-        approve_tools: ApproveTools | None = None,
+        checks: str | Check | Sequence[Check] | ValidateChain = "standard",
+        tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] = (),
         max_sessions: int | None = None,
         name: str = "run_python",
         description: str | None = None,
     ) -> None:
         _check_texts(name=name, description=description)
-        check_arguments(budget=None, plan=False, approve=approve)
         count = _check_sessions(executor, max_sessions)
-        validate = ValidateChain(checks, approve=approve)
         self._executor = executor or SandboxExecutor(max_sessions=count)
-        toolbox = resolve_tools(tools, approve_tools, self._executor)
+        toolbox = resolve_tools(tools, self._executor)
+        validate = resolve_validate(checks, self._executor, toolbox)
         held_files = ExitStack()
         paths = held_files.enter_context(files_on_disk(files))
         self._sessions = ThreadSessions(
@@ -145,8 +139,6 @@ def _chain(
     sessions: ThreadSessions, validate: ValidateChain, toolbox: Toolbox | None, name: str
 ) -> ThreadProgramChain:
     """Return the chain that runs programs."""
-    validate.language = sessions.executor.language
-    validate.names = toolbox.program_names if toolbox else ()
     stages = user_code_chains(validate, sessions.executor, toolbox)
     return ThreadProgramChain(
         name=name,

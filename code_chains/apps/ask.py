@@ -12,7 +12,9 @@ from typing import Any
 import click
 
 from code_chains.apps.artifact_folder import ArtifactFolder
-from code_chains.apps.cli_options import check_named_files, create_chain, echo, files_by_name, missing_files
+from code_chains.apps.chain_options import create_chain
+from code_chains.apps.cli_options import echo, files_by_name
+from code_chains.apps.named_files import check_named_files, missing_files
 from code_chains.apps.progress import Progress, follow
 from code_chains.apps.question_log import QuestionLog
 from code_chains.apps.remedies import CHECKS

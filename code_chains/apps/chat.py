@@ -23,7 +23,7 @@ from typing import Any
 import click
 
 from code_chains.apps.artifact_folder import ArtifactFolder
-from code_chains.apps.cli_options import check_named_files
+from code_chains.apps.named_files import check_named_files
 from code_chains.apps.progress import Progress, follow, format_usage
 from code_chains.apps.question_log import data_folder
 from code_chains.apps.shutdown import TurnGuard

@@ -16,25 +16,27 @@ from typing import Any
 import click
 
 from code_chains.apps import cli_eval, cli_log, cli_resources
-from code_chains.apps.cli_log import manage_conversations
-from code_chains.apps.cli_options import (
+from code_chains.apps.chain_options import (
     approve_option,
-    chain_arguments,
     chain_options,
+    chain_spec,
     chains_options,
-    check_named_files_of,
     create_chain,
     create_chains,
+    parse_budget,
+)
+from code_chains.apps.cli_log import manage_conversations
+from code_chains.apps.cli_options import (
     echo,
     file_option,
     files_by_name,
     handle_errors,
-    parse_budget,
     parse_keys,
     refuse_options,
     show_start,
     terminal_options,
 )
+from code_chains.apps.named_files import check_named_files_of
 
 __all__ = ["cli"]
 
@@ -265,7 +267,7 @@ def run(
         limits = parse_budget(budget)
         chain: Any
         if cluster:
-            chain = {**chain_arguments(**options), "memory": False}
+            chain = {**chain_spec(**options), "memory": False}
         else:
             chain = stack.enter_context(create_chain(budget=(), **options))
         answers = map_questions(

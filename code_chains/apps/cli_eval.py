@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from code_chains.apps.cli_options import (
-    chain_options,
-    check_named_files_of,
-    create_chain,
-    echo,
-    file_option,
-    files_by_name,
-    handle_errors,
-    parse_budget,
-)
+from code_chains.apps.chain_options import chain_options, create_chain, parse_budget
+from code_chains.apps.cli_options import echo, file_option, files_by_name, handle_errors
+from code_chains.apps.named_files import check_named_files_of
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import get_completion_class
 
-from code_chains.apps.cli_options import check_model_is_named, echo, handle_errors
+from code_chains.apps.chain_options import check_model_is_named
+from code_chains.apps.cli_options import echo, handle_errors
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:

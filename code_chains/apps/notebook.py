@@ -17,7 +17,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
-from code_chains.apps.cli_options import parse_budget
+from code_chains.apps.chain_options import create_chain, options_named
 from code_chains.apps.progress import STAGE_LABELS, retry_note
 from code_chains.apps.remedies import remedy
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
@@ -41,7 +41,7 @@ _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
 @click.option(
     "-m", "--model", help="Name of a model. [default: the notebook's chain code_chain, if it has one]"
 )
-@click.option("--base-url", help="Base URL of an OpenAI-compatible server, which offers the model.")
+@options_named("base_url")
 @click.option(
     "-f",
     "--file",
@@ -60,16 +60,14 @@ _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
 @click.option("--into", metavar="NAME", help="Variable for the value: a number, text, list, frame …")
 @click.option("--result", metavar="NAME", help="Variable for the complete result.")
 @click.option("--new", is_flag=True, help="Start a new conversation.")
-@click.option("--judge", is_flag=True, help="Have the model judge the outcome.")
-@click.option("--max-attempts", default=3, show_default=True, help="Maximum number of attempts of a model.")
+@options_named("judge", "max_attempts")
 @click.option(
     "--budget",
     multiple=True,
     metavar="LIMIT=N",
     help="Of this and later cells, e.g. usd=0.05, seconds=60; repeatable.",
 )
-@click.option("--seconds", default=10.0, show_default=True, help="Wall-clock limit of one run, in seconds.")
-@click.option("--memory", default="512M", show_default=True, help="Memory limit of one run.")
+@options_named("seconds", "memory")
 @click.option("-h", "--help", "is_help", is_flag=True, help="Show this help.")
 def _options(**options: Any) -> dict[str, Any]:
     """Ask the question in the cell, or in the line after the options.
@@ -173,21 +171,8 @@ class CodeChainMagics(Magics):
             return own
         key = tuple(chosen.values())
         if key not in self._chains:
-            self._chains[key] = _create_chain(**chosen)
+            self._chains[key] = create_chain(**chosen)
         return self._chains[key]
-
-
-def _create_chain(
-    *, model: str | None, budget: tuple[str, ...], seconds: float, memory: str, **options: Any
-) -> CodeChain:
-    from code_chains.executors import Limits
-    from code_chains.factory import create_code_chain
-    from code_chains.models import default_model
-
-    if options["base_url"] and model is None:
-        raise UsageError("Name the model that the server of --base-url offers, with --model.")
-    limits = Limits(seconds=seconds, memory=memory)
-    return create_code_chain(model or default_model(), limits=limits, budget=parse_budget(budget), **options)
 
 
 def _help() -> str:

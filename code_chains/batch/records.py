@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,16 +11,10 @@ from code_chains.batch.questions import Question
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.redaction import describe_error
 from code_chains.code_chain import CodeChain
-from code_chains.errors import BudgetError, ConfigurationError
-from code_chains.executors import Limits, SandboxExecutor
-from code_chains.factory import create_code_chain
+from code_chains.errors import BudgetError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
 
-__all__ = ["Answer", "BudgetTracker", "ChainSpec", "answer_question", "build_chain", "serialize_spec"]
-
-ChainSpec = Mapping[str, Any] | str
-"""A chain as JSON: arguments of `create_code_chain`, where `executor`, `limits` and `budget` may be arguments of
-`SandboxExecutor`, `Limits` and `Budget`; or the name of a function that creates a chain (`"app.chains:make"`)."""
+__all__ = ["Answer", "BudgetTracker", "answer_question"]
 
 
 @dataclass(frozen=True)
@@ -99,49 +91,6 @@ def answer_question(chain: CodeChain, question: Question, config: Any = None) ->
             limit=reason,
         )
     return Answer(question, result, seconds=time.monotonic() - start)
-
-
-def serialize_spec(chain: ChainSpec) -> str:
-    """Serialize the specification of a chain.
-
-    Raises:
-        ConfigurationError: It contains a value that JSON cannot represent.
-    """
-    try:
-        return json.dumps(chain if isinstance(chain, str) else dict(chain), sort_keys=True)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError("chain", chain, f"JSON values only ({error})") from error
-
-
-def build_chain(serialized: str) -> CodeChain:
-    """Build a chain from its serialized specification.
-
-    Raises:
-        ConfigurationError: There is no such function, or an argument is invalid.
-    """
-    spec = json.loads(serialized)
-    if isinstance(spec, str):
-        return _call_factory(spec)
-    types = {"executor": SandboxExecutor, "limits": Limits, "budget": Budget}
-    arguments = dict(spec)
-    for name, create in types.items():
-        if isinstance(spec.get(name), dict):
-            arguments[name] = create(**spec[name])
-    return create_code_chain(**arguments)
-
-
-def _call_factory(name: str) -> CodeChain:
-    module, _, function = name.partition(":")
-    try:
-        create = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigurationError(
-            "chain", name, f'"module:function", naming an existing function ({error})'
-        ) from error
-    chain = create()
-    if not isinstance(chain, CodeChain):
-        raise ConfigurationError("chain", name, "a function that returns a CodeChain")
-    return chain
 
 
 class BudgetTracker:

@@ -14,19 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.batch.questions import Question, with_ids
-from code_chains.batch.records import (
-    Answer,
-    BudgetTracker,
-    ChainSpec,
-    answer_question,
-    build_chain,
-    serialize_spec,
-)
+from code_chains.batch.records import Answer, BudgetTracker, answer_question
 from code_chains.batch.results_file import ResultsFile
 from code_chains.callbacks.budget import Budget
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, StoreError
 from code_chains.executors.limiter import available_processors
+from code_chains.specification import ChainSpec, build_chain, serialize_spec
 
 __all__ = ["map_questions"]
 

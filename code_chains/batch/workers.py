@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.batch.questions import Question
-from code_chains.batch.records import Answer, BudgetTracker, answer_question, build_chain
+from code_chains.batch.records import Answer, BudgetTracker, answer_question
 from code_chains.callbacks.redaction import describe_error
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ExecutorError, IsolationError, needs
+from code_chains.specification import build_chain
 from code_chains.state import as_json
 
 with needs("cluster", "cluster", "dask"):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from langchain_core.language_models import LanguageModelInput
-from langchain_core.runnables import Runnable
+from collections.abc import Sequence
+from typing import ClassVar
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.extraction import as_program
 from code_chains.chains.answer_value import answer_value
-from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
-from code_chains.chains.judge import JudgeChain
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution, Verdict
@@ -23,7 +20,7 @@ from code_chains.verification.harness import UntestableError
 from code_chains.verification.rounding import rounding_problem
 from code_chains.verification.sanity import sanity_verdict
 
-__all__ = ["UNCHECKED", "EvaluateChain", "check_expectations"]
+__all__ = ["UNCHECKED", "EvaluateChain", "ask_verifiers", "check_expectations"]
 
 UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
 """What is said of a program if nothing else can be."""
@@ -44,14 +41,14 @@ class EvaluateChain(StreamingChain):
       reach: `verified` or `failed`.
     - If there are `generated_tests`, passing them makes the outcome `plausible`. Failing them means nothing,
       as the model that wrote them may have misread the question, too.
-    - If there is a judge, it decides: `plausible` or `failed`.
-    - Otherwise the outcome is `unverified`.
+    - Otherwise the verifiers are asked in order, until one decides.
+    - If none does, the outcome is `unverified`.
 
-    Of the optional keys, tests, examples and a judge need `code`, and a judge needs `query`.
+    Of the optional keys, tests and examples need `code`, and verifiers what they read.
 
     Args:
         executor: Runs the tests; required for tests and examples only.
-        judge: A model, or a chain from `query`, `code` and `output` to `verdict`.
+        verifiers: Chains to `verdict`, such as a `JudgeChain`; one that leaves the outcome `unverified` does not decide.
         tools: What the program may call while it is tested.
         sanity_checks: Whether a program without tests must pass the checks of `verification.sanity`; those are for programs
             in Python.
@@ -86,20 +83,9 @@ class EvaluateChain(StreamingChain):
 
     name: str | None = "evaluate"
     executor: Executor | None = None
-    judge: StreamingChain | None = None
+    verifiers: Sequence[Chain] = ()
     tools: Toolbox | None = None
     sanity_checks: bool = False
-
-    def __init__(
-        self,
-        *,
-        executor: Executor | None = None,
-        judge: Runnable[LanguageModelInput, Any] | StreamingChain | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if judge is not None and not isinstance(judge, StreamingChain):
-            judge = JudgeChain(model=judge)
-        super().__init__(**{"executor": executor, "judge": judge, **kwargs})
 
     def _flow(self, values: State, config: Config) -> Flow:
         execution: Execution = values["execution"]
@@ -149,15 +135,9 @@ class EvaluateChain(StreamingChain):
     def _assess(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return the verdict on a program that nothing can verify."""
         verdict = yield from self._test_generated(verdict, values, config)
-        if self.judge is not None and verdict.status == "unverified" and not values.get("schema_only"):
-            output = _output_for_judge(values["execution"])
-            query, code = _required(values, "query", "a judge"), _required(values, "code", "a judge")
-            state = {"query": query, "code": code, "output": output}
-            try:
-                verdict = (yield Invoke(self.judge, state, config))["verdict"]
-            except BudgetError as error:  # Invariant: what a program has shown is not lost.
-                return Verdict("unverified", "none", f"No judge was asked: {error}")
-        return verdict
+        if verdict.status != "unverified":
+            return verdict
+        return (yield from ask_verifiers(self.verifiers, {**values, "verdict": verdict}, config))
 
     def _test_generated(self, verdict: Verdict, values: State, config: Config) -> Flow:
         """Return `plausible` if the program passes generated tests; otherwise the verdict as it is."""
@@ -252,7 +232,26 @@ def _failed_assertion(error: ErrorReport) -> str:
     return f"A test ended with {error}{f', {where}' if where else ''}."
 
 
-def _output_for_judge(execution: Execution) -> str:
+def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) -> Flow:
+    """Return the verdict of the first verifier that decides; what is said of the outcome so far if none does."""
+    verdict: Verdict = outcome["verdict"]
+    state = {**outcome, "output": _output_and_artifacts(outcome["execution"])}
+    for verifier in verifiers:
+        for key in verifier.input_keys:
+            _required(state, key, verifier.get_name())
+        try:
+            said: Verdict = (yield Invoke(verifier, state, config))["verdict"]
+        except BudgetError as error:  # Invariant: what a program has shown is not lost.
+            said = Verdict("unverified", "none", f"{verifier.get_name()} was not asked: {error}")
+            return said if verdict == UNCHECKED else verdict
+        if said.status != "unverified":
+            return said
+        if verdict == UNCHECKED:  # Nothing else is known, such as a vote.
+            verdict = said
+    return verdict
+
+
+def _output_and_artifacts(execution: Execution) -> str:
     """Return the output and the names of artifacts."""
     artifacts = "\n".join(
         f"(It made {artifact.name}, {artifact.media_type})" for artifact in execution.artifacts

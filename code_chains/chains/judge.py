@@ -93,6 +93,7 @@ class JudgeChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["query", "code", "output"]
+    optional_keys: ClassVar[list[str]] = ["schema_only"]
     output_keys: ClassVar[list[str]] = ["verdict"]
 
     name: str | None = "judge"
@@ -108,6 +109,11 @@ class JudgeChain(StreamingChain):
         return self
 
     def _flow(self, values: State, config: Config) -> Flow:
+        if values.get("schema_only"):  # It would see the data.
+            yield {
+                "verdict": Verdict("unverified", "none", "No judge was asked, as models may not see data.")
+            }
+            return
         try:
             reply = yield Invoke(self.model, self.messages(values), config)
         except Exception as error:  # Any error of a provider's library: the answer exists without the judge.

@@ -13,8 +13,8 @@ from pydantic import Field
 from code_chains.chains.answer_value import answer_value, format_value
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import run_arguments, undo
-from code_chains.errors import BudgetError
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
@@ -34,8 +34,7 @@ class SampleChain(StreamingChain):
         attempt: One attempt, e.g. an `AttemptChain`; it is run as a batch.
         samples: Number of attempts.
         ordered: Whether lists in another order count as another outcome.
-        judge: A chain from `query`, `code` and `output` to `verdict` that has the last word on the selected
-            outcome.
+        verifiers: Chains to `verdict` that have the last word on the selected outcome; see `EvaluateChain`.
     """
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "autofixes"]
@@ -44,7 +43,7 @@ class SampleChain(StreamingChain):
     attempt: Chain
     samples: int = Field(default=5, ge=1)
     ordered: bool = True
-    judge: Chain | None = None
+    verifiers: Sequence[Chain] = ()
 
     @property
     def input_keys(self) -> list[str]:
@@ -72,23 +71,12 @@ class SampleChain(StreamingChain):
                 {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout} | outcome
             )
         selected = yield RunFunction(partial(self._select, values=values), completed, config)
-        is_judged = (
-            selected["verdict"].ok and selected["verdict"].by != "tests" and not values.get("schema_only")
-        )
-        if self.judge is not None and is_judged:
-            selected = yield from self._ask_judge(self.judge, selected, values, config)
+        if selected["verdict"].ok and selected["verdict"].by != "tests":
+            verdict = yield from ask_verifiers(self.verifiers, {**values, **selected}, config)
+            selected = {**selected, "verdict": verdict}
         if values.get("session") is not None and selected["execution"].ok:
             selected = {**selected, **(yield from self._commit(selected, values, config))}
         yield {key: selected[key] for key in (*OUTCOME_KEYS, "autofixes")}
-
-    def _ask_judge(self, judge: Chain, selected: State, values: State, config: Config) -> Flow:
-        """Return the selected outcome with the verdict of the judge, if that has one and the budget allows to ask it."""
-        state = {"query": values["query"], "code": selected["code"], "output": selected["output"]}
-        try:
-            verdict = (yield Invoke(judge, state, config))["verdict"]
-        except BudgetError:
-            return selected
-        return selected if verdict.status == "unverified" else {**selected, "verdict": verdict}
 
     def _in_session(self, inputs: list[State], config: Config) -> Flow:
         """Attempt one after the other; each starts from the same state of the session and is rolled back."""

@@ -25,6 +25,7 @@ from code_chains.analysis.import_checks import imports_available
 from code_chains.analysis.parsing import parse
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
+from code_chains.errors import ConfigurationError
 from code_chains.inputs import check_code
 from code_chains.state import Problem
 from code_chains.toolbox.approval import arejection, rejection
@@ -98,8 +99,18 @@ class ValidateChain(StreamingChain):
     has_module: Callable[[str], bool | None] | None = None
     names: tuple[str, ...] = ()
 
-    def __init__(self, checks: str | Check | Sequence[Check] = STANDARD, **kwargs: Any) -> None:
-        super().__init__(**{"checks": resolve_checks(checks), **kwargs})
+    def __init__(
+        self,
+        checks: str | Check | Sequence[Check] = STANDARD,
+        *,
+        approve: Approve | None = None,
+        **kwargs: Any,
+    ) -> None:
+        given: object = approve
+        if given is not None and not callable(given):
+            remedy = "a function that takes an ApprovalRequest"
+            raise ConfigurationError("ValidateChain.approve", approve, remedy)
+        super().__init__(**{"checks": resolve_checks(checks), "approve": approve, **kwargs})
 
     def _flow(self, values: State, config: Config) -> Flow:
         inline = self._is_fast(check_code(values["code"]))

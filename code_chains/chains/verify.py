@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from langchain_core.runnables.graph import Graph
+from pydantic import Field
 
 from code_chains.analysis.parsing import parse
 from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt
 from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
+from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import undo
 from code_chains.chains.sample import outcome_text
 from code_chains.errors import BudgetError
@@ -24,14 +26,14 @@ __all__ = ["ANOTHER_WAY", "LEAD", "VerifyChain"]
 ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
 """A rule for some of the further programs."""
 LEAD = 3
-"""Programs, the first included, by which an outcome must lead. With less, more were wrong (`docs/benchmarks.md`)."""
+"""With less, more were wrong (`docs/benchmarks.md`)."""
 
 
 class VerifyChain(StreamingChain):
     """Solve a question, and have further programs solve it again until one outcome leads.
 
     An outcome that tests verified, or that failed, stays as it is. Otherwise further programs are written without knowledge
-    of the first: by the same model at a higher temperature, or by another model. As soon as three more programs state one
+    of the first: by the same model at a higher temperature, or by another model. As soon as `lead` more programs state one
     outcome than any other, that is the answer, and `plausible`, unless it is zero, which programs that miss their data give
     as well. In a session, whose state holds the effects of the first program, this only holds if that is one of those
     programs. Otherwise the answer is the outcome of most programs, or the first, `unverified`; no program is written once
@@ -43,6 +45,8 @@ class VerifyChain(StreamingChain):
     Args:
         solve: A chain that adds what a `RepairChain` adds.
         others: Chains that make one attempt each, such as `AttemptChain`s, asked one after the other.
+        lead: Programs, the first included, by which an outcome must lead. With less than three, more were wrong.
+        verifiers: Chains to `verdict`, which decide on what stays open; see `EvaluateChain`. No attempt follows.
         is_independent: Whether others that write the same program again confirm it, as those of another model and those of
             a model at a higher temperature do. False for a model that gives the same reply again.
     """
@@ -52,6 +56,8 @@ class VerifyChain(StreamingChain):
     name: str | None = "verify"
     solve: Chain
     others: Sequence[Chain]
+    lead: int = Field(default=LEAD, ge=2)
+    verifiers: Sequence[Chain] = ()
     is_independent: bool = True
 
     @property
@@ -69,6 +75,9 @@ class VerifyChain(StreamingChain):
         final = solved
         if _can_be_checked(solved, values):
             final = yield from self._check(solved, values, config)
+        if final["verdict"].status == "unverified":
+            verdict = yield from ask_verifiers(self.verifiers, {**values, **final}, config)
+            final = {**final, "verdict": verdict}
         yield {**{key: final[key] for key in OUTCOME_KEYS}, "stop_reason": solved["stop_reason"]}
 
     def _check(self, solved: State, values: State, config: Config) -> Flow:
@@ -85,9 +94,9 @@ class VerifyChain(StreamingChain):
             if not self._is_copy(outcome, outcomes):
                 outcomes.append(outcome)
                 lead, shared = _leading(outcomes, values)
-            if lead >= LEAD:
+            if lead >= self.lead:
                 return shared
-            if lead + len(self.others) - number < LEAD:
+            if lead + len(self.others) - number < self.lead:
                 break
         reason = "Other programs were the same, failed, or gave other outcomes."
         return _with_verdict(shared, "unverified", reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from code_chains.conversations.threads import in_thread
 from code_chains.errors import CodeChainsError, SessionError
-from code_chains.executors.base import Closing, Session
+from code_chains.executors.base import Closing, Executor, Session
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Execution, Turn
@@ -313,3 +314,11 @@ def _refuse(_: Execution) -> bool:
 
 def _format_inventory(execution: Execution) -> str:
     return execution.stdout[:6000].strip()
+
+
+def open_conversations(executor: Executor) -> Conversations:
+    """Return the conversations, with a state if the executor has sessions; a quarter of these is left to others."""
+    if not executor.has_sessions:
+        return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
+    max_open = max(1, 3 * executor.max_sessions // 4)
+    return Conversations(executor.session, max_open=max_open)

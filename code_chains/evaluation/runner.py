@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, cast
 
-from code_chains.batch.records import Answer, ChainSpec
+from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import map_questions
 from code_chains.callbacks.budget import Budget
@@ -18,6 +18,7 @@ from code_chains.evaluation.cases import Case, cases_of
 from code_chains.evaluation.judging import Judgements
 from code_chains.evaluation.records import Evaluation, Score, stored_text
 from code_chains.evaluation.scoring import Stated, is_right
+from code_chains.specification import ChainSpec
 from code_chains.state import Usage
 
 __all__ = ["evaluate"]
@@ -100,7 +101,8 @@ def _check_judge(cases: list[Case], judge: JudgeChain | None, chain: CodeChain |
 def _is_schema_only(chain: CodeChain | ChainSpec) -> bool:
     if isinstance(chain, CodeChain):
         return chain.schema_only
-    return isinstance(chain, Mapping) and bool(chain.get("schema_only"))
+    data = chain.get("data") if isinstance(chain, Mapping) else None
+    return isinstance(data, Mapping) and bool(data.get("schema_only"))
 
 
 def _earlier(cases: Mapping[str, Case], results_file: ResultsFile | None) -> list[Answer]:

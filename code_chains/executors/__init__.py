@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from code_chains.executors.base import Executor, Limits, Session
+from code_chains.executors.base import Executor, Limits, Program, Session
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ __all__ = [
     "Limits",
     "MontyExecutor",
     "ProcessExecutor",
+    "Program",
     "SandboxExecutor",
     "Session",
     "SqlExecutor",

@@ -307,7 +307,8 @@ class Runner:
         Closing the generator kills the program, and ends a session. The arguments are those of `run`.
         """
         program = self._program(code, files, variables, tools, return_value=return_value)
-        return stream(self._operation(program))
+        operation = self._operation(program)
+        return stream(operation) if self.streams_output else _whole(operation)
 
     def astream(
         self,
@@ -321,7 +322,16 @@ class Runner:
         """Like `stream`, without blocking the event loop."""
         loop = asyncio.get_running_loop()
         program = self._program(code, files, variables, tools, return_value=return_value, loop=loop)
-        return astream(self._operation(program))
+        operation = self._operation(program)
+        return astream(operation) if self.streams_output else _awhole(operation)
+
+
+def _whole(operation: Operation[Execution]) -> Generator[str | Execution, None, None]:
+    yield drive(operation)
+
+
+async def _awhole(operation: Operation[Execution]) -> AsyncGenerator[str | Execution, None]:
+    yield await adrive(operation)
 
 
 def _stream_by_run(runner: Runner, code: str, **inputs: Any) -> Generator[str | Execution, None, None]:

@@ -36,22 +36,31 @@ class Toolbox:
             `readOnlyHint`; without them it is taken to have some.
         approve: A function, sync or async, that sees each call before it is made (a `ToolRequest`). It
             returns True, or False or the reason as text, which the program receives as a `ToolError`.
+        repeat_effects: Whether a program may be repaired after it has called a tool that is not marked as read-only. By
+            default that ends the work (`stop_reason` is `effects`), unless `approve` decides on each call.
 
     Raises:
         ConfigurationError: A tool cannot be a function of a program; the message says why.
     """
 
     def __init__(
-        self, tools: Iterable[BaseTool | Callable[..., Any]], *, approve: ApproveTools | None = None
+        self,
+        tools: Iterable[BaseTool | Callable[..., Any]],
+        *,
+        approve: ApproveTools | None = None,
+        repeat_effects: bool = False,
     ) -> None:
         given: object = tools
         if isinstance(given, str | BaseTool) or not isinstance(given, Iterable):
             raise ConfigurationError("tools", given, "a list of LangChain tools or typed functions")
         if approve is not None and not callable(approve):
             raise ConfigurationError(
-                "approve_tools", approve, "a function that returns True, False or a reason"
+                "Toolbox.approve", approve, "a function that returns True, False or a reason"
             )
+        if not isinstance(repeat_effects, bool):
+            raise ConfigurationError("Toolbox.repeat_effects", repeat_effects, "True or False")
         self.approve = approve
+        self.repeats_effects: bool = repeat_effects or approve is not None
         self._tools: dict[str, BaseTool] = {}
         for each in tools:
             tool = _as_tool(each)

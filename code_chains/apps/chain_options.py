@@ -1,0 +1,286 @@
+"""The options of a chain: one table for the commands of the terminal and the notebook, and the chain that they describe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
+
+    from code_chains.callbacks.budget import Budget
+    from code_chains.chains.validate import Approve
+    from code_chains.code_chain import CodeChain
+    from code_chains.conversations.memory import ConversationMemory
+    from code_chains.executors import Executor
+
+__all__ = [
+    "approve_option",
+    "chain_options",
+    "chain_spec",
+    "chains_options",
+    "check_model_is_named",
+    "create_chain",
+    "create_chains",
+    "options_named",
+    "parse_budget",
+]
+
+CURATED = "<curated>"
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+approve_option = click.option(
+    "--approve", is_flag=True, help="Show each program and ask for approval before it runs."
+)
+_MODEL_HELP = (
+    "openai:gpt-5-mini, local, hf:OWNER/REPO:FILE, gguf:PATH, … [default: OpenAI if a key is set, else local]"
+)
+_MODEL_OPTION = click.option("-m", "--model", help=_MODEL_HELP)
+_MODELS_OPTION = click.option(
+    "-m", "--model", "models", multiple=True, help=f"{_MODEL_HELP} Repeatable: the page offers a choice."
+)
+_TABLE: dict[str, Callable[[Any], Any]] = {
+    "model": _MODEL_OPTION,
+    "base_url": click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
+    "fallback_models": click.option(
+        "--fallback-model",
+        "fallback_models",
+        multiple=True,
+        metavar="MODEL",
+        help="Model that tries while the verdict is failed, not of --base-url; repeatable.",
+    ),
+    "executor": click.option(
+        "--executor",
+        default="strongest",
+        show_default=True,
+        help="strongest (sandbox or wasm), sandbox, docker, podman, container, e2b, modal, daytona, wasm, monty,"
+        " sql, or none (no isolation).",
+    ),
+    "checks": click.option(
+        "--checks",
+        default="standard",
+        show_default=True,
+        help="Static checks before a run: standard, strict, none.",
+    ),
+    "max_attempts": click.option(
+        "--max-attempts",
+        type=click.IntRange(1),
+        default=3,
+        show_default=True,
+        help="Maximum number of attempts of a model.",
+    ),
+    "samples": click.option(
+        "--samples",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Programs to generate at once; the majority result wins.",
+    ),
+    "judge": click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    "verify": click.option(
+        "--verify", is_flag=True, help="Solve it again by the same model; plausible if programs agree."
+    ),
+    "verify_with": click.option(
+        "--verify-with", metavar="MODEL", help="Solve it again by another model; plausible if programs agree."
+    ),
+    "schema_only": click.option(
+        "--schema-only",
+        is_flag=True,
+        help="Send the model names, sizes, columns and types; no rows, values or output.",
+    ),
+    "plan": click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    "snippets": click.option(
+        "--snippets",
+        is_flag=False,
+        flag_value=CURATED,
+        metavar="[FOLDER]",
+        help="Give the model examples: of a folder, or without one those that come with the package.",
+    ),
+    "package": click.option(
+        "--package",
+        metavar="NAME",
+        help="Show the model how the functions of an installed package are called, e.g. acme_tax.",
+    ),
+    "language": click.option(
+        "--language",
+        default="auto",
+        show_default=True,
+        help="Language of the answer, e.g. es; auto: as the question.",
+    ),
+    "budget": click.option(
+        "--budget",
+        multiple=True,
+        metavar="LIMIT=N",
+        help="E.g. usd=0.05, tokens=9000, seconds=60; repeatable.",
+    ),
+    "seconds": click.option(
+        "--seconds", default=10.0, show_default=True, help="Wall-clock limit of one run, in seconds."
+    ),
+    "memory": click.option("--memory", default="512M", show_default=True, help="Memory limit of one run."),
+}
+"""The options of a chain, by the names of their parameters."""
+
+
+def chain_options(command: _Command) -> _Command:
+    """Add the options of a chain, which `create_chain` takes."""
+    return _MODEL_OPTION(_add_options(command))
+
+
+def chains_options(command: _Command) -> _Command:
+    """Add the options of chains with one model each, which `create_chains` takes."""
+    return _MODELS_OPTION(_add_options(command))
+
+
+def options_named(*names: str) -> Callable[[_Command], _Command]:
+    """Return what adds some of the options of a chain, by the names of their parameters."""
+
+    def add(command: _Command) -> _Command:
+        for name in reversed(names):
+            command = _TABLE[name](command)
+        return command
+
+    return add
+
+
+def _add_options(command: _Command) -> _Command:
+    return options_named(*(name for name in _TABLE if name != "model"))(command)
+
+
+def create_chain(
+    *,
+    approve: Approve | None = None,
+    budget: Budget | tuple[str, ...] | None,
+    conversation_memory: ConversationMemory | bool = True,
+    executor: Executor | str = "strongest",
+    **options: Any,
+) -> CodeChain:
+    """Create the chain that the options describe, and optimise the process for it."""
+    import gc
+
+    from code_chains.chains.validate import ValidateChain
+    from code_chains.factory import create_code_chain
+    from code_chains.specification import read_arguments
+
+    spec = chain_spec(**options, executor=executor)
+    arguments = read_arguments(spec)
+    if not isinstance(executor, str):  # It has limits of its own.
+        del arguments["limits"]
+    arguments["checks"] = ValidateChain(arguments["checks"], approve=approve)
+    limits = parse_budget(budget) if isinstance(budget, tuple) else budget
+    chain = create_code_chain(**arguments, budget=limits, memory=conversation_memory)
+    gc.freeze()  # Exclude everything loaded so far from garbage collections, each of which would take 0.1 s.
+    return chain
+
+
+@contextlib.contextmanager
+def create_chains(*, models: tuple[str, ...], **options: Any) -> Iterator[dict[str, CodeChain]]:
+    """Create a chain for each model, by its name. They share executor and budget; leaving closes them."""
+    from code_chains.models import default_model
+
+    first, *others = dict.fromkeys(models or (None,))
+    with create_chain(model=first, **options) as chain:
+        chains = {_label(first or default_model()): chain}
+        shared = {"executor": chain.executor, "budget": chain.budget, "conversation_memory": True}
+        for name in others:
+            if name is not None:
+                chains[_label(name)] = create_chain(**{**options, **shared, "model": name})
+        yield chains
+
+
+def _label(model: str) -> str:
+    """Return the name of a model for visitors, who need not know folders of this machine."""
+    return f"gguf:{Path(model).name}" if model.startswith("gguf:") else model
+
+
+def chain_spec(
+    *,
+    model: str | Runnable[Any, Any] | None = None,
+    base_url: str | None = None,
+    fallback_models: Sequence[str] = (),
+    executor: Executor | str = "strongest",
+    checks: str = "standard",
+    max_attempts: int = 3,
+    samples: int = 1,
+    judge: bool = False,
+    verify: bool = False,
+    verify_with: str | None = None,
+    schema_only: bool = False,
+    plan: bool = False,
+    snippets: str | None = None,
+    package: str | None = None,
+    language: str = "auto",
+    seconds: float = 10.0,
+    memory: str = "512M",
+    cache: bool = False,
+) -> dict[str, Any]:
+    """Return the specification of the chain that the options describe, as JSON if model and executor are names."""
+    from code_chains.models import default_model
+
+    check_model_is_named(model, base_url)
+    solve: dict[str, Any] = {"type": "Repair", "attempts": max_attempts, "samples": samples}
+    if fallback_models:
+        solve = {"type": "Escalate", "models": list(fallback_models), "solver": solve}
+    if plan:
+        solve = {"type": "Plan", "solver": solve}
+    judges = [{"type": "Judge"}] if judge else []
+    solved_again = [{"type": "Agreement", "model": verify_with}] if verify or verify_with else []
+    return {
+        "model": model or default_model(),
+        "base_url": base_url,
+        "executor": executor,
+        "limits": {"seconds": seconds, "memory": memory},
+        "checks": checks,
+        "solve": solve,
+        "verify": [*judges, *solved_again],
+        "data": {"type": "Data", "schema_only": schema_only},
+        "snippets": _snippets(snippets, package),
+        "language": language,
+        "cache": cache,
+    }
+
+
+def check_model_is_named(model: object, base_url: str | None) -> None:
+    """Raise a usage error if the default model, which is none of a server's, would be asked for at one."""
+    if base_url and not model and "CODE_CHAINS_MODEL" not in os.environ:
+        raise click.UsageError("Name the model that the server of --base-url offers, with --model.")
+
+
+def _snippets(folder: str | None, package: str | None) -> str | bool:
+    """Return the argument `snippets`."""
+    from code_chains.arguments import PACKAGE_PREFIX
+
+    if folder and package:
+        raise click.UsageError(
+            "Name --snippets or --package. For both, add examples to SnippetStore.from_package in Python."
+        )
+    if package:
+        return PACKAGE_PREFIX + package
+    if folder and folder != CURATED and not Path(folder).expanduser().exists():
+        raise click.BadParameter(
+            f"the folder {folder!r} does not exist. If it is the question, put it before --snippets.",
+            param_hint="--snippets",
+        )
+    return True if folder == CURATED else folder or False
+
+
+def parse_budget(limits: tuple[str, ...]) -> Budget | None:
+    """Parse limits of the form `NAME=N`."""
+    from code_chains.callbacks.budget import INTEGER_LIMITS, LIMITS, Budget
+
+    values: dict[str, Any] = {}
+    for limit in limits:
+        name, _, number = limit.partition("=")
+        if name not in LIMITS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(LIMITS)}", param_hint="--budget")
+        try:
+            values[name] = int(number) if name in INTEGER_LIMITS else float(number)
+        except ValueError:
+            raise click.BadParameter(
+                f"{limit!r} has no number, as in {name}=5", param_hint="--budget"
+            ) from None
+    return Budget(**values) if values else None

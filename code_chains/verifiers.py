@@ -1,0 +1,230 @@
+"""What verifies outcomes that no given test decides: the values of `verify=`, tried in order until one decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from langchain_core.runnables import Runnable
+
+from code_chains.chains.base import Chain, State, StreamingTransformChain
+from code_chains.chains.evaluate import UNCHECKED
+from code_chains.chains.judge import JudgeChain
+from code_chains.chains.verify import ANOTHER_WAY, LEAD, VerifyChain
+from code_chains.chains.write_tests import WriteTestsChain
+from code_chains.errors import ConfigurationError, check_int
+from code_chains.executors import ProcessExecutor
+from code_chains.models import for_code
+from code_chains.models.sampling import can_be_sampled
+from code_chains.parts import Model, Parts, embedded
+from code_chains.state import Verdict
+
+__all__ = ["Agreement", "GeneratedTests", "Judge", "Verifier", "resolve_verifiers"]
+
+Check = Callable[[State], Verdict | None]
+_MAX_LEAD = 9
+
+
+class Verifier:
+    """What may decide on an outcome that tests do not decide. One of your own implements `build`."""
+
+    solves_again: bool = False
+    """Whether it solves a question again. Verifiers after it decide on what it leaves open, and no attempt follows."""
+
+    def check(self, parts: Parts) -> None:
+        """Raise if the parts of a chain do not allow it, before a model is loaded.
+
+        Raises:
+            ConfigurationError: They do not; the message names the remedy.
+        """
+
+    def before(self, parts: Parts) -> Chain | None:
+        """Return a stage that runs before the question is solved; None without one."""
+        return None
+
+    def build(self, parts: Parts) -> Chain | None:
+        """Return a chain from `query`, `code`, `output` and what else it needs to `verdict`; `unverified` leaves it open.
+
+        A verdict `failed` leads to another attempt.
+        """
+        return None
+
+    def around(self, solve: Chain, parts: Parts) -> Chain:
+        """Return the chain that solves questions, within one that verifies it."""
+        return solve
+
+
+@dataclass(frozen=True)
+class GeneratedTests(Verifier):
+    """Let a model write tests first; passing them makes an outcome `plausible`, and failing them means nothing.
+
+    See `WriteTestsChain`.
+
+    Attributes:
+        model: Who writes them; None for the chain's model.
+    """
+
+    model: str | Model | None = None
+
+    def __post_init__(self) -> None:
+        _check_model(self, self.model)
+
+    def check(self, parts: Parts) -> None:
+        """Raise if tests cannot be run apart from the program, or something comes before them."""
+        executor = parts.executor
+        if isinstance(executor, ProcessExecutor) or not executor.runs_tests:
+            because = f"{type(executor).__name__} does not isolate tests"
+            remedy = "an executor that does, such as SandboxExecutor()"
+            raise ConfigurationError("verify", self, remedy, because=because)
+        if parts.verifiers[0] is not self:
+            because = "the tests run before anything else is asked"
+            raise ConfigurationError("verify", self, "GeneratedTests() first", because=because)
+
+    def before(self, parts: Parts) -> Chain:
+        """Return the chain that writes the tests, which `EvaluateChain` runs."""
+        model = parts.resolve("GeneratedTests.model", self.model)
+        return WriteTestsChain(model=for_code(model), validate_tests=parts.validate)
+
+
+@dataclass(frozen=True)
+class Judge(Verifier):
+    """Ask a model whether an output answers the question: `plausible` for yes, `failed` for no; see `JudgeChain`.
+
+    Attributes:
+        model: Who is asked; None for the chain's model.
+    """
+
+    model: str | Model | None = None
+
+    def __post_init__(self) -> None:
+        _check_model(self, self.model)
+
+    def check(self, parts: Parts) -> None:
+        """Raise if models must not see the data."""
+        if parts.schema_only:
+            because = "with schema_only a judge would see the data"
+            raise ConfigurationError(
+                "verify", self, "Data(schema_only=False), or no Judge()", because=because
+            )
+
+    def build(self, parts: Parts) -> Chain:
+        """Return the chain that asks."""
+        return JudgeChain(model=parts.resolve("Judge.model", self.model))
+
+
+@dataclass(frozen=True)
+class Agreement(Verifier):
+    """Solve a question again, by further programs, until one outcome leads: then it is `plausible`; see `VerifyChain`.
+
+    Attributes:
+        model: Who writes these programs; None for the chain's model at a higher temperature.
+        lead: Programs, the first included, by which an outcome must lead.
+        when: `"always"`, or `"auto"` to leave it out where it has side effects or means nothing: not with tools that have
+            effects, nor with `local:0.5b`, whose programs agree on wrong answers.
+    """
+
+    model: str | Model | None = None
+    lead: int = LEAD
+    when: Literal["always", "auto"] = "always"
+
+    solves_again = True
+
+    def __post_init__(self) -> None:
+        _check_model(self, self.model)
+        remedy = f"a whole number from 2 to {_MAX_LEAD}"
+        check_int("Agreement.lead", self.lead, remedy, minimum=2, maximum=_MAX_LEAD)
+        if self.when not in ("always", "auto"):
+            raise ConfigurationError("Agreement.when", self.when, '"always" or "auto"')
+
+    def check(self, parts: Parts) -> None:
+        """Raise if further programs would call tools with effects again."""
+        if self.when == "always" and _has_effects(parts):
+            remedy = 'Agreement(when="auto"), or tools that have metadata={"read_only": True}'
+            because = "further programs would call the tools again"
+            raise ConfigurationError("verify", self, remedy, because=because)
+
+    def around(self, solve: Chain, parts: Parts) -> Chain:
+        """Return a `VerifyChain` around the chain that solves questions."""
+        verifier = parts.resolve("Agreement.model", self.model)
+        weights = embedded(verifier)
+        is_unreliable = weights is not None and not weights.can_verify
+        if self.when == "auto" and (is_unreliable or _has_effects(parts)):
+            return solve
+        if is_unreliable and weights is not None:
+            because = f"programs of {weights.name} agree on wrong answers"
+            remedy = 'a larger model, e.g. Agreement("local:1.5b")'
+            raise ConfigurationError("verify", self, remedy, because=because)
+        write = parts.generate(verifier)
+        instructions = "\n".join(filter(None, [write.instructions, ANOTHER_WAY]))
+        another = write.model_copy(update={"instructions": instructions})
+        # Twice as before, then in turn in another way.
+        turns = [write, *[write, another] * (self.lead - 1)]
+        return VerifyChain(
+            solve=solve,
+            others=[parts.attempt(turn, asks_verifiers=False) for turn in turns],
+            lead=self.lead,
+            is_independent=verifier is not parts.model or can_be_sampled(parts.model),
+            verifiers=parts.chains_of_verifiers(after=self),
+        )
+
+
+@dataclass(frozen=True)
+class _Own(Verifier):
+    """A chain or a function of the user's own."""
+
+    chain: Chain
+
+    def build(self, parts: Parts) -> Chain:
+        return self.chain
+
+
+def resolve_verifiers(verify: object) -> list[Verifier]:
+    """Return the verifiers that `verify=` stands for: a list of values, chains to `verdict`, or functions of the state.
+
+    Raises:
+        ConfigurationError: One is none of these.
+    """
+    given = verify if isinstance(verify, Sequence) and not isinstance(verify, str) else [verify]
+    return [_resolve_verifier(each) for each in given]
+
+
+def _resolve_verifier(verifier: object) -> Verifier:
+    if isinstance(verifier, Verifier):
+        return verifier
+    if isinstance(verifier, Chain) and "verdict" in verifier.output_keys:
+        return _Own(verifier)
+    if callable(verifier) and not isinstance(verifier, type | Runnable):
+        return _Own(_from_function(cast("Check", verifier)))
+    remedy = "a list of GeneratedTests(), Judge(), Agreement(), chains that add `verdict`, or functions of the state"
+    raise ConfigurationError("verify", verifier, remedy)
+
+
+def _from_function(check: Check) -> Chain:
+    """Return a chain around a function from the state to a verdict, or to None if it cannot decide."""
+
+    def decide(state: State) -> State:
+        verdict: Any = check(state)
+        if verdict is None:
+            return {"verdict": UNCHECKED}
+        if not isinstance(verdict, Verdict):
+            raise ConfigurationError("verify", verdict, "functions that return a Verdict or None")
+        return {"verdict": verdict}
+
+    return StreamingTransformChain(
+        name=getattr(check, "__name__", "verifier"),
+        input_variables=["code", "output"],
+        output_variables=["verdict"],
+        transform=decide,
+    )
+
+
+def _check_model(verifier: Verifier, model: object) -> None:
+    """Raise unless the model of a verifier is one, or None for the chain's own."""
+    if not isinstance(model, str | Runnable | None):
+        argument = f"{type(verifier).__name__}.model"
+        raise ConfigurationError(argument, model, "the name of a model, or a chat model")
+
+
+def _has_effects(parts: Parts) -> bool:
+    return parts.tools is not None and not parts.tools.is_read_only
