@@ -20,16 +20,16 @@ import click
 
 from benchmarks.answers import Outcome, grouped, interval, logged, note, table
 from benchmarks.humaneval_tasks import Problem, problems
-from code_chains import Limits, SandboxExecutor, create_code_chain
+from code_chains import Agreement, Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains.analysis.extraction import extract_code
 from code_chains.models import resolve_model
 
 STEPS = 3
 """Model calls for a question, of ours and of the agents."""
 OURS: dict[str, dict[str, Any]] = {
-    "one": {"max_attempts": 1},
-    "three": {"max_attempts": STEPS},
-    "verify": {"max_attempts": STEPS, "verify": True},
+    "one": {"solve": Repair(1)},
+    "three": {"solve": Repair(STEPS)},
+    "verify": {"solve": Repair(STEPS), "verify": [Agreement()]},
 }
 HEAD = ("way", "problems", "right, 95 %", "verified: right, wrong", "says it failed", "seconds")
 

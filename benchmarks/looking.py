@@ -17,15 +17,15 @@ import click
 
 from benchmarks.answers import Outcome, grouped, logged, note, outcome, table
 from benchmarks.messy import QUESTIONS, MessyQuestion, write_files
-from code_chains import Budget, create_code_chain
+from code_chains import Budget, Data, Iterate, create_code_chain
 from code_chains.models import resolve_model
 
 MAX_SECONDS = 300
 """A question that takes longer is not answered."""
 WAYS: dict[str, dict[str, Any]] = {
-    "without": {"profile_files": False},
+    "without": {"data": Data(profile=False)},
     "profiles": {},
-    "iterate": {"iterate": True},
+    "iterate": {"solve": Iterate()},
 }
 HEAD = (
     "way",

@@ -16,11 +16,11 @@ import click
 
 from benchmarks.answers import Outcome, ask, grouped, interval, logged, note, table
 from benchmarks.everyday import DEVELOPMENT, QUESTIONS, UNSEEN
-from code_chains import create_code_chain
+from code_chains import Data, Repair, create_code_chain
 from code_chains.models import resolve_model
 
 WAYS: dict[str, dict[str, Any]] = {
-    "bare": {"max_attempts": 1, "checks": "none", "find_data": False},
+    "bare": {"solve": Repair(1), "checks": "none", "data": Data(paste=False)},
     "plain": {},
     "snippets": {"snippets": True},
     "verify": {"verify": True},

@@ -269,7 +269,9 @@ def test_a_script_prints_what_a_notebook_displays(code: str, output: str, line: 
 @given(TURNS)
 def test_any_text_makes_a_valid_script(turns: list[Turn]) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Programs may hold what Python only warns of, such as an unknown escape.
+        warnings.simplefilter(
+            "ignore"
+        )  # Programs may hold what Python only warns of, such as an unknown escape.
         compile(to_script(turns).encode(), "script.py", "exec")
 
 

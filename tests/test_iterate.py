@@ -113,7 +113,7 @@ NEVER: dict[str, tuple[tuple[str, ...], dict[str, Any], str]] = {
     "words at once": (("!It is 42.",), {}, "same_failure"),
     "the same cell": (("print(1)",), {}, "same_failure"),
     "two cells in turn": (("print(1)", "print(2)") * 4, {}, "same_failure"),
-    "ever new cells": (tuple(f"print({number})" for number in range(9)), {"max_iterations": 4}, "attempts"),
+    "ever new cells": (tuple(f"print({number})" for number in range(9)), {"solve": Iterate(4)}, "attempts"),
     "a mention without a call": (("# final_answer(1)\nprint(1)",), {}, "same_failure"),
     "a call that is not reached": (("if False:\n    final_answer(1)",), {}, "same_failure"),
     "a function of its own": (("def final_answer(x): print(x)\nfinal_answer(42)",), {}, "same_failure"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from langchain_core.stores import InMemoryByteStore
 
-from code_chains import Budget, create_code_chain
+from code_chains import Budget, Language, Plan, Repair, create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, OverloadedError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.limiter import ConcurrencyLimiter
@@ -232,7 +232,8 @@ def full(executor: SandboxExecutor) -> Iterator[None]:
 @pytest.mark.rows(2)
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize(
-    "options", [{}, {"plan": True}, {"samples": 2}, {"translate": True, "language": "de"}]
+    "options",
+    [{}, {"solve": Plan()}, {"solve": Repair(samples=2)}, {"language": Language("de", translate=True)}],
 )
 def test_a_question_is_refused_before_any_model_call_when_the_queue_is_full(
     narrow: SandboxExecutor, caplog: pytest.LogCaptureFixture, asynchronous: bool, options: dict[str, Any]

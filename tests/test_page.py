@@ -92,7 +92,7 @@ def test_a_failing_program_shows_its_line_and_its_values(page: Page) -> None:
 
 def test_an_error_of_the_model_is_displayed(page: Page) -> None:
     turn = ask(page, "Something without weights")
-    expect(turn.get_by_role("alert")).to_contain_text("The model is not available at the moment.")
+    expect(turn.get_by_role("alert")).to_contain_text("cannot be fetched: there is no network")
     expect(ask_and_wait(page, "six times seven").locator(".outcome")).to_contain_text("42")
 
 

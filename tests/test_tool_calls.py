@@ -20,11 +20,19 @@ from hypothesis import strategies as st
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException, tool
 from pydantic import BaseModel
 
-from code_chains import Budget, ConfigurationError, InputError, Repair, create_code_chain, create_python_tool
+from code_chains import (
+    Budget,
+    ConfigurationError,
+    InputError,
+    Repair,
+    Toolbox,
+    create_code_chain,
+    create_python_tool,
+)
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.state import Execution, from_json
 from code_chains.testing import ScriptedModel, asks_for_code
-from code_chains.toolbox import Toolbox, ToolRequest
+from code_chains.toolbox import ToolRequest
 
 from .conftest import at_rest, soon
 
@@ -539,15 +547,15 @@ def test_a_program_that_had_effects_and_failed_is_not_repeated() -> None:
     [
         ({"read_only": True}, {}),
         (None, {"repeat_effects": True}),
-        (None, {"approve_tools": lambda request: True}),
+        (None, {"approve": lambda request: True}),
     ],
     ids=["read-only", "policy", "approval"],
 )
 def test_a_program_is_repeated_if_it_had_no_effects_or_that_is_decided(
     metadata: dict[str, Any] | None, options: dict[str, Any]
 ) -> None:
-    tools = [Sent().tool(metadata=metadata)]
-    with create_code_chain(chain_model(BROKEN, MENDED), tools=tools, **options) as chain:
+    tools = Toolbox([Sent().tool(metadata=metadata)], **options)
+    with create_code_chain(chain_model(BROKEN, MENDED), tools=tools) as chain:
         result = chain.invoke({"query": "Send it."})
     assert (result["stop_reason"], result["output"]) == ("answered", "mended")
 
