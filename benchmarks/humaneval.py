@@ -21,7 +21,7 @@ import click
 from benchmarks.answers import Outcome, grouped, interval, logged, note, table
 from benchmarks.humaneval_tasks import Problem, problems
 from code_chains import Agreement, Limits, Repair, SandboxExecutor, create_code_chain
-from code_chains.analysis.extraction import extract_code
+from code_chains.analysis.replies.extraction import extract_code
 from code_chains.models import resolve_model
 
 STEPS = 3

@@ -25,7 +25,7 @@ from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrou
 
 from code_chains import create_code_chain
 from code_chains.analysis.checks import STANDARD, find_problems
-from code_chains.analysis.extraction import extract_code
+from code_chains.analysis.replies.extraction import extract_code
 from code_chains.chains import (
     EvaluateChain,
     ExecuteChain,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from code_chains._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from code_chains.analysis.extraction import extract_code
+    from code_chains.analysis.replies.extraction import extract_code
     from code_chains.callbacks.budget import Budget
     from code_chains.chains import (
         ApprovalRequest,

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from code_chains.analysis.checks import Check
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.arguments import resolve_executor, resolve_tools, resolve_validate
 from code_chains.chains import ValidateChain
 from code_chains.chains.base import Config, Flow, State

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.analysis.extraction import as_program, extract_code, extract_fenced
+from code_chains.analysis.replies.extraction import as_program, extract_code, extract_fenced
 
 from . import more_reply_shapes, reply_shapes
 

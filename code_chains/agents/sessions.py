@@ -12,7 +12,7 @@ from weakref import WeakSet
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import ensure_config
 
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingSequentialChain
 from code_chains.chains.tools import format_execution
 from code_chains.conversations.sessions import Conversations

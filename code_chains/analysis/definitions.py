@@ -6,7 +6,7 @@ import ast
 import re
 
 from code_chains.analysis.parsing import parse
-from code_chains.analysis.syntax import top_level_names
+from code_chains.analysis.replies.syntax import top_level_names
 
 __all__ = ["defines_what_is_asked"]
 

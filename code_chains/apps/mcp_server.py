@@ -21,7 +21,7 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from pydantic import Field
 
 from code_chains._version import __version__
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.apps.mcp_clients import (
     MAX_SESSIONS,
     Client,

@@ -7,8 +7,8 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from code_chains.analysis.extraction import as_program
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains._drivers import State
 from code_chains.executors.values import printed_value, value_of
 from code_chains.state import Execution

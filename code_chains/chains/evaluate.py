@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from code_chains.analysis.definitions import defines_what_is_asked
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.answer_value import answer_value
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs

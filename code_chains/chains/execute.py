@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError

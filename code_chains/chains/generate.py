@@ -10,7 +10,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, get_buffer_string
 from langchain_core.runnables import Runnable
 
-from code_chains.analysis.extraction import extract_code, extract_fenced
+from code_chains.analysis.replies.extraction import extract_code, extract_fenced
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import InputError
 from code_chains.inputs import FencedText, check_history, check_query, describe_inputs, fenced

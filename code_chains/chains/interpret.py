@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
-from code_chains.analysis.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text, with_instructions

@@ -20,9 +20,9 @@ from code_chains.analysis.checks import (
     resolve_checks,
     shorter_than,
 )
-from code_chains.analysis.extraction import as_program
-from code_chains.analysis.import_checks import imports_available
+from code_chains.analysis.checks.imports import imports_available
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.replies.extraction import as_program
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.errors import ConfigurationError

@@ -10,8 +10,8 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
-from code_chains.analysis.extraction import extract_code
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.replies.extraction import extract_code
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError, InputError

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from code_chains.analysis.extraction import extract_code, extract_fenced
+from code_chains.analysis.replies.extraction import extract_code, extract_fenced
 from code_chains.apps.page.approval import Approval
 from code_chains.apps.progress import STAGE_LABELS, retry_note, stage_note
 from code_chains.language import detect_language

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 
-from code_chains.analysis.syntax import Syntax
+from code_chains.analysis.replies.syntax import Syntax
 
 __all__ = ["patched", "repair", "unquoted", "with_plain_characters", "with_real_newlines"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from code_chains.analysis.output_detection import is_silent
+from code_chains.analysis.checks.output_detection import is_silent
 from code_chains.analysis.parsing import child_statements
 from code_chains.analysis.references import Reading, read, words
 from code_chains.records import Problem

@@ -22,10 +22,10 @@ from dataclasses import replace
 from functools import cache, wraps
 from typing import Any, Literal, cast
 
-from code_chains.analysis.import_checks import check_names, did_you_mean, imports_available, imports_only
-from code_chains.analysis.output_checks import prints_something, results_used
+from code_chains.analysis.checks.imports import check_names, did_you_mean, imports_available, imports_only
+from code_chains.analysis.checks.output import prints_something, results_used
+from code_chains.analysis.checks.risks import find_risks
 from code_chains.analysis.references import canonical, match, read, words
-from code_chains.analysis.risks import find_risks
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.records import Problem

@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from code_chains.analysis.repairs import patched, repair
-from code_chains.analysis.syntax import Syntax, top_level_names, used_names
+from code_chains.analysis.replies.repairs import patched, repair
+from code_chains.analysis.replies.syntax import Syntax, top_level_names, used_names
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

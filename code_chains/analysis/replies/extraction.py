@@ -8,12 +8,19 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from code_chains.analysis.fences import Block, join, markdown_blocks, select, tolerant_blocks, without_blocks
 from code_chains.analysis.parsing import error_line, parse
-from code_chains.analysis.repairs import repair, unquoted, with_plain_characters, with_real_newlines
-from code_chains.analysis.reply_text import first_turn, visible_text
-from code_chains.analysis.syntax import Syntax, computes, used_names
-from code_chains.analysis.tool_calls import calls_in
+from code_chains.analysis.replies.fences import (
+    Block,
+    join,
+    markdown_blocks,
+    select,
+    tolerant_blocks,
+    without_blocks,
+)
+from code_chains.analysis.replies.repairs import repair, unquoted, with_plain_characters, with_real_newlines
+from code_chains.analysis.replies.syntax import Syntax, computes, used_names
+from code_chains.analysis.replies.text import first_turn, visible_text
+from code_chains.analysis.replies.tool_calls import calls_in
 
 __all__ = ["as_program", "extract_code", "extract_fenced"]
 

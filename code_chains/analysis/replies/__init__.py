@@ -1,0 +1,1 @@
+"""The program in a reply of a model, however it is written."""
