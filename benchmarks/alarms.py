@@ -17,9 +17,9 @@ from benchmarks.everyday import DEVELOPMENT, HELD_OUT, Everyday
 from code_chains import SandboxExecutor
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.inputs import find_pasted, without_references
-from code_chains.verification.failure_reports import empty_output, reported_failure
-from code_chains.verification.invariants import broken_invariant
-from code_chains.verification.question_values import unused_values
+from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.invariants import broken_invariant
+from code_chains.verification.sanity.question_values import unused_values
 
 NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])")
 

@@ -44,8 +44,8 @@ from code_chains.inputs import (
     shortened,
 )
 from code_chains.state import Turn
-from code_chains.verification.answer_types import AnswerType
 from code_chains.verification.expectations import Expectations
+from code_chains.verification.values.answer_types import AnswerType
 
 if TYPE_CHECKING:
     from code_chains.state import CodeChunk, CodeResult

@@ -52,7 +52,7 @@ from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSour
 from code_chains.solvers import Repair, Solver, resolve_solver
 from code_chains.state import Verdict
 from code_chains.toolbox import Toolbox
-from code_chains.verification.answer_types import AnswerType
+from code_chains.verification.values.answer_types import AnswerType
 from code_chains.verifiers import Verifier, resolve_verifiers
 
 __all__ = ["CodeChain", "create_code_chain"]

@@ -26,7 +26,7 @@ from code_chains.executors.sandbox.tool_server import ToolServer, open_sandbox_c
 from code_chains.executors.supervised import execution_of
 from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.state import DisplayData, Execution, Isolation
-from code_chains.verification.answer_types import AnswerType
+from code_chains.verification.values.answer_types import AnswerType
 
 MB = 1 << 20
 MEMORY = 1 << 30

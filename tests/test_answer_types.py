@@ -29,8 +29,8 @@ from code_chains.executors.values import value_of
 from code_chains.state import as_json, from_json
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.testing import ScriptedModel, asks_for_code
-from code_chains.verification.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.feedback import repair_feedback
+from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 
 QUESTION = "What is it?"
 

@@ -11,7 +11,7 @@ from code_chains.chains import EvaluateChain
 from code_chains.errors import InputError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.verification.expectations import expect
-from code_chains.verification.harness import UntestableError
+from code_chains.verification.expectations.harness import UntestableError
 
 VALUES = st.recursive(
     st.none()

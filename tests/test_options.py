@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from code_chains.inputs import FencedText
 from code_chains.state import Execution
-from code_chains.verification.options import signatures, unset_options
 from code_chains.verification.sanity import sanity_verdict
+from code_chains.verification.sanity.options import signatures, unset_options
 
 REFERENCES = """Functions that are installed:
 ```text

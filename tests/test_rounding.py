@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from code_chains.verification.rounding import rounding_problem
+from code_chains.verification.values.rounding import rounding_problem
 
 STATED = [
     ("What is the mean, rounded to two decimals?", 2),

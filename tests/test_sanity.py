@@ -12,9 +12,9 @@ from langchain_core.messages import BaseMessage
 
 from code_chains import SandboxExecutor, create_code_chain
 from code_chains.testing import ScriptedModel
-from code_chains.verification.failure_reports import empty_output, reported_failure
-from code_chains.verification.invariants import broken_invariant
-from code_chains.verification.question_values import copied_values, unused_values
+from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.invariants import broken_invariant
+from code_chains.verification.sanity.question_values import copied_values, unused_values
 
 UNUSED = [
     ("How much is 17 percent of 2350?", "print(0.17 * 2530)", ["2350"]),

@@ -12,7 +12,7 @@ from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains._drivers import State
 from code_chains.executors.values import printed_value, value_of
 from code_chains.state import Execution
-from code_chains.verification.answer_types import AnswerType, AnswerTypeError
+from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 
 __all__ = ["answer_value", "find_value", "format_value"]
 

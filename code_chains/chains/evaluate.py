@@ -14,11 +14,11 @@ from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
 from code_chains.state import ErrorReport, Execution, Verdict
 from code_chains.toolbox import Toolbox
-from code_chains.verification.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.expectations import Expectations, expect, expectations_of
-from code_chains.verification.harness import UntestableError
-from code_chains.verification.rounding import rounding_problem
+from code_chains.verification.expectations.harness import UntestableError
 from code_chains.verification.sanity import sanity_verdict
+from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
+from code_chains.verification.values.rounding import rounding_problem
 
 __all__ = ["UNCHECKED", "EvaluateChain", "ask_verifiers", "check_expectations"]
 

@@ -19,7 +19,7 @@ from code_chains.chains.sample import outcome_text
 from code_chains.errors import BudgetError
 from code_chains.state import Verdict
 from code_chains.verification.comparison import group
-from code_chains.verification.invariants import only_number
+from code_chains.verification.sanity.invariants import only_number
 
 __all__ = ["ANOTHER_WAY", "LEAD", "VerifyChain"]
 

@@ -16,8 +16,8 @@ from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, St
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError, InputError
 from code_chains.inputs import check_query, describe_inputs, fenced
-from code_chains.verification.assertions import names_of
 from code_chains.verification.expectations import expect
+from code_chains.verification.expectations.assertions import names_of
 
 __all__ = ["TESTS_PROMPT", "WriteTestsChain"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.letters import folded
 from code_chains.verification.numbers import NUMBER, Number, ascii_digits
-from code_chains.verification.rounding import asked_decimals
+from code_chains.verification.values.rounding import asked_decimals
 
 __all__ = ["omits_result", "omits_words", "rounds_beyond", "unsupported_numbers"]
 

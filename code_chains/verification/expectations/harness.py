@@ -10,8 +10,8 @@ import sys
 
 from code_chains.analysis.parsing import parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line
-from code_chains.verification.assertions import free_names, is_assertion, runner_calls
-from code_chains.verification.oracles import DataFlow, is_asked_for
+from code_chains.verification.expectations.assertions import free_names, is_assertion, runner_calls
+from code_chains.verification.expectations.oracles import DataFlow, is_asked_for
 
 __all__ = ["UntestableError", "build_harness"]
 

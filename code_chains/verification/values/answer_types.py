@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from code_chains.errors import ConfigurationError
 from code_chains.state import as_json
-from code_chains.verification.json_data import (
+from code_chains.verification.values.json_data import (
     AnswerTypeError,
     as_dict,
     as_frame,
@@ -21,7 +21,7 @@ from code_chains.verification.json_data import (
     to_json_data,
     to_json_text,
 )
-from code_chains.verification.mismatches import convert_notation, describe_mismatch
+from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
 __all__ = ["AnswerType", "AnswerTypeError"]
 
@@ -59,7 +59,7 @@ class AnswerType:
         [1.0, 2.5]
         >>> AnswerType(dict[str, int]).validate({"a": "12 €"})
         Traceback (most recent call last):
-        code_chains.verification.json_data.AnswerTypeError: a: expected an integer, got '12 €'
+        code_chains.verification.values.json_data.AnswerTypeError: a: expected an integer, got '12 €'
     """
 
     def __init__(self, kind: Any) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from code_chains.errors import InputError
-from code_chains.verification.assertions import is_test_case
+from code_chains.verification.expectations.assertions import is_test_case
 
 __all__ = ["without_runner"]
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
-from code_chains.verification.assertions import free_names, is_assertion
-from code_chains.verification.harness import build_harness
-from code_chains.verification.oracles import refuse_dangerous_builtins
-from code_chains.verification.pytest_syntax import without_runner
+from code_chains.verification.expectations.assertions import free_names, is_assertion
+from code_chains.verification.expectations.harness import build_harness
+from code_chains.verification.expectations.oracles import refuse_dangerous_builtins
+from code_chains.verification.expectations.pytest_syntax import without_runner
 
 __all__ = ["Expectations", "expect", "expectations_of"]
 

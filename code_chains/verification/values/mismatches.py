@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from code_chains.verification.json_data import shortened_repr
+from code_chains.verification.values.json_data import shortened_repr
 
 __all__ = ["convert_notation", "describe_mismatch"]
 

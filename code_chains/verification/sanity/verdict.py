@@ -9,10 +9,10 @@ from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Execution, Verdict
-from code_chains.verification.failure_reports import empty_output, reported_failure
-from code_chains.verification.invariants import broken_invariant
-from code_chains.verification.options import calls_any, unset_options
-from code_chains.verification.question_values import copied_values, unused_values
+from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.invariants import broken_invariant
+from code_chains.verification.sanity.options import calls_any, unset_options
+from code_chains.verification.sanity.question_values import copied_values, unused_values
 
 __all__ = ["sanity_verdict"]
 
