@@ -23,7 +23,7 @@ from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.filenames import safe_name
+from code_chains.records.filenames import safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.testing import ScriptedModel, asks_for_code
 

@@ -16,11 +16,11 @@ from code_chains import (
     TranslateChain,
     create_code_chain,
 )
-from code_chains.chains.messages import MESSAGES
-from code_chains.chains.reasons import REASONS
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language
+from code_chains.language.messages import MESSAGES
+from code_chains.language.reasons import REASONS
 from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 from code_chains.verification.grounding import omits_result, unsupported_numbers

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from code_chains import create_code_chain, language
+from code_chains import create_code_chain
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
 from code_chains.executors.sandbox import launchers
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.wasm import runtime
+from code_chains.language import detect
 from code_chains.testing import ScriptedModel
 
 
@@ -96,7 +97,7 @@ def test_without_a_temporary_folder_the_first_question_ends_with_an_error_that_n
         raise FileNotFoundError(2, "No usable temporary directory found in ['/tmp']")
 
     monkeypatch.setattr("tempfile.gettempdir", no_folder)
-    language._identifier.cache_clear()
+    detect._identifier.cache_clear()
     model = ScriptedModel(lambda _: "```python\nprint(1)\n```")
     with (
         make() as executor,

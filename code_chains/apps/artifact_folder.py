@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_chains.errors import InputError, StoreError
-from code_chains.filenames import numbered_names, safe_name
+from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact
 
 __all__ = ["DEFAULT_FOLDER", "ArtifactFolder"]

@@ -33,8 +33,8 @@ from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import EXPORTS, export
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.filenames import file_stem
 from code_chains.inputs import check_files, check_query
+from code_chains.records.filenames import file_stem
 from code_chains.state import Artifact, Turn
 from code_chains.storage.sqlite import SqliteStore
 

@@ -15,11 +15,11 @@ from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text, with_instructions
-from code_chains.chains.messages import messages_in
-from code_chains.chains.reasons import translate_reason
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
 from code_chains.language import LANGUAGES
+from code_chains.language.messages import messages_in
+from code_chains.language.reasons import translate_reason
 from code_chains.state import Execution, Verdict
 from code_chains.verification.grounding import omits_result, omits_words, rounds_beyond, unsupported_numbers
 from code_chains.verification.obstacles import find_obstacle

@@ -30,8 +30,8 @@ from code_chains.analysis.parsing import parse
 from code_chains.analysis.references import words
 from code_chains.conversations.frames import framed
 from code_chains.errors import InputError
-from code_chains.filenames import numbered_names, safe_name
 from code_chains.inputs import check_name, check_variables, fenced
+from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.storage.files import atomic_write
 

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.filenames import numbered_names, safe_name
+from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.records.record import Record
 
 __all__ = [

@@ -15,7 +15,7 @@ from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.tables import table_as_csv
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
-from code_chains.filenames import safe_name
+from code_chains.records.filenames import safe_name
 from code_chains.state import Artifact
 
 with needs("ui", "command", "serve"):

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_chains.errors import InputError
-from code_chains.filenames import file_stem
 from code_chains.inputs import check_name
+from code_chains.records.filenames import file_stem
 from code_chains.state import Turn
 from code_chains.storage.files import atomic_write
 
