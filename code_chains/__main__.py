@@ -1,6 +1,6 @@
 """`python -m code_chains` and the command `code-chains`."""
 
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal.cli import cli
 
 
 def main() -> None:

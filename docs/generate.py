@@ -10,7 +10,7 @@ import click
 from langchain_core.stores import InMemoryByteStore
 
 import code_chains
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal.cli import cli
 from code_chains.chains.base import StreamingChain
 from code_chains.language import LANGUAGES
 from code_chains.testing import ScriptedExecutor, ScriptedModel

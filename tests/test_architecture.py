@@ -59,7 +59,7 @@ def test_every_package_is_part_of_what_is_installed() -> None:
     assert {".".join(folder.parts) for folder in folders} <= listed
 
 
-@pytest.mark.parametrize("module", ["code_chains", "code_chains.apps.cli"])
+@pytest.mark.parametrize("module", ["code_chains", "code_chains.apps.terminal.cli"])
 def test_importing_loads_nothing_heavy(module: str) -> None:
     heavy = {
         "langchain_core",

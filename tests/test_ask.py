@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from code_chains.apps import question_log
-from code_chains.apps.cli import cli
-from code_chains.apps.question_log import QuestionLog
-from code_chains.apps.standard_input import name_of_data
+from code_chains.apps.terminal import question_log
+from code_chains.apps.terminal.cli import cli
+from code_chains.apps.terminal.question_log import QuestionLog
+from code_chains.apps.terminal.standard_input import name_of_data
 
 from .conftest import ROOT, OpenAI
 

@@ -16,7 +16,7 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal.cli import cli
 
 from .conftest import HOSTILE, ROOT, OpenAI, soon
 

@@ -19,11 +19,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from code_chains import CodeChain
-from code_chains.apps import doctor as doctor_module
-from code_chains.apps import progress
-from code_chains.apps.cli import cli
-from code_chains.apps.doctor import _check_call
 from code_chains.apps.remedies import CHECKS
+from code_chains.apps.terminal import doctor as doctor_module
+from code_chains.apps.terminal import progress
+from code_chains.apps.terminal.cli import cli
+from code_chains.apps.terminal.doctor import _check_call
 from code_chains.callbacks.redaction import describe_error
 
 from .conftest import HOSTILE, QUESTION, ROOT, SUM_ANSWER, SUM_CODE, OpenAI
@@ -446,7 +446,7 @@ def test_an_unexpected_error_cannot_control_the_terminal_or_reveal_a_key(
     def fail(name: str) -> None:
         raise RuntimeError(HOSTILE)
 
-    monkeypatch.setattr("code_chains.apps.cli_resources.find_weights", fail)
+    monkeypatch.setattr("code_chains.apps.terminal.cli_resources.find_weights", fail)
     result = CliRunner().invoke(cli, ["models", command, "local"])
     assert (result.exit_code, "owned" in result.output, "Traceback" in result.output) == (1, True, True)
     assert [part for part in ("\x1b", "\x9b", "\u202e", "1234567890abcdef") if part in result.output] == []

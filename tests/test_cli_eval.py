@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal.cli import cli
 from code_chains.evaluation import Evaluation
 
 from .conftest import QUESTION, OpenAI

@@ -14,7 +14,7 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal.cli import cli
 
 from .conftest import ROOT, SUM_ANSWER, SUM_CODE, OpenAI
 

@@ -19,7 +19,7 @@ from code_chains.models.local import load_local
     [
         ("cluster", "distributed", lambda: import_module("code_chains.batch.workers")),
         ("local", "xllamacpp", lambda: load_local("local")),
-        ("mcp", "mcp.server", lambda: import_module("code_chains.apps.mcp_server")),
+        ("mcp", "mcp.server", lambda: import_module("code_chains.apps.mcp.server")),
         ("otel", "opentelemetry", OpenTelemetryTracer),
         ("ui", "nicegui", lambda: import_module("code_chains.apps.page.server")),
     ],

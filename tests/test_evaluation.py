@@ -24,7 +24,7 @@ from code_chains import (
     SandboxExecutor,
     create_code_chain,
 )
-from code_chains.apps.evaluation_report import render_report, write_report
+from code_chains.apps.terminal.evaluation_report import render_report, write_report
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.chains.judge import JudgeChain

@@ -32,12 +32,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from code_chains import create_code_chain
-from code_chains.apps import mcp_clients
-from code_chains.apps.cli import cli
-from code_chains.apps.mcp_clients import Client as ServedClient
-from code_chains.apps.mcp_clients import ClientRegistry, ConnectionWatch
-from code_chains.apps.mcp_http import serve_http, transport_security
-from code_chains.apps.mcp_tokens import TokenVerifier
+from code_chains.apps.mcp import clients as mcp_clients
+from code_chains.apps.mcp.clients import Client as ServedClient
+from code_chains.apps.mcp.clients import ClientRegistry, ConnectionWatch
+from code_chains.apps.mcp.http import serve_http, transport_security
+from code_chains.apps.mcp.tokens import TokenVerifier
+from code_chains.apps.terminal.cli import cli
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 

@@ -19,9 +19,10 @@ from mcp.types import BlobResourceContents, CallToolResult, ImageContent, Resour
 
 from code_chains import Limits, Repair, SandboxExecutor, create_code_chain
 from code_chains._version import __version__
-from code_chains.apps import mcp_files, mcp_results
-from code_chains.apps.mcp_files import InputFiles, SharedFiles
-from code_chains.apps.mcp_server import create_server
+from code_chains.apps.mcp import files as mcp_files
+from code_chains.apps.mcp import results as mcp_results
+from code_chains.apps.mcp.files import InputFiles, SharedFiles
+from code_chains.apps.mcp.server import create_server
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.testing import ScriptedModel, asks_for_code
 

@@ -13,7 +13,7 @@ from . import other_systems
 ANSWER = """
 import sys
 from pathlib import Path
-import code_chains, code_chains.apps.cli, code_chains.batch.runner, code_chains.evaluation
+import code_chains, code_chains.apps.terminal.cli, code_chains.batch.runner, code_chains.evaluation
 from code_chains import create_code_chain
 from code_chains.testing import ScriptedModel
 

@@ -10,8 +10,8 @@ import pytest
 from langchain_core.tools import tool
 
 from code_chains import Repair, create_code_chain
-from code_chains.apps import cli_options
 from code_chains.apps.remedies import Host, remedy
+from code_chains.apps.terminal import cli_options
 from code_chains.errors import IsolationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel

@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from code_chains import Budget, CodeChain, Limits, SandboxExecutor, create_code_chain
-from code_chains.apps import progress
-from code_chains.apps.cli import cli
+from code_chains.apps.terminal import progress
+from code_chains.apps.terminal.cli import cli
 from code_chains.batch.questions import Question
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile

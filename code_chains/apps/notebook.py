@@ -18,8 +18,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named
-from code_chains.apps.progress import STAGE_LABELS, retry_note
 from code_chains.apps.remedies import remedy
+from code_chains.apps.terminal.progress import STAGE_LABELS, retry_note
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain

@@ -9,7 +9,7 @@ from typing import Any
 
 from code_chains.analysis.replies.extraction import extract_code, extract_fenced
 from code_chains.apps.page.approval import Approval
-from code_chains.apps.progress import STAGE_LABELS, retry_note, stage_note
+from code_chains.apps.terminal.progress import STAGE_LABELS, retry_note, stage_note
 from code_chains.language import detect_language
 from code_chains.state import Artifact, Execution, Source, Status, StopReason, Turn, Verdict
 

@@ -11,8 +11,8 @@ from nicegui import ui
 from code_chains.apps.page.elements import text
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.tables import is_shortened, is_table
-from code_chains.apps.progress import strip_control_chars
 from code_chains.apps.safe_html import plain
+from code_chains.apps.terminal.progress import strip_control_chars
 from code_chains.state import Artifact, ErrorReport
 
 __all__ = ["IMAGES", "OutcomeView", "frame_height", "is_recoloured"]

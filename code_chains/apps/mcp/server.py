@@ -22,18 +22,18 @@ from pydantic import Field
 
 from code_chains._version import __version__
 from code_chains.analysis.replies.extraction import as_program
-from code_chains.apps.mcp_clients import (
+from code_chains.apps.mcp.clients import (
     MAX_SESSIONS,
     Client,
     ClientRegistry,
     ConnectionWatch,
     run_while_connected,
 )
-from code_chains.apps.mcp_files import MAX_INPUT_BYTES, InputFiles, SharedFiles
-from code_chains.apps.mcp_results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
-from code_chains.apps.mcp_tokens import token_options
-from code_chains.apps.progress import STAGE_LABELS
+from code_chains.apps.mcp.files import MAX_INPUT_BYTES, InputFiles, SharedFiles
+from code_chains.apps.mcp.results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
+from code_chains.apps.mcp.tokens import token_options
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
+from code_chains.apps.terminal.progress import STAGE_LABELS
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain

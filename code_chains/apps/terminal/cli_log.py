@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from code_chains.apps.cli_options import echo, handle_errors
+from code_chains.apps.terminal.cli_options import echo, handle_errors
 from code_chains.callbacks.redaction import escape_invisible, strip_control_chars
 
 if TYPE_CHECKING:
-    from code_chains.apps.question_log import LoggedConversation
+    from code_chains.apps.terminal.question_log import LoggedConversation
 
 __all__ = ["log", "manage_conversations"]
 
@@ -27,7 +27,7 @@ def log(context: click.Context, count: int) -> None:
 
     Only you can read the log. Turn it off with --no-log, or for all questions with CODE_CHAINS_LOG=0.
     """
-    from code_chains.apps.question_log import QuestionLog
+    from code_chains.apps.terminal.question_log import QuestionLog
 
     if context.invoked_subcommand:
         return
@@ -45,7 +45,7 @@ def log(context: click.Context, count: int) -> None:
 @handle_errors
 def show(number: int, as_json: bool) -> None:
     """Show question NUMBER, counted from the latest, as Markdown."""
-    from code_chains.apps.question_log import QuestionLog
+    from code_chains.apps.terminal.question_log import QuestionLog
     from code_chains.conversations.export import to_markdown
 
     with QuestionLog() as questions:
@@ -67,7 +67,7 @@ def show(number: int, as_json: bool) -> None:
 @handle_errors
 def clear() -> None:
     """Delete all logged questions."""
-    from code_chains.apps.question_log import QuestionLog
+    from code_chains.apps.terminal.question_log import QuestionLog
 
     with QuestionLog() as questions:
         echo(f"{questions.clear()} questions deleted")
@@ -79,8 +79,8 @@ def manage_conversations(deleted: str | None) -> None:
     Raises:
         InputError: There is no conversation with this name.
     """
-    from code_chains.apps.chat import open_store
-    from code_chains.apps.question_log import list_conversations
+    from code_chains.apps.terminal.chat import open_store
+    from code_chains.apps.terminal.question_log import list_conversations
     from code_chains.conversations.memory import ConversationMemory
     from code_chains.errors import InputError
 

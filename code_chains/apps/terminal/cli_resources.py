@@ -10,7 +10,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from code_chains.apps.chain_options import check_model_is_named
-from code_chains.apps.cli_options import echo, handle_errors
+from code_chains.apps.terminal.cli_options import echo, handle_errors
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def index(path: str, into: str | None) -> None:
 
     Reads Python, Markdown, notebooks and other languages; only changed files are read again.
     """
-    from code_chains.apps.progress import spinner
+    from code_chains.apps.terminal.progress import spinner
     from code_chains.retrieval.persistence import is_saved
     from code_chains.retrieval.store import SnippetStore
 
@@ -133,7 +133,7 @@ def index(path: str, into: str | None) -> None:
 @handle_errors
 def search(query: str, folder: str | None, count: int, code: bool) -> None:
     """Search snippets for QUERY, in any language."""
-    from code_chains.apps.progress import spinner
+    from code_chains.apps.terminal.progress import spinner
     from code_chains.inputs import check_query
     from code_chains.retrieval.curated import curated_snippets
     from code_chains.retrieval.store import SnippetStore
@@ -223,7 +223,7 @@ def doctor(model: str | None, base_url: str | None) -> None:
 
     Example: code-chains doctor --base-url http://localhost:11434/v1 -m llama3.2
     """
-    from code_chains.apps.doctor import diagnose
+    from code_chains.apps.terminal.doctor import diagnose
 
     check_model_is_named(model, base_url)
     is_healthy = True

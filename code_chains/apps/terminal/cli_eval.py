@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from code_chains.apps.chain_options import chain_options, create_chain, parse_budget
-from code_chains.apps.cli_options import echo, file_option, files_by_name, handle_errors
-from code_chains.apps.named_files import check_named_files_of
+from code_chains.apps.terminal.cli_options import echo, file_option, files_by_name, handle_errors
+from code_chains.apps.terminal.named_files import check_named_files_of
 from code_chains.callbacks.redaction import strip_control_chars
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _evaluate(
     options: dict[str, Any],
 ) -> Evaluation:
     """Evaluate, and show progress."""
-    from code_chains.apps.progress import Counts, watch_batch
+    from code_chains.apps.terminal.progress import Counts, watch_batch
     from code_chains.evaluation import evaluate
 
     limits = parse_budget(budget)
@@ -175,7 +175,7 @@ def _results_file(path: str) -> ResultsFile:
 
 
 def _write(evaluation: Evaluation, saved: str | None, report: str | None, *, title: str) -> None:
-    from code_chains.apps.evaluation_report import write_report
+    from code_chains.apps.terminal.evaluation_report import write_report
 
     if saved is not None:
         evaluation.save(saved)

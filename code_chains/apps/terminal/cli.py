@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from code_chains.apps import cli_eval, cli_log, cli_resources
 from code_chains.apps.chain_options import (
     approve_option,
     chain_options,
@@ -25,8 +24,9 @@ from code_chains.apps.chain_options import (
     create_chains,
     parse_budget,
 )
-from code_chains.apps.cli_log import manage_conversations
-from code_chains.apps.cli_options import (
+from code_chains.apps.terminal import cli_eval, cli_log, cli_resources
+from code_chains.apps.terminal.cli_log import manage_conversations
+from code_chains.apps.terminal.cli_options import (
     echo,
     file_option,
     files_by_name,
@@ -36,7 +36,7 @@ from code_chains.apps.cli_options import (
     show_start,
     terminal_options,
 )
-from code_chains.apps.named_files import check_named_files_of
+from code_chains.apps.terminal.named_files import check_named_files_of
 
 __all__ = ["cli"]
 
@@ -138,7 +138,7 @@ def ask(
     """
     show_start()
     from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
-    from code_chains.apps.ask import Ask, open_log, question_of, read_tests
+    from code_chains.apps.terminal.ask import Ask, open_log, question_of, read_tests
 
     keys, text, assertions = parse_keys(show), question_of(question), read_tests(tests)
     if is_followup and not log:
@@ -195,8 +195,8 @@ def chat(
     keys = parse_keys(show)
     checked_files = files_by_name(files)
     name = None if session is None else check_session_id(session)
-    from code_chains.apps.chat import Chat, open_memory
-    from code_chains.apps.progress import Progress
+    from code_chains.apps.terminal.chat import Chat, open_memory
+    from code_chains.apps.terminal.progress import Progress
 
     progress = Progress(keys)
     approver = progress.approve if approve else None
@@ -251,7 +251,7 @@ def run(
 
     Example: code-chains run questions.csv --out answers.jsonl --export answers.xlsx
     """
-    from code_chains.apps.progress import show_batch
+    from code_chains.apps.terminal.progress import show_batch
     from code_chains.batch.export import check_table, export_table
     from code_chains.batch.questions import read_questions
     from code_chains.batch.results_file import ResultsFile
@@ -325,7 +325,7 @@ def serve(
     from code_chains.apps.page import approve as approve_on_page
     from code_chains.apps.page import serve as serve_page
     from code_chains.apps.page.history import open_memory
-    from code_chains.apps.question_log import data_folder
+    from code_chains.apps.terminal.question_log import data_folder
 
     folder = None if no_store else data_folder() / "page"
     approver = approve_on_page if approve else None
@@ -395,14 +395,14 @@ def mcp(
     Example: code-chains mcp --http --port 8081
     """
     if http:
-        from code_chains.apps.mcp_http import check_access, serve_http
+        from code_chains.apps.mcp.http import check_access, serve_http
 
         check_access(host, tokens)
     else:
         refuse_options("--http", "host", "port", "tokens", "allowed_hosts")
     from langchain_core.runnables import RunnableLambda
 
-    from code_chains.apps.mcp_files import SharedFiles
+    from code_chains.apps.mcp.files import SharedFiles
     from code_chains.models import default_model
 
     name = model or default_model()
@@ -426,7 +426,7 @@ def mcp(
                 description=tools,
             )
         else:
-            from code_chains.apps.mcp_server import serve as serve_stdio
+            from code_chains.apps.mcp.server import serve as serve_stdio
 
             echo(f"Serving on standard input and output: {tools}", err=True)
             serve_stdio(chain, answers=answers, shared=shared)

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import click
 
-from code_chains.apps.mcp_clients import IDLE_TIMEOUT_S, MAX_SESSIONS
-from code_chains.apps.mcp_files import SharedFiles
-from code_chains.apps.mcp_server import create_server
-from code_chains.apps.mcp_tokens import TokenVerifier
+from code_chains.apps.mcp.clients import IDLE_TIMEOUT_S, MAX_SESSIONS
+from code_chains.apps.mcp.files import SharedFiles
+from code_chains.apps.mcp.server import create_server
+from code_chains.apps.mcp.tokens import TokenVerifier
 from code_chains.callbacks.redaction import printable
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, needs

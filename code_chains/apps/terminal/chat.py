@@ -23,10 +23,10 @@ from typing import Any
 import click
 
 from code_chains.apps.artifact_folder import ArtifactFolder
-from code_chains.apps.named_files import check_named_files
-from code_chains.apps.progress import Progress, follow, format_usage
-from code_chains.apps.question_log import data_folder
 from code_chains.apps.shutdown import TurnGuard
+from code_chains.apps.terminal.named_files import check_named_files
+from code_chains.apps.terminal.progress import Progress, follow, format_usage
+from code_chains.apps.terminal.question_log import data_folder
 from code_chains.callbacks.redaction import describe_error, printable
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.code_chain import CodeChain

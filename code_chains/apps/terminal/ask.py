@@ -13,12 +13,12 @@ import click
 
 from code_chains.apps.artifact_folder import ArtifactFolder
 from code_chains.apps.chain_options import create_chain
-from code_chains.apps.cli_options import echo, files_by_name
-from code_chains.apps.named_files import check_named_files, missing_files
-from code_chains.apps.progress import Progress, follow
-from code_chains.apps.question_log import QuestionLog
 from code_chains.apps.remedies import CHECKS
-from code_chains.apps.standard_input import name_of_data, read_data, read_question
+from code_chains.apps.terminal.cli_options import echo, files_by_name
+from code_chains.apps.terminal.named_files import check_named_files, missing_files
+from code_chains.apps.terminal.progress import Progress, follow
+from code_chains.apps.terminal.question_log import QuestionLog
+from code_chains.apps.terminal.standard_input import name_of_data, read_data, read_question
 from code_chains.callbacks.redaction import escape_invisible
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, StoreError

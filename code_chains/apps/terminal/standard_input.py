@@ -9,7 +9,7 @@ import select
 import stat
 import sys
 
-from code_chains.apps.cli_options import echo
+from code_chains.apps.terminal.cli_options import echo
 from code_chains.errors import InputError
 
 __all__ = ["name_of_data", "read_data", "read_question"]
