@@ -117,7 +117,7 @@ _MODULE_OF = {
     "StreamingSequentialChain": "chains",
     "SandboxExecutor": "executors",
     "Limits": "executors",
-    "extract_code": "analysis.extraction",
+    "extract_code": "analysis.replies.extraction",
     "Execution": "state",
     "Problem": "state",
     "Turn": "state",

@@ -32,7 +32,7 @@ from code_chains.executors import (
     SqlExecutor,
     WasmExecutor,
 )
-from code_chains.executors.backend import SandboxProtocol, is_backend
+from code_chains.executors.remote.backend import SandboxProtocol, is_backend
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
 from code_chains.parts import Model, embedded

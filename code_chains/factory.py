@@ -45,7 +45,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import open_conversations
 from code_chains.errors import ConfigurationError
 from code_chains.executors import Executor, Limits
-from code_chains.executors.backend import SandboxProtocol
+from code_chains.executors.remote.backend import SandboxProtocol
 from code_chains.parts import Model, Parts
 from code_chains.retrieval.store import SnippetStore
 from code_chains.settings import Data, Language, Prompts, Snippets, SnippetsSource

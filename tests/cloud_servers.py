@@ -13,7 +13,7 @@ from typing import Any
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from code_chains.executors.protocol_sandbox import SandboxProtocol
+from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 
 KEY = "key-of-a-test-5f0c"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from werkzeug import Request, Response
 
-from code_chains.executors.protocol_sandbox import SandboxProtocol
+from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 
 from .cloud_servers import KEY, Service, as_json
 

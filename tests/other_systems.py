@@ -32,7 +32,7 @@ OURS = tuple(os.path.join(ROOT, name) + os.sep for name in ("code_chains", "test
 PRODUCT = os.path.join(ROOT, "code_chains") + os.sep
 PROGRAMS = (
     os.path.join(PRODUCT, "executors", "sandbox", "inside"),
-    os.path.join(PRODUCT, "executors", "container_program.py"),
+    os.path.join(PRODUCT, "executors", "remote", "container_program.py"),
 )
 """What runs within a sandbox or a container, and thus on Linux alone."""
 REFUSALS = {

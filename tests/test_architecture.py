@@ -22,7 +22,7 @@ import code_chains
 
 from .conftest import ROOT
 
-PROGRAMS = ("code_chains.executors.sandbox.inside.", "code_chains.executors.container_program")
+PROGRAMS = ("code_chains.executors.sandbox.inside.", "code_chains.executors.remote.container_program")
 """What runs within a sandbox or a container, and thus on Linux alone."""
 MODULES = sorted(
     module.name

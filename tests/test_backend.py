@@ -284,7 +284,7 @@ def test_a_run_that_is_cancelled_early_never_starts(backend: SandboxBackend) -> 
 def test_a_sandbox_that_never_answers_is_not_waited_for(
     backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("code_chains.executors.remote.protocol_sandbox.ANSWER_TIMEOUT_S", 0.2)
     started = time.monotonic()
     with pytest.raises(ExecutorError, match="did not answer in time"):
         BackendExecutor(Sandbox(backend, upload_files=lambda files: time.sleep(5)), limits=LIMITS).run("1")

@@ -455,7 +455,7 @@ def test_an_unexpected_error_cannot_control_the_terminal_or_reveal_a_key(
 def test_a_warning_cannot_control_the_terminal_or_reveal_a_key() -> None:
     warn = f"lambda name: logging.getLogger('x').warning('It said: %s', {HOSTILE!r})"
     code = (
-        "import logging; from code_chains.apps import cli, cli_resources\n"
+        "import logging; from code_chains.apps.terminal import cli, cli_resources\n"
         f"cli_resources.find_weights = {warn}\ncli.cli(['models', 'pull', 'local'])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -19,9 +19,9 @@ from code_chains import create_code_chain
 from code_chains.deepagents import SandboxBackend
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import CloudExecutor, Limits, Session
-from code_chains.executors.cloud import executor as cloud_executor
-from code_chains.executors.cloud.service import HostedSandbox, Service
-from code_chains.executors.protocol_sandbox import SandboxProtocol
+from code_chains.executors.remote import cloud as cloud_executor
+from code_chains.executors.remote.cloud_service import HostedSandbox, Service
+from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 from code_chains.testing import ExecutorContract, ScriptedModel, SessionContract, asks_for_code
 
 from .cloud_servers import KEY, serving
@@ -255,7 +255,7 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
     name: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_client(name)
-    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("code_chains.executors.remote.protocol_sandbox.ANSWER_TIMEOUT_S", 1.0)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 4.0)
     point(monkeypatch, name, "http://127.0.0.1:9")
     calls: list[str] = []
@@ -271,8 +271,9 @@ def test_an_unreachable_service_is_an_error_in_bounded_time_before_a_model_is_pa
 MODAL = """
 import time
 from code_chains.errors import CodeChainsError
-from code_chains.executors import CloudExecutor, protocol_sandbox
-from code_chains.executors.cloud import executor
+from code_chains.executors import CloudExecutor
+from code_chains.executors.remote import protocol_sandbox
+from code_chains.executors.remote import cloud as executor
 protocol_sandbox.ANSWER_TIMEOUT_S, executor.CREATE_S = 1, 9
 try:
     CloudExecutor("modal").run("1")
@@ -457,7 +458,7 @@ def test_a_sandbox_that_is_created_while_the_executor_is_closed_is_deleted(
 def test_a_service_that_never_answers_is_not_waited_for(
     unreliable: type[Unreliable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("code_chains.executors.protocol_sandbox.ANSWER_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("code_chains.executors.remote.protocol_sandbox.ANSWER_TIMEOUT_S", 0.1)
     monkeypatch.setattr(cloud_executor, "CREATE_S", 0.1)
     unreliable.creates = staticmethod(lambda: time.sleep(6))
     started = time.monotonic()
@@ -474,7 +475,7 @@ def test_a_sandbox_in_use_is_kept_and_one_that_cannot_be_is_replaced(
 ) -> None:
     extended: list[int] = []
     unreliable.extends = staticmethod(lambda: extended.append(1))
-    monkeypatch.setattr("code_chains.executors.cloud.sandbox.EXTEND_S", 0.0)
+    monkeypatch.setattr("code_chains.executors.remote.cloud_sandbox.EXTEND_S", 0.0)
     with CloudExecutor("unreliable", limits=LIMITS) as executor:
         executor.warm_up()
         executor.warm_up()

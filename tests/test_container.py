@@ -19,7 +19,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
-from code_chains.executors.container import ContainerExecutor
+from code_chains.executors.remote.container import ContainerExecutor
 from code_chains.testing import ExecutorContract, ScriptedModel
 
 from .conftest import descendants, soon

@@ -16,8 +16,8 @@ import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Executor, Limits
-from code_chains.executors.external import PROBE, canary, isolation
 from code_chains.executors.monty import MontyExecutor
+from code_chains.executors.remote.external import PROBE, canary, isolation
 from code_chains.executors.sandbox.executor import ProcessExecutor
 from code_chains.state import PROBED
 from code_chains.testing import ExecutorContract

@@ -9,10 +9,10 @@ from code_chains.executors.base import Executor, Limits, Program, Session
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:
-    from code_chains.executors.backend import BackendExecutor
-    from code_chains.executors.cloud.executor import CloudExecutor
-    from code_chains.executors.container import ContainerExecutor
     from code_chains.executors.monty import MontyExecutor
+    from code_chains.executors.remote.backend import BackendExecutor
+    from code_chains.executors.remote.cloud import CloudExecutor
+    from code_chains.executors.remote.container import ContainerExecutor
     from code_chains.executors.sql import SqlExecutor
     from code_chains.executors.wasm.executor import WasmExecutor
 
@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 _LAZY = {
-    "BackendExecutor": "backend",
-    "CloudExecutor": "cloud.executor",
-    "ContainerExecutor": "container",
+    "BackendExecutor": "remote.backend",
+    "CloudExecutor": "remote.cloud",
+    "ContainerExecutor": "remote.container",
     "MontyExecutor": "monty",
     "SqlExecutor": "sql",
     "WasmExecutor": "wasm.executor",

@@ -14,7 +14,7 @@ from typing import Any
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, check_int
 from code_chains.executors.base import Executor, Limits, Program
-from code_chains.executors.external import load_extra
+from code_chains.executors.remote.external import load_extra
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.executors.sql_program import READERS

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError
+from code_chains.executors.remote.supervised import parse_line
 from code_chains.executors.sandbox.inside.collection import made_files
 from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, remove_at
 from code_chains.executors.sandbox.interpreter import executable
-from code_chains.executors.supervised import parse_line
 from code_chains.executors.wasm.runtime import WORKER, Runtime
 from code_chains.temporary import process_folder
 

@@ -17,9 +17,9 @@ from importlib import metadata
 from pathlib import Path
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.external import load_extra
+from code_chains.executors.remote.external import load_extra
+from code_chains.executors.remote.supervised import COPIED_FILES
 from code_chains.executors.sandbox.interpreter import executable
-from code_chains.executors.supervised import COPIED_FILES
 from code_chains.storage.files import sha256_file
 from code_chains.temporary import process_folder
 

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError
-from code_chains.executors.backend import BackendExecutor
 from code_chains.executors.base import Limits
-from code_chains.executors.cloud.daytona import DaytonaService
-from code_chains.executors.cloud.e2b import E2BService
-from code_chains.executors.cloud.modal import ModalService
-from code_chains.executors.cloud.sandbox import CloudSandbox
-from code_chains.executors.cloud.service import Service
-from code_chains.executors.protocol_sandbox import GRACE_S, ProtocolSandbox, SandboxProtocol
+from code_chains.executors.remote.backend import BackendExecutor
+from code_chains.executors.remote.cloud_sandbox import CloudSandbox
+from code_chains.executors.remote.cloud_service import Service
+from code_chains.executors.remote.daytona import DaytonaService
+from code_chains.executors.remote.e2b import E2BService
+from code_chains.executors.remote.modal import ModalService
+from code_chains.executors.remote.protocol_sandbox import GRACE_S, ProtocolSandbox, SandboxProtocol
 from code_chains.state import PROBED
 
 __all__ = ["CloudExecutor"]

@@ -28,7 +28,7 @@ __all__ = [
 
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
-PACKAGE_FOLDER = Path(__file__).parent
+INSIDE_FOLDER = Path(__file__).parents[1] / "sandbox" / "inside"
 INSIDE_MODULES = (
     "__init__",
     "cell",
@@ -44,11 +44,11 @@ INSIDE_MODULES = (
     "wire",
 )
 COPIED_FILES = {
-    "container_program.py": PACKAGE_FOLDER / "container_program.py",
-    **{f"inside/{name}.py": PACKAGE_FOLDER / "sandbox" / "inside" / f"{name}.py" for name in INSIDE_MODULES},
+    "container_program.py": Path(__file__).with_name("container_program.py"),
+    **{f"inside/{name}.py": INSIDE_FOLDER / f"{name}.py" for name in INSIDE_MODULES},
 }
 """What is copied: the supervisor, and the modules that run a program."""
-SESSION_FILES = {f"inside/{path.name}": path for path in (PACKAGE_FOLDER / "sandbox" / "inside").glob("*.py")}
+SESSION_FILES = {f"inside/{path.name}": path for path in INSIDE_FOLDER.glob("*.py")}
 """What is copied for a session: the kernel sandbox's own supervisor with all that it uses, and the server of a session."""
 
 

@@ -12,7 +12,7 @@ import weakref
 from typing import Any
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.cloud.service import HostedSandbox, Service
+from code_chains.executors.remote.cloud_service import HostedSandbox, Service
 
 __all__ = ["IDLE_S", "CloudSandbox"]
 

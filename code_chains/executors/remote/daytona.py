@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from code_chains.errors import needs
-from code_chains.executors.cloud.service import HostedSandbox, Service, do_nothing
+from code_chains.executors.remote.cloud_service import HostedSandbox, Service, do_nothing
 
 __all__ = ["DaytonaService"]
 

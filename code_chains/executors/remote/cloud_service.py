@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from code_chains.errors import ConfigurationError
-from code_chains.executors.protocol_sandbox import SandboxProtocol
+from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 
 __all__ = ["HostedSandbox", "Service", "do_nothing"]
 

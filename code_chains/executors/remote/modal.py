@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from code_chains.errors import needs
-from code_chains.executors.cloud.service import HostedSandbox, Service, do_nothing
+from code_chains.executors.remote.cloud_service import HostedSandbox, Service, do_nothing
 
 __all__ = ["ModalService"]
 

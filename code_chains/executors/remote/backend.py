@@ -19,10 +19,10 @@ from code_chains.errors import (
     OverloadedError,
     check_int,
 )
-from code_chains.executors.backend_sessions import BackendSession
 from code_chains.executors.base import MAX_SECONDS, Limits, Program
-from code_chains.executors.external import ExternalExecutor
-from code_chains.executors.protocol_sandbox import (
+from code_chains.executors.remote.backend_sessions import BackendSession
+from code_chains.executors.remote.external import ExternalExecutor
+from code_chains.executors.remote.protocol_sandbox import (
     GRACE_S,
     TIMED_OUT,
     ProtocolSandbox,
@@ -31,7 +31,7 @@ from code_chains.executors.protocol_sandbox import (
     is_backend,
     pack,
 )
-from code_chains.executors.supervised import COPIED_FILES, supervisor_limits, timed_out
+from code_chains.executors.remote.supervised import COPIED_FILES, supervisor_limits, timed_out
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution

@@ -15,7 +15,7 @@ from typing import Any
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, IsolationError
 from code_chains.executors.base import Limits, Program
-from code_chains.executors.external import (
+from code_chains.executors.remote.external import (
     PROBE,
     ExternalExecutor,
     canary,
@@ -23,7 +23,7 @@ from code_chains.executors.external import (
     isolation,
     load_extra,
 )
-from code_chains.executors.supervised import (
+from code_chains.executors.remote.supervised import (
     COPIED_FILES,
     execution_of,
     find_report,

@@ -1,0 +1,1 @@
+"""Executors on engines of others: containers, sandboxes of a protocol, hosted services."""
