@@ -27,7 +27,7 @@ from code_chains.models.local import load_local
 def test_a_missing_extra_is_named_with_what_to_do(
     extra: str, package: str, used: Callable[[], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("batch.workers", "apps.mcp_server", "apps.page.server"):
+    for name in ("batch.workers", "apps.mcp.server", "apps.page.server"):
         monkeypatch.delitem(sys.modules, f"code_chains.{name}", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     message = (
