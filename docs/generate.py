@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,11 +126,34 @@ def with_languages(page: str) -> str:
     return re.sub(r"- \d+ languages: .+", f"- {len(LANGUAGES)} languages: {named}.", page)
 
 
+def package_map() -> str:
+    """Return the page that names each folder and module, with the first lines of their docstrings."""
+    package = FOLDER.parent / "code_chains"
+    lines = [
+        "# Map of the code",
+        "",
+        "Every folder and module with the first line of its docstring, written by `docs/generate.py`. Imports point downwards",
+        "in the layers of `setup.cfg`, held by import-linter; [architecture](architecture.md) tells how the parts work together.",
+    ]
+    for folder in sorted({path.parent for path in package.rglob("*.py")}):
+        name = folder.relative_to(package.parent).as_posix()
+        lines += ["", f"## `{name}/`", "", _first_line(folder / "__init__.py"), ""]
+        modules = sorted(path for path in folder.glob("*.py") if not path.stem.startswith("__"))
+        lines += [f"- `{path.stem}`: {_first_line(path)}" for path in modules]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _first_line(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
 def pages() -> dict[Path, str]:
     """Return the content of the generated pages."""
     read = {name: (FOLDER / name).read_text() for name in ("chains.md", "languages.md")}
     return {
         FOLDER / "cli.md": command_line(),
+        FOLDER / "map.md": package_map(),
         FOLDER / "chains.md": with_table(read["chains.md"]),
         FOLDER / "languages.md": with_languages(read["languages.md"]),
     }
