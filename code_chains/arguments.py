@@ -42,23 +42,6 @@ from code_chains.settings import Data, Language, Prompts, Snippets
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.toolbox import Toolbox
 
-__all__ = [
-    "ExecutorName",
-    "answers_store",
-    "check_answer_type",
-    "check_budget",
-    "check_memory",
-    "resolve_cache",
-    "resolve_data",
-    "resolve_executor",
-    "resolve_language",
-    "resolve_memory",
-    "resolve_prompts",
-    "resolve_snippets",
-    "resolve_tools",
-    "resolve_validate",
-]
-
 ExecutorName = Literal[
     "strongest",
     "sandbox",

@@ -50,8 +50,6 @@ from code_chains.verification.values.answer_types import AnswerType
 if TYPE_CHECKING:
     from code_chains.state import CodeChunk, CodeResult
 
-__all__ = ["CodeChain", "share_conversations"]
-
 _log = logging.getLogger(__name__)
 _MAX_INLINE_CHARS = 2000
 """Characters of a question up to which looking for data in it is faster than starting a thread."""

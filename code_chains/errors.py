@@ -22,26 +22,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-__all__ = [
-    "EXECUTOR_CLOSED",
-    "NO_FOLDER",
-    "BudgetError",
-    "BudgetLimit",
-    "CodeChainsError",
-    "ConfigurationError",
-    "ExecutorError",
-    "InputError",
-    "IsolationError",
-    "MissingExtraError",
-    "OverloadedError",
-    "SessionError",
-    "StoreError",
-    "WeightsError",
-    "check_int",
-    "needs",
-]
-
-
 EXECUTOR_CLOSED = "The executor, or the chain that made it, is closed. Create a new one."
 """What all executors say once they are closed."""
 NO_FOLDER = "Make a temporary folder writable, such as /tmp, or name one in TMPDIR."

@@ -21,8 +21,6 @@ from code_chains.conversations.sessions import open_conversations
 from code_chains.executors import Executor
 from code_chains.toolbox import Toolbox
 
-__all__ = ["create_python_tool"]
-
 _NO_THREAD = "(Nothing of it is kept for the next program, as the application names no thread.)"
 
 

@@ -12,8 +12,6 @@ from langchain_core.vectorstores import VectorStore
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["Data", "Language", "Prompts", "Snippets", "SnippetsSource"]
-
 SnippetsSource = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
 

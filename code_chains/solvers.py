@@ -20,8 +20,6 @@ from code_chains.chains.steps import StepsChain
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.parts import Model, Parts, accepts_images, restarts_on_failed_tests
 
-__all__ = ["Escalate", "Iterate", "Plan", "Repair", "Solver", "resolve_solver"]
-
 When = Literal["always", "auto"]
 
 

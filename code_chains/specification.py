@@ -17,8 +17,6 @@ from code_chains.settings import Data, Language, Prompts, Snippets
 from code_chains.solvers import Escalate, Iterate, Plan, Repair
 from code_chains.verifiers import Agreement, GeneratedTests, Judge
 
-__all__ = ["ChainSpec", "build_chain", "read_arguments", "serialize_spec"]
-
 ChainSpec = Mapping[str, Any] | str
 """Arguments of `create_code_chain` as JSON, or `"module:function"`, naming a function that returns a chain.
 

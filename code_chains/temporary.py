@@ -13,8 +13,6 @@ import time
 import weakref
 from pathlib import Path
 
-__all__ = ["process_folder"]
-
 _PREFIX = "code_chains-process-"
 _MIN_AGE_S = 60.0
 """A younger folder may belong to a process that has not locked it yet."""

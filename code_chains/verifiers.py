@@ -20,8 +20,6 @@ from code_chains.models.sampling import can_be_sampled
 from code_chains.parts import Model, Parts, embedded
 from code_chains.state import Verdict
 
-__all__ = ["Agreement", "GeneratedTests", "Judge", "Verifier", "resolve_verifiers"]
-
 Check = Callable[[State], Verdict | None]
 _MAX_LEAD = 9
 

@@ -132,8 +132,8 @@ def package_map() -> str:
     lines = [
         "# Map of the code",
         "",
-        "Every folder and module with the first line of its docstring, written by `docs/generate.py`. Imports point downwards",
-        "in the layers of `setup.cfg`, held by import-linter; [architecture](architecture.md) tells how the parts work together.",
+        "Every folder and module with the first line of its docstring, written by `docs/generate.py`.",
+        "Imports point downwards in the layers of `setup.cfg`; see [architecture](architecture.md), too.",
     ]
     for folder in sorted({path.parent for path in package.rglob("*.py")}):
         name = folder.relative_to(package.parent).as_posix()

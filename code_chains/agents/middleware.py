@@ -26,8 +26,6 @@ from code_chains.executors.base import Closing
 from code_chains.inputs import files_on_disk
 from code_chains.toolbox import Toolbox
 
-__all__ = ["PythonMiddleware"]
-
 MAX_SESSIONS = 8
 """Sessions of a new executor by default."""
 

@@ -23,8 +23,6 @@ from code_chains.executors import Limits, SandboxExecutor
 from code_chains.executors.values import value_of
 from code_chains.state import Execution
 
-__all__ = ["READ_SECONDS", "main"]
-
 READ_SECONDS = 60.0
 """After so long the shell asks again whether there is input, within the time that one call may take."""
 CHUNK_BYTES = 1 << 16

@@ -21,8 +21,6 @@ from code_chains.executors import Executor
 from code_chains.executors.base import Session
 from code_chains.state import ErrorReport, Execution, Verdict
 
-__all__ = ["INVOCATION", "ThreadProgramChain", "ThreadSessions"]
-
 INVOCATION = "python_invocation"
 """The key of an agent's state that names its invocation."""
 _LOST = (

@@ -24,8 +24,6 @@ from code_chains.executors.base import MAX_COUNT, MAX_SECONDS
 from code_chains.executors.sandbox.interpreter import executable
 from code_chains.inputs import check_files
 
-__all__ = ["LIMITS", "SandboxExecutionPolicy"]
-
 LIMITS = Limits(memory="2G", processes=256, disk="512M", files=100_000)
 """The limits of a shell by default, with all that it starts."""
 OF_RELAY: dict[str, Any] = {

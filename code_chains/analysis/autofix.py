@@ -13,8 +13,6 @@ from code_chains.analysis.parsing import parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line, words_of
 from code_chains.records import Execution
 
-__all__ = ["FixedProgram", "autofix"]
-
 _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
 _SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)

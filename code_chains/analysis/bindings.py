@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from code_chains.analysis.dotted_names import module_name
 
-__all__ = ["Bindings", "Import", "Scope"]
-
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 

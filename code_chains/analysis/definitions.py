@@ -8,8 +8,6 @@ import re
 from code_chains.analysis.parsing import parse
 from code_chains.analysis.replies.syntax import top_level_names
 
-__all__ = ["defines_what_is_asked"]
-
 _DEFINING = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
     *(ast.Assign, ast.AnnAssign, ast.Pass),

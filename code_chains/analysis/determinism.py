@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from code_chains.analysis.references import Reading, Use, match, read, words
 
-__all__ = ["is_repeatable", "prints_set_order"]
-
 _NONDETERMINISTIC = words(
     "time datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow datetime.date.today random numpy.random"
     " pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow uuid.uuid1 uuid.uuid4 secrets os.urandom os.getpid"

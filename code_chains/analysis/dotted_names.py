@@ -6,8 +6,6 @@ import builtins
 import sys
 from collections.abc import Collection
 
-__all__ = ["UNKNOWN", "builtin", "canonical", "collection_of", "match", "member", "module_name", "words"]
-
 UNKNOWN = frozenset({"?"})
 _LEAKED = {"os", "posix", "nt", "sys", "subprocess", "builtins", "shutil", "importlib", "socket", "ctypes"}
 

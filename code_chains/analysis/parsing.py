@@ -7,8 +7,6 @@ import functools
 import warnings
 from contextlib import suppress
 
-__all__ = ["UNREADABLE", "child_statements", "error_line", "parse", "syntax_tree"]
-
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
 _MAX_TRIES = 100

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["USUAL_PACKAGES", "distribution_of", "import_line", "install_advice", "words_of"]
-
 _ALIASES = {
     "np": "import numpy as np",
     "pd": "import pandas as pd",

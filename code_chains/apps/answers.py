@@ -7,8 +7,6 @@ from code_chains.chains.interpret import MAX_QUOTE_CHARS, format_outcome
 from code_chains.inputs import shortened
 from code_chains.state import Execution, Verdict
 
-__all__ = ["render_answer"]
-
 
 def render_answer(
     answer: str, *, output: str = "", execution: Execution | None = None, verdict: Verdict | None = None

@@ -13,8 +13,6 @@ from code_chains.errors import InputError, StoreError
 from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact
 
-__all__ = ["DEFAULT_FOLDER", "ArtifactFolder"]
-
 DEFAULT_FOLDER = "answer-files"
 
 

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from code_chains.conversations.memory import ConversationMemory
     from code_chains.executors import Executor
 
-__all__ = [
-    "approve_option",
-    "chain_options",
-    "chain_spec",
-    "chains_options",
-    "check_model_is_named",
-    "create_chain",
-    "create_chains",
-    "options_named",
-    "parse_budget",
-]
-
 CURATED = "<curated>"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -14,8 +14,6 @@ from code_chains.apps.shutdown import drain_then
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError
 
-__all__ = ["GracefulServer", "is_loopback", "is_wildcard", "listen", "url_name"]
-
 
 def is_loopback(host: str) -> bool:
     """Return whether a host name or address is a loopback one.

@@ -29,8 +29,6 @@ from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
 from code_chains.state import Artifact, Execution
 
-__all__ = ["CodeChainMagics", "StageDisplay"]
-
 _IMAGES = ("image/png", "image/jpeg")
 """Media types of figures that are displayed; SVG could run scripts."""
 _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")

@@ -9,8 +9,6 @@ from code_chains.analysis.well_known_imports import install_advice
 from code_chains.state import Execution, Verdict
 from code_chains.verification.obstacles import Obstacle, find_obstacle
 
-__all__ = ["CHECKS", "CHECKS_OF_PAGE", "Host", "remedy"]
-
 Host = Literal["terminal", "notebook", "page", "mcp"]
 _OWN = {
     "input": "Put what it asks for into the question.",

@@ -12,8 +12,6 @@ from markdown_it.renderer import RendererHTML
 from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.inputs import shortened
 
-__all__ = ["MAX_CHARS", "plain", "render_markdown"]
-
 MAX_CHARS = 20_000
 """Maximum length of a text or program that is displayed in full."""
 _MAX_MARKDOWN_CHARS = 8_000

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from code_chains.code_chain import CodeChain
 
-__all__ = ["GRACE_PERIOD_S", "TERMINATED_EXIT_CODE", "TurnGuard", "drain_then"]
-
 GRACE_PERIOD_S = 20.0
 """Seconds that running questions may still take; orchestrators usually kill after 30."""
 TERMINATED_EXIT_CODE = 128 + signal.SIGTERM

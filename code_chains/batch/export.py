@@ -14,8 +14,6 @@ from typing import Any
 from code_chains.errors import InputError, needs
 from code_chains.storage.files import atomic_write
 
-__all__ = ["check_table", "export_table", "without_formula"]
-
 COLUMNS = ("id", "query", "answer", "verdict", "reason", "output", "seconds", "error")
 _MAX_CELL_CHARS = 32_000
 """A cell of a spreadsheet holds 32,767 characters."""

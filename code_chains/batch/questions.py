@@ -16,8 +16,6 @@ from typing import Any
 from code_chains.errors import InputError
 from code_chains.inputs import check_keys, check_query, shortened
 
-__all__ = ["Item", "Question", "as_questions", "read_items", "read_questions", "with_ids"]
-
 
 @dataclass(frozen=True)
 class Question:

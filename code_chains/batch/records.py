@@ -14,8 +14,6 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import BudgetError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
 
-__all__ = ["Answer", "BudgetTracker", "answer_question"]
-
 
 @dataclass(frozen=True)
 class Answer:

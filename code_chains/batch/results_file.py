@@ -17,8 +17,6 @@ from code_chains.callbacks.redaction import escape_invisible
 from code_chains.errors import StoreError
 from code_chains.storage.files import atomic_write
 
-__all__ = ["ResultsFile"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -22,8 +22,6 @@ from code_chains.errors import ConfigurationError, StoreError
 from code_chains.executors.limiter import available_processors
 from code_chains.specification import ChainSpec, build_chain, serialize_spec
 
-__all__ = ["map_questions"]
-
 
 def map_questions(
     chain: CodeChain | ChainSpec,

@@ -26,8 +26,6 @@ from code_chains.state import as_json
 with needs("cluster", "cluster", "dask"):
     from distributed import Client, KilledWorker, LocalCluster, WorkerPlugin, as_completed
 
-__all__ = ["run_on_cluster"]
-
 _POLL_INTERVAL_S = 0.02
 _CHECK_INTERVAL_S = 1.0
 """Seconds for which workers that were seen are assumed to be alive."""

@@ -23,15 +23,6 @@ from code_chains.callbacks.usage import ModelCall, UsageMeter
 from code_chains.errors import BudgetError, BudgetLimit, ConfigurationError, check_int
 from code_chains.records import Usage
 
-__all__ = [
-    "INTEGER_LIMITS",
-    "LIMITS",
-    "Budget",
-    "count_attempt",
-    "find_budgets",
-    "suppress_callback_errors",
-]
-
 T = TypeVar("T")
 LIMITS = ("usd", "tokens", "model_calls", "tool_calls", "seconds", "attempts", "code_lines")
 INTEGER_LIMITS = ("tokens", "model_calls", "tool_calls", "attempts", "code_lines")

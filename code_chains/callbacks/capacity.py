@@ -8,8 +8,6 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 
 from code_chains.callbacks.budget import suppress_callback_errors
 
-__all__ = ["AsyncCapacityCheck", "CapacityCheck"]
-
 
 class CapacityCheck(BaseCallbackHandler):
     """Refuse a question before its first model call, if the executor would refuse its program now.

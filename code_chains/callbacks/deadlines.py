@@ -16,14 +16,6 @@ from langchain_core.runnables import RunnableConfig
 from code_chains.callbacks.budget import Budget, find_budgets
 from code_chains.errors import BudgetError
 
-__all__ = [
-    "arun_with_deadline",
-    "nearest_deadline",
-    "run_deadline",
-    "run_with_deadline",
-    "stream_with_deadline",
-]
-
 T = TypeVar("T")
 
 

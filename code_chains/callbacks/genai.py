@@ -15,18 +15,6 @@ from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import without_folder
 from code_chains.records import Usage
 
-__all__ = [
-    "OWN_PROVIDER",
-    "AttributeValue",
-    "attributes_at_end",
-    "attributes_at_start",
-    "is_agent",
-    "is_model",
-    "is_operation",
-    "provider",
-    "span_name",
-]
-
 AttributeValue = str | bool | int | float | list[str]
 
 OWN_PROVIDER = "code_chains"

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["EMBEDDED", "Prices"]
-
 EMBEDDED = "code_chains"
 """Provider of the embedded models, which cost nothing."""
 

@@ -7,8 +7,6 @@ from urllib.parse import urlsplit
 
 from code_chains.callbacks.proxies import proxy_variable
 
-__all__ = ["explain_provider_error"]
-
 _REMEDIES = {
     401: ("refuses the API key", "Set the right one, e.g. OPENAI_API_KEY."),
     403: ("refuses access", "Check what the API key is allowed to use."),

@@ -9,8 +9,6 @@ from urllib.request import proxy_bypass
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["invalid_proxy", "proxy_variable"]
-
 _SCHEMES = ("http", "https", "all")
 _MASK = "***"
 

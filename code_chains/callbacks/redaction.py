@@ -10,15 +10,6 @@ import unicodedata
 from code_chains.callbacks.provider_errors import explain_provider_error
 from code_chains.errors import CodeChainsError
 
-__all__ = [
-    "PrintableFormatter",
-    "describe_error",
-    "escape_invisible",
-    "printable",
-    "strip_control_chars",
-    "without_secrets",
-]
-
 _MAX_ERROR_CHARS = 100_000
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

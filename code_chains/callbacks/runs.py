@@ -19,8 +19,6 @@ from langchain_core.callbacks import (
 )
 from langchain_core.utils.uuid import uuid7
 
-__all__ = ["AGENT_NAME", "RunObserver", "abegin", "begin", "is_traced"]
-
 AGENT_NAME = "code_chains_agent"
 """Key of the metadata of a run that answers a question; its value is the name of the chain."""
 _EVENTS = {"on_chain_start", "on_chain_end", "on_chain_error"}

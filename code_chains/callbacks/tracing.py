@@ -30,8 +30,6 @@ from code_chains.records import Execution, Verdict
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ["OpenTelemetryTracer"]
-
 LONGEST = 20_000
 """Longest text of an attribute, in characters; what is longer is cut."""
 _TEXTS = ("query", "code", "output", "answer", "language", "stop_reason", "cached", "finish_reason")

@@ -17,8 +17,6 @@ from code_chains.callbacks.pricing import Prices
 from code_chains.callbacks.runs import RunObserver
 from code_chains.records import Usage
 
-__all__ = ["ModelCall", "UsageMeter", "without_folder"]
-
 STAGES = ("retrieve", "plan", "generate", "judge", "write_tests", "interpret")
 """Names of runs that calls are counted under; elsewhere it is the innermost named run."""
 

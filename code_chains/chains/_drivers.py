@@ -37,18 +37,6 @@ from code_chains.callbacks.deadlines import (
 )
 from code_chains.executors.base import RUN_DEADLINE
 
-__all__ = [
-    "EXHAUSTED",
-    "Config",
-    "Effect",
-    "Flow",
-    "Invoke",
-    "NestedChain",
-    "RunFunction",
-    "State",
-    "StreamFunction",
-]
-
 State: TypeAlias = dict[str, Any]
 Config: TypeAlias = RunnableConfig
 

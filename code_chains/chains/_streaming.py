@@ -24,8 +24,6 @@ from code_chains.callbacks.runs import abegin, begin, is_traced
 from code_chains.chains._drivers import EXHAUSTED, Config, Flow, NestedChain, State, adrive, drive, sum_chunks
 from code_chains.errors import InputError
 
-__all__ = ["FlowChain"]
-
 _ManagerType: TypeAlias = type[CallbackManager] | type[AsyncCallbackManager]
 _CONFIG_KEYS = {"tags", "metadata", "callbacks", "recursion_limit", "configurable"}
 

@@ -14,8 +14,6 @@ from code_chains.executors.values import printed_value, value_of
 from code_chains.state import Execution
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 
-__all__ = ["answer_value", "find_value", "format_value"]
-
 _NO_VALUE = "the program ended without a value; end it with an expression, not with print(…)"
 _UNREADABLE = (
     "the value of the last expression is too large (more than 200,000 items), or holds other objects than plain data:"

@@ -10,8 +10,6 @@ from code_chains.chains.execute import undo
 from code_chains.errors import ConfigurationError
 from code_chains.records import Attempt, Execution, Strategy
 
-__all__ = ["LIVE_KEYS", "OUTCOME_KEYS", "AttemptChain", "record_attempt", "select_live"]
-
 LIVE_KEYS = ("programs", "stdout")
 """The keys that a stream yields while an attempt is made: its programs as they are written, and what they print."""
 

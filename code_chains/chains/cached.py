@@ -30,8 +30,6 @@ from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["CachedChain", "is_cacheable"]
-
 _log = logging.getLogger(__name__)
 _FORMAT = 1
 MIN_POLL_INTERVAL_S, MAX_POLL_INTERVAL_S = 0.02, 0.5

@@ -12,8 +12,6 @@ from code_chains.chains.tools import describe_failure
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Artifact, Execution, Problem
 
-__all__ = ["Cell", "Observations"]
-
 _MAX_CHARS = 6000
 """Characters of one observation: the beginning and the end, where shapes and errors stand."""
 _OLD_CHARS = 300

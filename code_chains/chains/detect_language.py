@@ -11,8 +11,6 @@ from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingC
 from code_chains.inputs import check_query
 from code_chains.language import check_language, detect_language
 
-__all__ = ["LanguageChain"]
-
 _MAX_QUESTIONS = 10
 """Questions of a conversation that are considered."""
 _MAX_INLINE_CHARS = 1000

@@ -12,8 +12,6 @@ from code_chains.chains.repair import merit
 from code_chains.errors import ConfigurationError
 from code_chains.state import FINAL_STOPS
 
-__all__ = ["EscalateChain"]
-
 
 class EscalateChain(StreamingChain):
     """Have one model after the other solve a task, from the cheapest to the strongest, until a verdict is not `failed`.

@@ -20,8 +20,6 @@ from code_chains.verification.sanity import sanity_verdict
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.values.rounding import rounding_problem
 
-__all__ = ["UNCHECKED", "EvaluateChain", "ask_verifiers", "check_expectations"]
-
 UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
 """What is said of a program if nothing else can be."""
 

@@ -20,8 +20,6 @@ from code_chains.inputs import check_code
 from code_chains.state import ErrorReport, Execution
 from code_chains.toolbox import Toolbox
 
-__all__ = ["ExecuteChain", "run_arguments", "run_inputs", "undo"]
-
 _MAX_STDOUT_CHARS = 20_000
 """Characters of one program's standard output that are streamed; `Execution.stdout` has all of it."""
 

@@ -18,18 +18,6 @@ from code_chains.language import LANGUAGES
 from code_chains.models.sampling import for_sample, is_openai
 from code_chains.verification.expectations import expectations_of
 
-__all__ = [
-    "EXAMPLES",
-    "GENERATE_PROMPT",
-    "GENERATE_PROMPTS",
-    "HELP",
-    "GenerateChain",
-    "finish_reason",
-    "reply_text",
-    "to_text",
-    "with_instructions",
-]
-
 GENERATE_PROMPT = """\
 You answer questions by writing one complete Python 3 program whose output is the answer.
 - Reply with one fenced Python block and nothing else.

@@ -23,8 +23,6 @@ from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdi
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.feedback import repair_feedback
 
-__all__ = ["ITERATE_EXAMPLES", "ITERATE_PROMPT", "IterateChain", "is_open_ended"]
-
 ITERATE_PROMPT = """\
 You answer questions by running Python 3 in a notebook, one cell at a time; after each cell you see what it shows.
 - Reply with one fenced Python block and nothing else: the next cell.

@@ -17,8 +17,6 @@ from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
-__all__ = ["JUDGE_PROMPT", "JudgeChain", "read_judgement"]
-
 _log = logging.getLogger(__name__)
 
 JUDGE_PROMPT = """\

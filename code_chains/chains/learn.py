@@ -16,8 +16,6 @@ from code_chains.errors import StoreError
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Verdict
 
-__all__ = ["LearnChain"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -16,8 +16,6 @@ from code_chains.chains.generate import reply_text
 from code_chains.inputs import check_query, describe_inputs, fenced
 from code_chains.models.sampling import is_openai
 
-__all__ = ["PLAN_PROMPT", "PlanChain", "read_steps", "seems_to_need_steps"]
-
 PLAN_PROMPT = """\
 You split a task for a Python programmer into steps, but only where it needs several.
 - Most tasks are one step. Make another one only where it builds on a result that has to be there first.

@@ -12,8 +12,6 @@ from code_chains.executors.base import Executor
 from code_chains.inputs import check_variables, files_on_disk
 from code_chains.profiles import FileProfiler, is_table, profile_variables
 
-__all__ = ["ProfileChain"]
-
 
 class ProfileChain(StreamingChain):
     """Describe the files and tables of a question for the models. No model is called.

@@ -16,8 +16,6 @@ from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.feedback import fails_again, failure_signature, repair_feedback
 
-__all__ = ["OnFailedTests", "RepairChain", "merit"]
-
 OnFailedTests = Literal["repair", "restart"]
 
 

@@ -19,8 +19,6 @@ from code_chains.retrieval.search import SnippetSearch
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Source
 
-__all__ = ["MIN_CURATED_SCORE", "RetrieveChain"]
-
 MIN_OFFLINE_SCORE = 0.4
 """Default threshold for the offline embeddings, from a measurement: an unrelated example misleads a model."""
 MIN_CURATED_SCORE = 0.575

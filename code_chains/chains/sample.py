@@ -18,8 +18,6 @@ from code_chains.chains.execute import run_arguments, undo
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
-__all__ = ["SampleChain", "outcome_text"]
-
 
 class SampleChain(StreamingChain):
     """Make several attempts at once and select one whose outcome most of them share.

@@ -17,8 +17,6 @@ from code_chains.inputs import fenced, shortened
 from code_chains.state import FINAL_STOPS, Attempt, Execution, Verdict
 from code_chains.verification.expectations import expectations_of
 
-__all__ = ["StepsChain"]
-
 _MAX_PLANS = 2
 _MAX_TASK_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 2000, 2000, 1000
 

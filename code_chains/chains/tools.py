@@ -20,21 +20,6 @@ from code_chains.state import Execution, Problem, Verdict, as_json
 from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.verification.feedback import repair_feedback
 
-__all__ = [
-    "MAX_CHARS",
-    "QUESTION_DESCRIPTION",
-    "ChainTool",
-    "FormatForModel",
-    "ProgramArguments",
-    "Question",
-    "chain_as_tool",
-    "describe_failure",
-    "describe_program_tool",
-    "format_as_json",
-    "format_execution",
-    "has_failed",
-]
-
 MAX_CHARS = 20_000
 """Approximate maximum length of text for a model, in characters."""
 

@@ -13,8 +13,6 @@ from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError
 from code_chains.inputs import check_query
 
-__all__ = ["TRANSLATE_PROMPT", "TranslateChain"]
-
 TRANSLATE_PROMPT = """\
 You translate questions about data and programs into English.
 - Reply with the translation and nothing else; never answer the question.

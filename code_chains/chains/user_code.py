@@ -10,8 +10,6 @@ from code_chains.executors.base import Executor
 from code_chains.state import Execution, Verdict
 from code_chains.toolbox import Toolbox
 
-__all__ = ["user_code_chains"]
-
 
 def user_code_chains(
     validate: ValidateChain, executor: Executor, toolbox: Toolbox | None = None

@@ -31,8 +31,6 @@ from code_chains.state import Problem
 from code_chains.toolbox.approval import arejection, rejection
 from code_chains.verification.feedback import same_program
 
-__all__ = ["ApprovalRequest", "Approve", "ValidateChain"]
-
 _MAX_INLINE_CHARS = 500
 """Characters up to which the built-in checks are faster than starting a thread."""
 _REJECTED = "It was not approved. Write another program."

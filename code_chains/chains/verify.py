@@ -21,8 +21,6 @@ from code_chains.state import Verdict
 from code_chains.verification.comparison import group
 from code_chains.verification.sanity.invariants import only_number
 
-__all__ = ["ANOTHER_WAY", "LEAD", "VerifyChain"]
-
 ANOTHER_WAY = "- Begin with a comment that lists what is given and what is asked for, with units. Then compute step by step."
 """A rule for some of the further programs."""
 LEAD = 3

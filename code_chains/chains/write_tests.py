@@ -19,8 +19,6 @@ from code_chains.inputs import check_query, describe_inputs, fenced
 from code_chains.verification.expectations import expect
 from code_chains.verification.expectations.assertions import names_of
 
-__all__ = ["TESTS_PROMPT", "WriteTestsChain"]
-
 TESTS_PROMPT = """\
 You write tests for a program that somebody else writes to answer a question.
 - Reply with one fenced Python block of assert statements and nothing else.

@@ -35,8 +35,6 @@ from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.storage.files import atomic_write
 
-__all__ = ["EXPORTS", "export", "to_markdown", "to_notebook", "to_script"]
-
 EXPORTS = (".ipynb", ".py", ".md")
 """Suffixes of the files that `export` writes."""
 _IMAGES = {

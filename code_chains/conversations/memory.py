@@ -32,8 +32,6 @@ from code_chains.errors import CodeChainsError, ConfigurationError, InputError, 
 from code_chains.inputs import check_json_variables, check_session_id, fenced, shortened
 from code_chains.state import DisplayData, Execution, Turn, Verdict
 
-__all__ = ["ChatHistory", "ConversationMemory"]
-
 _log = logging.getLogger(__name__)
 _MAX_PROMPT_CODE_CHARS, _MAX_PROMPT_OUTPUT_CHARS = 3000, 1500
 _MAX_OUTPUT_CHARS = 100_000

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from langchain_core.stores import InMemoryByteStore
 
-__all__ = ["ARTIFACTS_PREFIX", "RecentStore"]
-
 MAX_BYTES = 64 << 20
 ARTIFACTS_PREFIX = "artifacts/"
 

@@ -21,8 +21,6 @@ from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Execution, Turn
 
-__all__ = ["Conversation", "Conversations", "ainventory", "inventory"]
-
 _DIRTY = "?"
 _BEFORE = "before the turn"
 _INVENTORY = """

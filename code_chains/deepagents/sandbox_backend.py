@@ -18,8 +18,6 @@ with needs("deepagents", "SandboxBackend", "deepagents"):
     from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, FileUploadResponse
     from deepagents.backends.sandbox import BaseSandbox
 
-__all__ = ["LIMITS", "SandboxBackend"]
-
 LIMITS = Limits(
     seconds=300.0, memory="2G", output="8M", processes=256, disk="512M", files=100_000, artifacts="64M"
 )

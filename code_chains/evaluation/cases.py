@@ -17,8 +17,6 @@ from code_chains.evaluation import examples
 from code_chains.inputs.text import is_text
 from code_chains.records import Record
 
-__all__ = ["Case", "Expectation", "cases_of", "read_cases"]
-
 _WAYS = ("expected", "expected_pattern", "judge")
 _REMEDY = "Give one of expected (a JSON value), expected_pattern (a regular expression) and judge (true)."
 

@@ -12,8 +12,6 @@ from code_chains.evaluation.statistics import mcnemar
 from code_chains.inputs import shortened
 from code_chains.records import Record
 
-__all__ = ["Comparison", "check_comparable", "compare"]
-
 _LEVEL = 0.05
 _MAX_LISTED = 10
 

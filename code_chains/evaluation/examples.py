@@ -7,8 +7,6 @@ from typing import Any
 
 from code_chains.errors import InputError
 
-__all__ = ["COLUMNS", "as_inputs", "expected_of", "inputs_of"]
-
 _QUERY_NAMES = ("query", "question", "input")
 _EXPECTED_NAMES = ("expected", "answer", "output")
 _INPUTS = ("files", "variables", "tests", "examples", "session_id")

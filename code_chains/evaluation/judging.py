@@ -10,8 +10,6 @@ from code_chains.batch.results_file import ResultsFile
 from code_chains.chains.judge import JudgeChain
 from code_chains.state import Verdict
 
-__all__ = ["Judgements"]
-
 
 class Judgements:
     """The judgements of answers, which are kept beside the results file, as each costs a call of a model.

@@ -11,8 +11,6 @@ from code_chains.evaluation.cases import Case
 from code_chains.evaluation.scoring import Stated, is_right
 from code_chains.state import Verdict, as_json
 
-__all__ = ["as_target", "correct"]
-
 
 def as_target(chain: CodeChain) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """Return a function for `langsmith.evaluate`: from the inputs of an example to outputs in JSON.

@@ -16,8 +16,6 @@ from code_chains.inputs import shortened
 from code_chains.records import Record, Usage
 from code_chains.storage.files import atomic_write
 
-__all__ = ["Evaluation", "Score", "Share"]
-
 _STATUSES = ("verified", "plausible", "unverified", "failed", "error")
 
 

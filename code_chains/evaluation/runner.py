@@ -21,8 +21,6 @@ from code_chains.evaluation.scoring import Stated, is_right
 from code_chains.specification import ChainSpec
 from code_chains.state import Usage
 
-__all__ = ["evaluate"]
-
 Watch = Callable[[Iterator[Answer]], Iterable[Answer]]
 
 

@@ -16,8 +16,6 @@ from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.numbers import NUMBER, Number
 
-__all__ = ["Stated", "is_right"]
-
 _LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
 _LOCAL = re.compile(r"(?<![\d.,])\d{1,3}(?:[.\u00a0\u202f '’]\d{3})*,\d{1,2}(?![\d.,])")

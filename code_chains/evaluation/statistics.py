@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["mcnemar", "percentile", "wilson"]
-
 _Z_95 = 1.959963984540054
 """The 97.5 % quantile of the normal distribution."""
 

@@ -18,8 +18,6 @@ from code_chains.executors.waiting import Operation, adrive, astream, blocking, 
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
-__all__ = ["Executor", "Limits", "Program", "Session"]
-
 MAX_SECONDS = 86_400
 MAX_COUNT = 1_000_000
 MIN_MEMORY_BYTES = 16 << 20

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from code_chains.errors import SessionError
 
-__all__ = ["CheckpointNames"]
-
 MAX_CHECKPOINTS = 8
 
 

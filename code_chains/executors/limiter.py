@@ -13,8 +13,6 @@ from typing import TypeVar
 from code_chains.errors import ExecutorError, OverloadedError
 from code_chains.executors.waiting import Operation, Ticket
 
-__all__ = ["ConcurrencyLimiter", "available_processors"]
-
 T = TypeVar("T")
 _limiters: weakref.WeakSet[ConcurrencyLimiter] = weakref.WeakSet()
 

@@ -35,8 +35,6 @@ from code_chains.toolbox.blocking import blocking_functions
 if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, MountDir
 
-__all__ = ["MontyExecutor"]
-
 SUBSET_HINT = (
     "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the"
     " sandbox."

@@ -9,8 +9,6 @@ from typing import Any
 from code_chains.executors.base import Limits
 from code_chains.state import ErrorReport, Execution, Status
 
-__all__ = ["RunOutcome", "limit_reached", "rejected", "reported_outcome"]
-
 RunOutcome = tuple[Status, ErrorReport | None, str | None]
 """Status, error and result."""
 REPORTABLE = ("ok", "error", "memory", "disk_limit", "file_limit", "process_limit")

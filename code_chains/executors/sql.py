@@ -23,8 +23,6 @@ from code_chains.inputs import check_code, check_json_variables, check_variables
 from code_chains.state import Artifact, ErrorReport, Execution
 from code_chains.temporary import process_folder
 
-__all__ = ["SqlExecutor"]
-
 PROGRAM_FILE = Path(__file__).with_name("sql_program.py")
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 MAX_ALIGNED_CHARS = 40

@@ -11,8 +11,6 @@ from code_chains.executors.base import Executor, Limits
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 
-__all__ = ["strongest_executor"]
-
 logger: logging.Logger = logging.getLogger(__name__)
 
 

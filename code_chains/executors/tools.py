@@ -13,8 +13,6 @@ from code_chains.executors.sandbox.inside.tools import BYTES_PER_ITEM
 from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.toolbox import Toolbox, ToolCalls
 
-__all__ = ["check_takes_tools", "open_tool_calls", "read_call"]
-
 T = TypeVar("T")
 
 

@@ -15,19 +15,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-__all__ = [
-    "Blocking",
-    "EventSource",
-    "Operation",
-    "Ticket",
-    "Wait",
-    "adrive",
-    "astream",
-    "blocking",
-    "drive",
-    "stream",
-]
-
 T = TypeVar("T")
 
 OUTPUT_INTERVAL_S = 0.1

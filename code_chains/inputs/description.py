@@ -14,8 +14,6 @@ from code_chains.inputs.files import files_on_disk
 from code_chains.inputs.text import fenced
 from code_chains.inputs.variables import check_variables, table_kind
 
-__all__ = ["COLUMN_NAME", "describe", "describe_inputs"]
-
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
 _MAX_FILES, _MAX_NAMES_CHARS = 20, 1000

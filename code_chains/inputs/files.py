@@ -20,8 +20,6 @@ from code_chains.errors import InputError
 from code_chains.inputs.text import is_text
 from code_chains.temporary import process_folder
 
-__all__ = ["MAX_FILES", "check_files", "check_name", "files_on_disk", "walk_folder"]
-
 _MAX_SHOWN_CHARS = 100
 MAX_FILES = 1000
 """Files of a folder that can be passed."""

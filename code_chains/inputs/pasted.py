@@ -15,8 +15,6 @@ from typing import Any
 from code_chains.inputs.text import check_query
 from code_chains.records import PastedData
 
-__all__ = ["Paste", "files_with", "find_data", "find_pasted", "without_references"]
-
 _MIN_ROWS = 3
 """Lines of a table, its header included; of text that is split at commas by chance there are fewer."""
 _MIN_NUMBERS = 8

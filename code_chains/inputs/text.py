@@ -11,19 +11,6 @@ from langchain_core.messages import BaseMessage, convert_to_messages
 
 from code_chains.errors import InputError
 
-__all__ = [
-    "MAX_QUERY_CHARS",
-    "FencedText",
-    "check_code",
-    "check_history",
-    "check_keys",
-    "check_query",
-    "check_session_id",
-    "fenced",
-    "is_text",
-    "shortened",
-]
-
 MAX_CODE_CHARS = 200_000
 """Maximum length of a program, in characters. Its checks take a second."""
 MAX_QUERY_CHARS = 100_000

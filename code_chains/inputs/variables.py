@@ -15,15 +15,6 @@ from pydantic import JsonValue
 
 from code_chains.errors import InputError
 
-__all__ = [
-    "check_json_variables",
-    "check_variables",
-    "columns_for_json",
-    "encode_cells",
-    "encode_value",
-    "table_kind",
-]
-
 TAG = "$"
 """Key of the encoded values that are not JSON; the same as in `sandbox.inside.values`."""
 _SCALARS = {str, int, float, bool, type(None)}

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["LANGUAGES", "check_language", "detect_language"]
-
 LANGUAGES = {
     "ar": "Arabic",
     "cs": "Czech",

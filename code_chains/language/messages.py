@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["MESSAGES", "Messages", "messages_in"]
-
 
 class Messages(NamedTuple):
     """The messages in one language. Names in braces are filled in.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["REASONS", "translate_reason"]
-
 _PATTERNS = (
     re.compile(r"The program ran but printed nothing\."),
     re.compile(r"Timeout: The program did not end within ([\d.e+]+) seconds\."),

@@ -20,8 +20,6 @@ from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
 from code_chains.state import Execution
 
-__all__ = ["FileProfiler"]
-
 _log = logging.getLogger(__name__)
 MODULES = (
     *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "table", "csv_lines"),

@@ -9,8 +9,6 @@ from code_chains.inputs import table_kind
 from code_chains.profiles.inside.frames import describe_column, describe_frame, describe_rows
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
 
-__all__ = ["is_table", "profile_variables"]
-
 MAX_ROWS = 200_000
 """Rows of a frame of pandas that are looked at."""
 MAX_VALUES = 20_000

@@ -10,21 +10,6 @@ from pydantic import JsonValue
 from code_chains.records.record import Record
 from code_chains.records.runs import Artifact, DisplayData, Status, ToolCall
 
-__all__ = [
-    "BUDGET_STOPS",
-    "FINAL_STOPS",
-    "Attempt",
-    "PastedData",
-    "Problem",
-    "Source",
-    "StopReason",
-    "Strategy",
-    "Turn",
-    "Usage",
-    "Verdict",
-]
-
-
 StopReason = Literal[
     "answered", "attempts", "same_failure", "effects", "usd", "tokens", "model_calls", "tool_calls", "seconds"
 ]

@@ -9,8 +9,6 @@ from pathlib import PurePosixPath
 
 from code_chains.errors import InputError
 
-__all__ = ["file_stem", "numbered_names", "safe_name"]
-
 
 def safe_name(name: str) -> str:
     """Return a name for the file of an artifact that stays within its folder, and is not hidden.

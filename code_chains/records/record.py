@@ -8,9 +8,6 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter
 
-__all__ = ["Record"]
-
-
 _adapters: dict[type, TypeAdapter[Any]] = {}
 
 

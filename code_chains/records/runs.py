@@ -15,21 +15,6 @@ from code_chains.errors import CodeChainsError, InputError
 from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.records.record import Record
 
-__all__ = [
-    "PROBED",
-    "Artifact",
-    "CodeFailedError",
-    "DisplayData",
-    "ErrorReport",
-    "Execution",
-    "Isolation",
-    "Level",
-    "Status",
-    "ToolCall",
-    "signal_name",
-]
-
-
 Status = Literal[
     "ok",
     "error",

@@ -14,8 +14,6 @@ import uuid
 from pathlib import Path
 from typing import IO
 
-__all__ = ["atomic_write", "is_private", "open_regular", "sha256_file"]
-
 
 def sha256_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""

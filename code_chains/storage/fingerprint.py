@@ -27,8 +27,6 @@ from pydantic import BaseModel, SecretStr
 from code_chains.analysis.references import words
 from code_chains.inputs import table_kind
 
-__all__ = ["NotFingerprintableError", "describe", "environment", "fingerprint"]
-
 _IRRELEVANT = words(
     "memory callbacks callback_manager verbose tags metadata name cache rate_limiter disable_streaming output_parser approve"
     " custom_get_token_ids conversations owned budget profile max_retries request_timeout timeout"

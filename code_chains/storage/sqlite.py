@@ -20,8 +20,6 @@ from code_chains.errors import ConfigurationError, InputError, StoreError, check
 from code_chains.storage.sqlite_connections import ConnectionPool, connect
 from code_chains.storage.sqlite_file import MOVE_ADVICE, create, verify
 
-__all__ = ["SqliteStore", "StoreStats"]
-
 # Later than all previous uses, also where two coincide or the clock is set back: the LRU order is exact.
 _NOW = "max(?, (SELECT coalesce(max(used), 0) + 1e-6 FROM entries))"
 # CAST, because a column of an untrusted file may hold any type.

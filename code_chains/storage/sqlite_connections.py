@@ -15,8 +15,6 @@ from pathlib import Path
 from code_chains.errors import StoreError
 from code_chains.storage.sqlite_file import create, verify
 
-__all__ = ["ConnectionPool", "connect"]
-
 MAX_CONNECTIONS = 8
 """Connections of one store in one process."""
 MAX_CALL_S = 60.0

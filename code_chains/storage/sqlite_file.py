@@ -18,8 +18,6 @@ from code_chains.errors import StoreError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["MOVE_ADVICE", "create", "verify"]
-
 APPLICATION_ID = int.from_bytes(b"cchn")
 """The application id in the header of every store."""
 FORMAT_VERSION = 1

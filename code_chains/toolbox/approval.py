@@ -13,8 +13,6 @@ from langchain_core.runnables.config import run_in_executor
 
 from code_chains.records import ToolEffect
 
-__all__ = ["ApproveTools", "ToolRequest", "arejection", "rejection"]
-
 
 @dataclass(frozen=True)
 class ToolRequest:

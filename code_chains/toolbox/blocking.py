@@ -15,8 +15,6 @@ from typing import Any
 from code_chains.toolbox.calls import PendingCall, ToolCallError, ToolCalls
 from code_chains.toolbox.signatures import Signature
 
-__all__ = ["blocking_functions"]
-
 _CHECK_INTERVAL_S = 0.05
 """Pause between two looks whether a call takes too long."""
 

@@ -26,8 +26,6 @@ from code_chains.toolbox.results import shorten_arguments, simplify, summarize
 from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.toolbox.toolbox import Toolbox
 
-__all__ = ["PendingCall", "ToolCallError", "ToolCalls"]
-
 T = TypeVar("T")
 _MAX_MESSAGE_CHARS = 1000
 _REJECTED = "It was not approved."

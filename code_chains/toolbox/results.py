@@ -15,8 +15,6 @@ from pydantic import BaseModel, JsonValue
 
 from code_chains.inputs import table_kind
 
-__all__ = ["shorten_arguments", "simplify", "summarize"]
-
 _MAX_SUMMARY_CHARS = 200
 _MAX_ARGUMENTS_CHARS = 2000
 _MAX_DEPTH = 50

@@ -8,8 +8,6 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
-__all__ = ["describe_wrong_arguments", "short_type", "type_of_schema"]
-
 _MAX_DEPTH = 8
 """Levels of nesting and references; recursive schemas end here."""
 _MAX_CHARS = 400

@@ -16,8 +16,6 @@ from code_chains.errors import ConfigurationError
 from code_chains.records import ToolEffect
 from code_chains.toolbox.schemas import short_type
 
-__all__ = ["Parameter", "Signature", "effect_of", "signature_of"]
-
 _MAX_DESCRIPTION_CHARS = 300
 
 

@@ -16,8 +16,6 @@ from code_chains.errors import ConfigurationError, InputError
 from code_chains.toolbox.approval import ApproveTools
 from code_chains.toolbox.signatures import Signature, signature_of
 
-__all__ = ["Toolbox"]
-
 RESERVED = frozenset(
     ("result", "final_answer", "ToolError", "np", "pd", "plt", "numpy", "pandas", "matplotlib")
 )

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from code_chains.verification.numbers import NUMBER, Number
 
-__all__ = ["Outcome", "group"]
-
 _TOKEN = re.compile(
     rf"(?P<number>{NUMBER.pattern})|(?P<word>(?<![\w.])-?[^\W\d]\w*(?:[.'-]\w+)*|\w[\w.'-]*\w|\w)"
     r"|(?P<sign>[^\w\s.,;:!?'\"()\[\]{}=|`_<>-]+)"

@@ -10,8 +10,6 @@ from code_chains.inputs import fenced
 from code_chains.state import ErrorReport, Execution, ToolCall, Verdict
 from code_chains.verification.obstacles import find_obstacle
 
-__all__ = ["fails_again", "failure_signature", "repair_feedback", "same_program"]
-
 _CONTEXT_LINES = 2
 _KINDS = {
     name

@@ -12,8 +12,6 @@ from code_chains.verification.letters import folded
 from code_chains.verification.numbers import NUMBER, Number, ascii_digits
 from code_chains.verification.values.rounding import asked_decimals
 
-__all__ = ["omits_result", "omits_words", "rounds_beyond", "unsupported_numbers"]
-
 MAX_TOKENS = 10_000
 _BESIDE = re.compile(
     r"(?<=[はがも是为為于於])(?=-\d)|(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["folded"]
-
 
 def folded(text: str) -> str:
     """Return text without case and accents.

@@ -6,8 +6,6 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["NUMBER", "Number", "ascii_digits"]
-
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
 )

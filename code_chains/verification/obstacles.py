@@ -8,8 +8,6 @@ from typing import Literal, NamedTuple
 from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.state import ErrorReport, Execution
 
-__all__ = ["Obstacle", "find_obstacle"]
-
 _MISSING_MODULE = re.compile(r"(?:No module named|There is no module) '([\w.]+)'")
 _NO_NETWORK = re.compile(
     r"NameResolutionError|getaddrinfo|name resolution|Name or service not known|nodename nor servname"

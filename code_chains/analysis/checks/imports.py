@@ -12,8 +12,6 @@ from code_chains.analysis.well_known_imports import install_advice
 from code_chains.errors import ConfigurationError
 from code_chains.records import Problem
 
-__all__ = ["check_names", "did_you_mean", "imports_available", "imports_only"]
-
 Check = Callable[[str], list[Problem]]
 _MISSING = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 

@@ -10,8 +10,6 @@ from code_chains.analysis.parsing import child_statements
 from code_chains.analysis.references import Reading, read, words
 from code_chains.records import Problem
 
-__all__ = ["prints_something", "results_used"]
-
 _PURE = words(
     "builtins.sorted builtins.sum builtins.len builtins.max builtins.min builtins.abs builtins.round builtins.reversed "
     "builtins.str builtins.int builtins.float builtins.list builtins.dict builtins.set builtins.tuple builtins.zip "

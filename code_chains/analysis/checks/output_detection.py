@@ -8,8 +8,6 @@ import re
 
 from code_chains.analysis.references import Reading, Use, argument, words
 
-__all__ = ["is_silent"]
-
 _MODULES = words(
     "math cmath statistics random datetime collections itertools functools re decimal fractions string operator heapq "
     "bisect copy time typing dataclasses enum numbers abc json csv __future__"

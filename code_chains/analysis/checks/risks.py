@@ -12,8 +12,6 @@ from code_chains.analysis.parsing import child_statements
 from code_chains.analysis.references import Reading, Use, argument, match, words
 from code_chains.records import Problem
 
-__all__ = ["find_risks"]
-
 
 def _names(module: str, names: str) -> list[str]:
     return [f"{module}.{name}" for name in names.split()]

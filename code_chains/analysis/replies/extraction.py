@@ -22,8 +22,6 @@ from code_chains.analysis.replies.syntax import Syntax, computes, used_names
 from code_chains.analysis.replies.text import first_turn, visible_text
 from code_chains.analysis.replies.tool_calls import calls_in
 
-__all__ = ["as_program", "extract_code", "extract_fenced"]
-
 _FENCE_TAGS = {"sql": ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")}
 """Words after a fence that stand for a language, where these are more than its name."""
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["Block", "join", "markdown_blocks", "select", "tolerant_blocks", "without_blocks"]
-
 _PYTHON = {
     "python",
     "py",

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 
 from code_chains.analysis.replies.syntax import Syntax
 
-__all__ = ["patched", "repair", "unquoted", "with_plain_characters", "with_real_newlines"]
-
 _PROMPT = re.compile(r"^\s*(?:>>>|In ?\[\d*\]:|\.{3,}:|\.\.\.)(?: |$|(?=\S))")
 _FIRST_PROMPT = re.compile(r"\A\s*(?:>>>|In ?\[\d*\]:)")
 _DEFINITION = re.compile(r"\s*(?:(?:async\s+)?def\s+\w+\s*\(|class\s+\w+\s*[(:])")

@@ -7,8 +7,6 @@ import warnings
 
 from code_chains.analysis.parsing import UNREADABLE, parse
 
-__all__ = ["Syntax", "computes", "top_level_names", "used_names"]
-
 _MAX_COMPILED_CHARS = 500_000
 _DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare | ast.Dict | ast.List | ast.Set
 """Expressions that compute nothing: prose such as "Hello", and data."""

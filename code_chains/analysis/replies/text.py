@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect
 
-__all__ = ["first_turn", "visible_text"]
-
 _MAX_REPLY_CHARS = 200_000
 _THINK = re.compile(
     r"^[ \t]*<(think|thinking|reasoning)>.*?(</\1>|\Z)|\A.*?^[ \t]*</think>|◁think▷.*?(◁/think▷|\Z)",

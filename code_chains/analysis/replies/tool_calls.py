@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["calls_in", "code_in_call"]
-
 _KEY = re.compile(
     r"""["'](?:code|python|source|arguments|parameters|input|tool_input|action_input|cells|answer|solution)["']\s*:"""
 )

@@ -30,15 +30,6 @@ with needs("mcp", "command", "mcp"):
     from starlette.responses import PlainTextResponse
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = [
-    "IDLE_TIMEOUT_S",
-    "MAX_SESSIONS",
-    "Client",
-    "ClientRegistry",
-    "ConnectionWatch",
-    "run_while_connected",
-]
-
 IDLE_TIMEOUT_S = 1800.0
 """Seconds without a request after which a session of the protocol ends."""
 MAX_SESSIONS = 100

@@ -15,8 +15,6 @@ from pathlib import Path
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.inputs import MAX_FILES, check_files, check_name, walk_folder
 
-__all__ = ["InputFiles", "SharedFiles"]
-
 MAX_INPUT_BYTES = 64 << 20
 """Maximum size of the files of a call, and of the files of all sessions."""
 MAX_SHARED_BYTES = 256 << 20

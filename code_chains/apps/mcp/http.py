@@ -32,8 +32,6 @@ with needs("mcp", "command", "mcp --http"):
 
     from code_chains.apps.http_server import GracefulServer, is_loopback, is_wildcard, listen, url_name
 
-__all__ = ["check_access", "serve_http", "transport_security"]
-
 PATH = "/mcp"
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 

@@ -20,8 +20,6 @@ from code_chains.state import Artifact, Execution, Verdict, as_json
 with needs("mcp", "command", "mcp"):
     from mcp.types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent
 
-__all__ = ["AnswerResult", "ArtifactResource", "ArtifactStore", "RunResult", "answer_result", "run_result"]
-
 MAX_RESOURCE_BYTES = 64 << 20
 """Maximum size of the artifacts available as resources; the oldest are evicted."""
 MAX_IMAGE_BYTES = 1 << 20

@@ -49,8 +49,6 @@ with needs("mcp", "command", "mcp"):
     from mcp.types import CallToolResult, Resource, ToolAnnotations
     from starlette.applications import Starlette
 
-__all__ = ["CodeServer", "create_server", "serve"]
-
 MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
 """Files may be escaped or encoded, which makes them larger."""
 _INSTRUCTIONS = (

@@ -16,8 +16,6 @@ with needs("mcp", "command", "mcp"):
     from mcp.server.auth.provider import AccessToken
     from mcp.server.auth.settings import AuthSettings
 
-__all__ = ["TokenVerifier", "token_options"]
-
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]{16,}=*")
 
 

@@ -22,8 +22,6 @@ from code_chains.apps.page.view import TurnView, announcement
 from code_chains.apps.safe_html import plain
 from code_chains.errors import CodeChainsError
 
-__all__ = ["Page"]
-
 EXAMPLES = (
     ("First steps", "What is the sum of the numbers from 1 to 100?"),
     ("A figure", "Plot sine and cosine from 0 to 2π in one chart, with a legend."),

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from code_chains.chains.validate import ApprovalRequest
 
-__all__ = ["APPROVER", "TIMEOUT_S", "Approval", "approve"]
-
 TIMEOUT_S = 300.0
 """Seconds without a decision after which a program counts as refused."""
 APPROVER: ContextVar[Callable[[ApprovalRequest], Awaitable[bool | str]]] = ContextVar(

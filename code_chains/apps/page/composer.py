@@ -13,8 +13,6 @@ from nicegui import ui
 from code_chains.apps.page.elements import text
 from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
 
-__all__ = ["Composer", "ComposerActions"]
-
 _KEYS = """(event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();

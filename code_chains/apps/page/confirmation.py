@@ -8,8 +8,6 @@ from nicegui import ui
 
 from code_chains.apps.safe_html import plain
 
-__all__ = ["Confirmation"]
-
 
 class Confirmation:
     """A dialog that asks whether an action is meant; nothing waits for it, so that a page may be left with it open."""

@@ -11,8 +11,6 @@ from nicegui import ui
 from code_chains.apps.page.elements import quiet_button, text
 from code_chains.apps.page.history import StoredConversation
 
-__all__ = ["ConversationList"]
-
 _MAX_TITLE_CHARS = 150
 
 

@@ -9,8 +9,6 @@ from nicegui import ui
 
 from code_chains.apps.safe_html import plain
 
-__all__ = ["copy_button", "notify_error", "quiet_button", "text"]
-
 
 def text(content: str, tag: str = "div", classes: str = "") -> ui.html:
     """Add an element with plain text."""

@@ -13,8 +13,6 @@ from code_chains.apps.terminal.progress import STAGE_LABELS, retry_note, stage_n
 from code_chains.language import detect_language
 from code_chains.state import Artifact, Execution, Source, Status, StopReason, Turn, Verdict
 
-__all__ = ["ChatEntry", "EntryOutcome", "EntryProgress"]
-
 _LIMIT_MESSAGES: Mapping[str, str] = {
     "usd": "The budget is spent: its limit of dollars is reached.",
     "tokens": "The budget is spent: its limit of tokens is reached.",

@@ -17,8 +17,6 @@ from code_chains.errors import (
     WeightsError,
 )
 
-__all__ = ["report_error"]
-
 _log = logging.getLogger(__name__)
 _MESSAGES: tuple[tuple[type[Exception], str], ...] = (
     (OverloadedError, "Too many programs run at the moment. Try again later."),

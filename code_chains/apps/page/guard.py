@@ -42,8 +42,6 @@ from starlette.websockets import WebSocketClose
 from code_chains.apps.http_server import is_loopback
 from code_chains.storage.files import atomic_write
 
-__all__ = ["TOKEN", "Guard", "redirect_file", "secret_path"]
-
 TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE | re.ASCII)

@@ -18,8 +18,6 @@ from code_chains.errors import InputError
 from code_chains.state import Turn
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["ConversationHistory", "StoredConversation", "open_memory"]
-
 MAX_STORED_BYTES = 1 << 30
 """Maximum size of the uploaded files of all conversations, open or not."""
 

@@ -9,8 +9,6 @@ from pygments.lexers import get_lexer_by_name
 from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.callbacks.redaction import escape_invisible
 
-__all__ = ["listing"]
-
 
 def listing(code: str, language: str | None = "python", line: int | None = None) -> str:
     """Return a program as HTML with numbered lines.

@@ -15,8 +15,6 @@ from code_chains.apps.safe_html import plain
 from code_chains.apps.terminal.progress import strip_control_chars
 from code_chains.state import Artifact, ErrorReport
 
-__all__ = ["IMAGES", "OutcomeView", "frame_height", "is_recoloured"]
-
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 """Media types displayed as images, in which no script runs."""
 _MAX_LOCALS = 6

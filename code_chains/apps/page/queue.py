@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.waiting import adrive
 
-__all__ = ["RequestQueue"]
-
 
 class RequestQueue:
     """Let so many requests run at once; the others wait in FIFO order and know their position.

@@ -18,8 +18,6 @@ from code_chains.code_chain import CodeChain, share_conversations
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.temporary import process_folder
 
-__all__ = ["SessionRegistry"]
-
 _EXPIRED = "The previous conversation and its files have expired after a long time without activity. A new one begins here."
 _MAX_SWEEP_INTERVAL_S = 60.0
 

@@ -15,8 +15,6 @@ from code_chains.apps.safe_html import MAX_CHARS
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 
-__all__ = ["EntryRunner"]
-
 
 class EntryRunner:
     """Works on an entry.

@@ -29,8 +29,6 @@ with needs("ui", "command", "serve"):
     from code_chains.apps.page.guard import TOKEN, Guard, redirect_file, secret_path
     from code_chains.apps.page.outcome_view import IMAGES
 
-__all__ = ["create_app", "serve"]
-
 _MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
 """Beyond this number of pages, those are deleted to which no browser has connected within the timeout."""
 _RECONNECT_TIMEOUT_S = 10.0

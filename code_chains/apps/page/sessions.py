@@ -24,8 +24,6 @@ from code_chains.inputs import check_query
 from code_chains.state import Artifact, Turn
 from code_chains.temporary import process_folder
 
-__all__ = ["MAX_UPLOAD_BYTES", "PageSession"]
-
 _MAX_ARTIFACT_BYTES, _MAX_TOTAL_ARTIFACT_BYTES = 64 << 20, 512 << 20
 """Maximum size of the artifacts of one session, and of all."""
 MAX_UPLOAD_BYTES = 20 << 20

@@ -9,8 +9,6 @@ from html.parser import HTMLParser
 
 from code_chains.batch.export import without_formula
 
-__all__ = ["is_shortened", "is_table", "table_as_csv"]
-
 
 def is_table(html: bytes) -> bool:
     """Return whether a view has a table."""

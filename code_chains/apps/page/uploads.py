@@ -14,8 +14,6 @@ from code_chains.records.filenames import file_stem
 from code_chains.state import Turn
 from code_chains.storage.files import atomic_write
 
-__all__ = ["Uploads", "upload_name"]
-
 
 def upload_name(name: str) -> str:
     r"""Return the name by which programs read a file: its own, unless no file can have that.

@@ -20,8 +20,6 @@ from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.apps.terminal.progress import STAGE_LABELS
 from code_chains.language import detect_language
 
-__all__ = ["TurnView", "announcement", "stages"]
-
 _TITLES = {
     "verified": "Verified",
     "plausible": "Plausible",

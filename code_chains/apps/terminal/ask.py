@@ -25,8 +25,6 @@ from code_chains.errors import CodeChainsError, StoreError
 from code_chains.inputs import check_query
 from code_chains.state import as_json as to_json_values
 
-__all__ = ["Ask", "open_log", "question_of"]
-
 
 def question_of(words: Sequence[str]) -> str:
     """Return the question that the arguments hold, or that standard input does if they hold none or `-`.

@@ -38,8 +38,6 @@ from code_chains.records.filenames import file_stem
 from code_chains.state import Artifact, Turn
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["Chat", "LineReader", "open_memory", "open_store"]
-
 _EXIT_WINDOW_S, _IGNORE_WINDOW_S = 3.0, 2.0
 """A second Ctrl-C within these times exits at a prompt, and is ignored while a turn is being stopped."""
 _MAX_HISTORY_LINES = 1000

@@ -38,8 +38,6 @@ from code_chains.apps.terminal.cli_options import (
 )
 from code_chains.apps.terminal.named_files import check_named_files_of
 
-__all__ = ["cli"]
-
 
 class _Commands(click.Group):
     """The commands; a question in the place of one is told where it belongs."""

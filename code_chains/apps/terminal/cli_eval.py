@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from code_chains.chains.judge import JudgeChain
     from code_chains.evaluation import Case, Evaluation
 
-__all__ = ["evaluate_command"]
-
 
 @click.command("eval")
 @click.argument("cases", type=click.Path(exists=True, dir_okay=False))

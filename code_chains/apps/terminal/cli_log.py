@@ -13,8 +13,6 @@ from code_chains.callbacks.redaction import escape_invisible, strip_control_char
 if TYPE_CHECKING:
     from code_chains.apps.terminal.question_log import LoggedConversation
 
-__all__ = ["log", "manage_conversations"]
-
 
 @click.group(invoke_without_command=True)
 @click.option("-n", "count", default=10, show_default=True, type=click.IntRange(1), help="How many to list.")

@@ -22,17 +22,6 @@ from code_chains.callbacks.redaction import PrintableFormatter, printable
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "echo",
-    "file_option",
-    "files_by_name",
-    "handle_errors",
-    "parse_keys",
-    "refuse_options",
-    "show_start",
-    "terminal_options",
-]
-
 SHOWABLE_KEYS = ("code", "output", "sources", "verdict", "attempts", "usage")
 _SIGTERM_EXIT_CODE = 128 + signal.SIGTERM
 _Command = TypeVar("_Command", bound=Callable[..., Any])

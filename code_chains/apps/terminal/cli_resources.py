@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from code_chains.models.hub import HubFile
     from code_chains.models.weights import Weights
 
-__all__ = ["cache", "completion", "doctor", "index", "models", "search"]
-
 # -- models --------------------------------------------------------------------------------------------------
 
 

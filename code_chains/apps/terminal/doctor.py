@@ -24,8 +24,6 @@ from code_chains.models.resolve import is_embedded
 from code_chains.models.weights import CATALOGUE, Weights, models_directory
 from code_chains.state import PROBED
 
-__all__ = ["diagnose"]
-
 Check = tuple[bool, str]
 _TIMEOUT_S = 60.0
 PACKAGES = ("code-chains", "langchain-core", "langchain-classic", "langchain-openai", "xllamacpp")

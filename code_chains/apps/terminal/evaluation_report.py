@@ -10,8 +10,6 @@ from code_chains.errors import InputError
 from code_chains.evaluation.records import Evaluation, Score
 from code_chains.storage.files import atomic_write
 
-__all__ = ["render_report", "write_report"]
-
 _STYLE = """
 :root { color-scheme: light dark; --soft: #6b645f; --edge: #d6d3d1; --good: #15803d; --bad: #b91c1c; }
 @media (prefers-color-scheme: dark) { :root { --soft: #a3a3ad; --edge: #3f3f46; --good: #4ade80; --bad: #fca5a5; } }

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from code_chains.batch.questions import Question
 
-__all__ = ["check_named_files", "check_named_files_of", "missing_files"]
-
 _BETWEEN_NAMES = re.compile(r"[\s'\"`()\[\]{}<>,;:?!，。：；？！（）「」《》]+")
 _MAX_NAME_BYTES = 255
 _DATA_SUFFIXES = (

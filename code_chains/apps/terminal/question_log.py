@@ -20,8 +20,6 @@ from code_chains.state import Turn
 from code_chains.storage.files import atomic_write
 from code_chains.storage.sqlite import SqliteStore
 
-__all__ = ["LoggedConversation", "QuestionLog", "data_folder"]
-
 _MAX_LOG_BYTES = 256 << 20
 """Beyond it the oldest questions are evicted."""
 _MAX_DATA_BYTES = 1 << 30

@@ -12,8 +12,6 @@ import sys
 from code_chains.apps.terminal.cli_options import echo
 from code_chains.errors import InputError
 
-__all__ = ["name_of_data", "read_data", "read_question"]
-
 _NOTICE_AFTER_S = 1.0
 _MAX_BYTES = 256 << 20
 _SIGNATURES = {

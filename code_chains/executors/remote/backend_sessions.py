@@ -27,8 +27,6 @@ from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import Execution, Isolation
 
-__all__ = ["BackendSession"]
-
 RUN_GRACE_S = 20.0
 """Seconds that a run may take in the sandbox besides its program, as files are copied and processes ended."""
 IDLE_GRACE_S = 1.0

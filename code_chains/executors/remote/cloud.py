@@ -19,8 +19,6 @@ from code_chains.executors.remote.modal import ModalService
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, ProtocolSandbox, SandboxProtocol
 from code_chains.state import PROBED
 
-__all__ = ["CloudExecutor"]
-
 SERVICES: Mapping[str, type[Service]] = MappingProxyType(
     {service.name: service for service in (E2BService, ModalService, DaytonaService)}
 )

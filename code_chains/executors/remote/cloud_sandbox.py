@@ -14,8 +14,6 @@ from typing import Any
 from code_chains.errors import ExecutorError
 from code_chains.executors.remote.cloud_service import HostedSandbox, Service
 
-__all__ = ["IDLE_S", "CloudSandbox"]
-
 IDLE_S = 900
 """Seconds without use after which the service ends a sandbox; it outlives a process that was killed by that."""
 EXTEND_S = 60.0

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from code_chains.errors import ConfigurationError
 from code_chains.executors.remote.protocol_sandbox import SandboxProtocol
 
-__all__ = ["HostedSandbox", "Service", "do_nothing"]
-
 
 @dataclass(frozen=True)
 class HostedSandbox:

@@ -35,8 +35,6 @@ from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation
 from code_chains.temporary import process_folder
 
-__all__ = ["ContainerExecutor"]
-
 TOOLS_FOLDER = "/tmp/code_chains"  # noqa: S108 - the container's own
 WORKDIR = "/sandbox/box"
 GRACE_S = 5.0

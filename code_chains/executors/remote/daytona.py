@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from code_chains.errors import needs
 from code_chains.executors.remote.cloud_service import HostedSandbox, Service, do_nothing
 
-__all__ = ["DaytonaService"]
-
 
 class DaytonaService(Service):
     """Daytona; options are those of `daytona.CreateSandboxFromSnapshotParams`, e.g. `snapshot`."""

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 from code_chains.errors import needs
 from code_chains.executors.remote.cloud_service import HostedSandbox, Service
 
-__all__ = ["E2BService"]
-
 
 class E2BService(Service):
     """E2B; options are arguments of `e2b.Sandbox.create`, e.g. `template`."""

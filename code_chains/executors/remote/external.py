@@ -25,8 +25,6 @@ from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level
 from code_chains.temporary import process_folder
 
-__all__ = ["PROBE", "ExternalExecutor", "canary", "check_required", "isolation", "load_extra"]
-
 PROBE = """
 import json
 

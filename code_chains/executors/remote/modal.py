@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 from code_chains.errors import needs
 from code_chains.executors.remote.cloud_service import HostedSandbox, Service, do_nothing
 
-__all__ = ["ModalService"]
-
 APP, PYTHON = "code-chains", "3.12"
 MAX_SECONDS = 86_400
 """Modal ends a sandbox after a day at the latest."""

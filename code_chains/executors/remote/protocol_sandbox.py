@@ -24,8 +24,6 @@ from code_chains.executors.remote.external import MAX_SHOWN_CHARS, PROBE, canary
 from code_chains.executors.remote.supervised import execution_of, find_report, parse_line
 from code_chains.state import Execution, Isolation
 
-__all__ = ["GRACE_S", "ProtocolSandbox", "RunFolder", "SandboxProtocol", "is_backend", "pack"]
-
 PARENT = "/tmp"  # noqa: S108 - the sandbox's own
 GRACE_S = 5.0
 """Seconds that a command may take besides its program, in the sandbox."""

@@ -16,16 +16,6 @@ from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
-__all__ = [
-    "COPIED_FILES",
-    "SESSION_FILES",
-    "execution_of",
-    "find_report",
-    "parse_line",
-    "supervisor_limits",
-    "timed_out",
-]
-
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
 INSIDE_FOLDER = Path(__file__).parents[1] / "sandbox" / "inside"

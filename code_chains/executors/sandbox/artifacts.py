@@ -14,8 +14,6 @@ from code_chains.executors.sandbox.inside.display import VALUE_TYPE
 from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, Folders, open_folder
 from code_chains.state import Artifact, DisplayData
 
-__all__ = ["ArtifactCollector", "has_artifacts"]
-
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
 """Files that are collected, depth of folders, and entries that are looked at."""
 _DISPLAYS = ("text/html", "text/markdown", "text/x-latex", VALUE_TYPE)

@@ -15,8 +15,6 @@ from typing import IO, Any
 
 from code_chains.temporary import process_folder
 
-__all__ = ["Canary", "shared_memory"]
-
 IPC_PRIVATE, IPC_CREAT, IPC_RMID = 0, 0o1000, 0
 SEGMENT_BYTES = 4096
 CONTENT = "canary"

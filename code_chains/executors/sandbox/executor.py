@@ -31,8 +31,6 @@ from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
-__all__ = ["ProcessExecutor", "SandboxExecutor"]
-
 MAX_POOL_SIZE, MAX_QUEUE_TIMEOUT_S = 1000, 86_400
 
 

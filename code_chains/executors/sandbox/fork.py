@@ -20,8 +20,6 @@ from code_chains.executors.sandbox.inside.frames import FrameReader
 from code_chains.executors.sandbox.worker import Worker
 from code_chains.state import Isolation
 
-__all__ = ["Fork", "ForkState"]
-
 MAX_PIPE_READS = 32
 """Reads that empty the largest pipe."""
 READ_BYTES = 1 << 16

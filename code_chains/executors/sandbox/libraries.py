@@ -8,8 +8,6 @@ from collections.abc import Collection, Sequence
 
 from code_chains.executors.sandbox.inside.config import LARGE_MODULES
 
-__all__ = ["count_libraries", "imported_libraries"]
-
 _SMALL = {*sys.stdlib_module_names} - {*LARGE_MODULES}
 _DYNAMIC = re.compile(r"\b(?:import_module|__import__|exec|eval|runpy)\b")
 _NAMED = re.compile(r"\b(?:numpy|pandas|matplotlib)\b")

@@ -19,8 +19,6 @@ from functools import partial
 
 from code_chains.errors import ConfigurationError
 
-__all__ = ["Destination", "EgressProxy", "destinations", "hosts_file"]
-
 MAX_HOSTS = 200
 MAX_CONNECTIONS = 64
 CONNECT_TIMEOUT_S = 30.0

@@ -15,8 +15,6 @@ from code_chains.executors.sandbox.inside.filesystem import remove
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.temporary import process_folder
 
-__all__ = ["Pool"]
-
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 

@@ -32,8 +32,6 @@ from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.executors.waiting import Wait
 from code_chains.state import Isolation, Level
 
-__all__ = ["PRELOAD", "REQUIRED_LAYERS", "SandboxProvider", "SandboxSettings", "run_limits"]
-
 START_TIMEOUT_S = 120.0
 """Seconds that a worker may take to start with its libraries."""
 ENVIRONMENT = {

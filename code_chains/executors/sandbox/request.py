@@ -26,8 +26,6 @@ from code_chains.state import Execution
 with contextlib.suppress(ImportError):  # Windows has none.
     import fcntl
 
-__all__ = ["Request"]
-
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE = 0x1, 0x2, 0x4, 0x8
 MAX_TABLES = MAX_FILES_PER_MESSAGE = MAX_DESCRIPTORS // 2
 MAX_EXTRA_SECONDS = 86_400

@@ -13,8 +13,6 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.records import signal_name
 from code_chains.state import ErrorReport, Execution
 
-__all__ = ["build_execution"]
-
 
 def build_execution(fork: Fork, limits: Limits, seconds: float, collected: ArtifactCollector) -> Execution:
     """Build the record of a run.

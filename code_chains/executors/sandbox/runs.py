@@ -18,8 +18,6 @@ from code_chains.executors.sandbox.results import build_execution
 from code_chains.executors.waiting import Operation, Wait
 from code_chains.state import Execution
 
-__all__ = ["GRACE_S", "await_program", "connected_requests", "run_request"]
-
 GRACE_S = 20.0
 """Seconds that a run may take besides its program."""
 HEAD_START_S = 0.02

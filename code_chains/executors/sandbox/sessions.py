@@ -25,8 +25,6 @@ from code_chains.executors.waiting import Operation, Wait, drive
 from code_chains.state import Execution
 from code_chains.toolbox import Toolbox, ToolCalls
 
-__all__ = ["SandboxSession"]
-
 T = TypeVar("T")
 Tools = Toolbox | Sequence[Any] | None
 """What programs may call: LangChain tools, or typed functions."""

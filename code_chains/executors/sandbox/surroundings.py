@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from code_chains.analysis.well_known_imports import USUAL_PACKAGES
 from code_chains.executors.sandbox.provider import SandboxProvider
 
-__all__ = ["describe_surroundings"]
-
 
 def describe_surroundings(provider: SandboxProvider, packages: Sequence[str]) -> str:
     """Describe what programs find.

@@ -10,8 +10,6 @@ from code_chains.errors import InputError
 from code_chains.executors.sandbox.inside.tables import JSON_COLUMNS, SERIES_COLUMN
 from code_chains.inputs.variables import columns_for_json, encode_cells
 
-__all__ = ["label_of", "write_table"]
-
 
 def write_table(kind: str, value: Any, target: BinaryIO) -> None:
     """Write an array, frame or series to a file.

@@ -29,8 +29,6 @@ from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.inputs import check_variables, encode_value, table_kind
 from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
-__all__ = ["Reply", "ToolServer", "open_sandbox_calls"]
-
 MAX_OUTBOX_BYTES = 1 << 16
 """While so much waits to be read by the program, nothing more is read from it."""
 CHECK_INTERVAL_MS = 50

@@ -26,8 +26,6 @@ from code_chains.executors.sandbox.inside.processes import kill_descendants, pid
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import CANARY_FOLDER, LAUNCHERS, SandboxSpec, has_privileges
 
-__all__ = ["Worker", "WorkerSpec"]
-
 MAX_FORKS, MAX_AGE_S = 10_000, 3600.0
 """After so many forks or seconds a worker is replaced."""
 SUPERVISOR_EXIT_TIMEOUT_S, WORKER_EXIT_TIMEOUT_S = 5.0, 5.0

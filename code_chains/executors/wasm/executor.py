@@ -22,8 +22,6 @@ from code_chains.executors.wasm.runtime import runtime
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation
 
-__all__ = ["WasmExecutor"]
-
 MAX_QUEUED, QUEUE_TIMEOUT_S = 1000, 60.0
 
 

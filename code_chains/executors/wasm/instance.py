@@ -22,8 +22,6 @@ from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.wasm.runtime import WORKER, Runtime
 from code_chains.temporary import process_folder
 
-__all__ = ["Instance"]
-
 START_TIMEOUT_S = 60.0
 GRACE_S = 2.0
 """Seconds that a run may take besides its program before its process is killed."""

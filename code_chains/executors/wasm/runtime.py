@@ -23,8 +23,6 @@ from code_chains.executors.sandbox.interpreter import executable
 from code_chains.storage.files import sha256_file
 from code_chains.temporary import process_folder
 
-__all__ = ["WORKER", "Runtime", "runtime"]
-
 PYTHON_SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a763"
 """The checksum of `python-3.12.0.wasm` in release `python/3.12.0+20231211-040d5a6` of WebAssembly Language Runtimes."""
 FOLDER = Path(__file__).parent

@@ -7,8 +7,6 @@ import builtins
 
 from code_chains.analysis.parsing import parse
 
-__all__ = ["free_names", "is_assertion", "is_test_case", "names_of", "runner_calls"]
-
 
 def is_assertion(node: ast.AST) -> bool:
     """Return whether a node is an assert statement, or a call such as `self.assertEqual` or `pytest.raises`."""

@@ -17,8 +17,6 @@ from code_chains.verification.expectations.harness import build_harness
 from code_chains.verification.expectations.oracles import refuse_dangerous_builtins
 from code_chains.verification.expectations.pytest_syntax import without_runner
 
-__all__ = ["Expectations", "expect", "expectations_of"]
-
 Node = TypeVar("Node", bound=ast.AST)
 
 _EXCEPTIONS = {

@@ -13,8 +13,6 @@ from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names, is_assertion, runner_calls
 from code_chains.verification.expectations.oracles import DataFlow, is_asked_for
 
-__all__ = ["UntestableError", "build_harness"]
-
 _PRELUDE = """
 import builtins as _b
 import inspect as _inspect

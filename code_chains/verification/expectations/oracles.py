@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from code_chains.errors import InputError
 
-__all__ = ["DataFlow", "is_asked_for", "is_mentioned", "refuse_dangerous_builtins"]
-
 OUTPUT = "output"
 """The name under which tests see what the program printed."""
 _CALLER = "<caller>"

@@ -10,8 +10,6 @@ import ast
 from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
-__all__ = ["without_runner"]
-
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BUILT_IN_FIXTURES = {"tmp_path": "__import__('pathlib').Path(__import__('tempfile').mkdtemp())"}
 

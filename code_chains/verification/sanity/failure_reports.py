@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["empty_output", "reported_failure"]
-
 _MAX_CHARS = 4000
 _MAX_LINES = 6
 """Lines of an output that may as a whole be the report of a failure."""

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 from code_chains.verification.numbers import NUMBER, Number
 
-__all__ = ["broken_invariant", "only_number"]
-
 _MAX_CHARS = 4000
 _MIN_LISTED = 3
 _COUNT = re.compile(

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from code_chains.analysis.parsing import parse
 
-__all__ = ["calls_any", "signatures", "unset_options"]
-
 _SIGNATURE = re.compile(r"^(?:async )?(\w+)(\(.*\))(?: -> .*)?$", re.MULTILINE)
 _MEMBERS = re.compile(r"^(\w+)\.\w+ = .*$", re.MULTILINE)
 _MEMBER = re.compile(r"(\w+)\.(\w+) = ['\"]?([^;'\"]*)")

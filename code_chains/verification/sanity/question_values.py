@@ -21,8 +21,6 @@ from code_chains.analysis.parsing import parse
 from code_chains.verification.letters import folded
 from code_chains.verification.numbers import ascii_digits
 
-__all__ = ["copied_values", "unused_values"]
-
 _MAX_QUERY_CHARS, _MAX_CODE_CHARS = 20_000, 100_000
 _MAX_NAMED = 5
 _MIN_DATA_LINES = 3

@@ -14,8 +14,6 @@ from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.options import calls_any, unset_options
 from code_chains.verification.sanity.question_values import copied_values, unused_values
 
-__all__ = ["sanity_verdict"]
-
 _MAX_SOURCE_CHARS = 50_000
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 

@@ -13,16 +13,6 @@ from pydantic import TypeAdapter
 
 from code_chains.state import with_index_as_column
 
-__all__ = [
-    "AnswerTypeError",
-    "as_dict",
-    "as_frame",
-    "as_list",
-    "shortened_repr",
-    "to_json_data",
-    "to_json_text",
-]
-
 MAX_INPUT_CHARS, MAX_ITEMS = 60, 1_000_000
 
 

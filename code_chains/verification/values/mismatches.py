@@ -11,8 +11,6 @@ from pydantic_core import ErrorDetails
 
 from code_chains.verification.values.json_data import shortened_repr
 
-__all__ = ["convert_notation", "describe_mismatch"]
-
 MAX_SHOWN, MAX_PATH_CHARS = 5, 100
 MAX_EXPONENT = 400
 """Decimals beyond it are not converted: their digits would take too much memory."""

@@ -6,8 +6,6 @@ import decimal
 import re
 from typing import Any
 
-__all__ = ["asked_decimals", "rounding_problem"]
-
 _COUNTS = {
     word: count
     for words in (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-__all__ = ["LARGE_MODULES", "RunLimits", "WorkerConfig"]
-
 LARGE_MODULES = ("asyncio",)
 """Modules of the standard library that only spawners with libraries have imported."""
 
