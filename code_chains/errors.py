@@ -62,7 +62,7 @@ class ConfigurationError(CodeChainsError, ValueError):
 
 
 class MissingExtraError(ConfigurationError):
-    """What an argument stands for needs packages of an extra that are not installed.
+    """An argument requires an optional dependency that is not installed.
 
     Args:
         argument: Name of the argument.

@@ -255,7 +255,7 @@ def test_a_dead_server_does_not_end_the_chat(chat: Chat) -> None:
     [
         (["--session", " "], "session_id must be"),
         (["-f", "/nowhere.csv"], "does not exist"),
-        (["--show", "everything"], "'everything' is none of"),
+        (["--show", "everything"], "unknown value 'everything'"),
         (["--json"], "No such option"),
     ],
 )

@@ -286,7 +286,7 @@ def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
         ([""], "question is empty"),
         (["x" * 100_001], "100,001 characters"),
         ([QUESTION, "--file", "/nowhere/a.csv"], "does not exist"),
-        ([QUESTION, "--show", "everything"], "'everything' is none of"),
+        ([QUESTION, "--show", "everything"], "unknown value 'everything'"),
         ([QUESTION, "--executor", "lxc"], "--executor lxc"),
         ([QUESTION, "--memory", "lots"], "--memory lots"),
         ([QUESTION, "--model", "nobody:x"], "nobody:x"),

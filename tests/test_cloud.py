@@ -450,7 +450,7 @@ def test_a_sandbox_that_is_created_while_the_executor_is_closed_is_deleted(
 ) -> None:
     executor = CloudExecutor("unreliable", limits=LIMITS)
     unreliable.creates = staticmethod(executor.close)
-    with pytest.raises(ExecutorError, match="closed meanwhile"):
+    with pytest.raises(ExecutorError, match="closed during the operation"):
         executor.run("1")
     assert unreliable.live == []
 

@@ -67,16 +67,16 @@ OTHER = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_the_same_said_otherwise_agrees(one: str, other: str) -> None:
-    assert Outcome.of(one).is_equivalent(Outcome.of(other))
+    assert Outcome.from_text(one).is_equivalent(Outcome.from_text(other))
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER)
 def test_something_else_does_not(one: str, other: str) -> None:
-    assert not Outcome.of(one).is_equivalent(Outcome.of(other))
+    assert not Outcome.from_text(one).is_equivalent(Outcome.from_text(other))
 
 
 def test_order_does_not_matter_where_it_is_asked() -> None:
-    assert Outcome.of("[1, 2, 3]").is_equivalent(Outcome.of("[3, 2, 1]"), ordered=False)
+    assert Outcome.from_text("[1, 2, 3]").is_equivalent(Outcome.from_text("[3, 2, 1]"), ordered=False)
 
 
 def test_labels_tell_lines_apart_even_where_the_question_names_them() -> None:
@@ -104,7 +104,7 @@ def test_the_largest_group_comes_first() -> None:
 
 @given(st.text(), st.text())
 def test_agreeing_is_reflexive_and_symmetric(one: str, other: str) -> None:
-    mine, theirs = Outcome.of(one), Outcome.of(other)
+    mine, theirs = Outcome.from_text(one), Outcome.from_text(other)
     assert mine.is_equivalent(mine)
     assert mine.is_equivalent(theirs) == theirs.is_equivalent(mine)
 

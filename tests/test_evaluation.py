@@ -99,7 +99,7 @@ def test_a_cell_of_a_table_is_json_or_text(tmp_path: Path) -> None:
 
 
 def test_what_is_expected_does_not_change_the_id() -> None:
-    first, second = (Case.of({"query": "one?", "expected": value}) for value in (1, 2))
+    first, second = (Case.from_mapping({"query": "one?", "expected": value}) for value in (1, 2))
     assert first.id == second.id
 
 

@@ -129,7 +129,7 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         self.after_agent(state, runtime)
 
     def close(self) -> None:
-        """End all sessions, and the executor if it was made for this middleware. Closing twice is fine."""
+        """End all sessions, and the executor if it was made for this middleware. Idempotent."""
         self._end()
 
 

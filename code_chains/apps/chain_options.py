@@ -264,7 +264,9 @@ def parse_budget(limits: tuple[str, ...]) -> Budget | None:
     for limit in limits:
         name, _, number = limit.partition("=")
         if name not in LIMITS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(LIMITS)}", param_hint="--budget")
+            raise click.BadParameter(
+                f"unknown limit {name!r}; choose from {', '.join(LIMITS)}", param_hint="--budget"
+            )
         try:
             values[name] = int(number) if name in INTEGER_LIMITS else float(number)
         except ValueError:

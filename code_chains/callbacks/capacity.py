@@ -37,7 +37,7 @@ class CapacityCheck(BaseCallbackHandler):
 
 
 class AsyncCapacityCheck(AsyncCallbackHandler):
-    """The async twin; not inline, as LangChain would leave other handlers unawaited if it raised."""
+    """The async counterpart; not inline, as LangChain would leave other handlers unawaited if it raised."""
 
     raise_error = ignore_chain = True
 

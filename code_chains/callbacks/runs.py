@@ -87,7 +87,7 @@ class _Untraced(CallbackManagerForChainRun):
 
 
 class _AsyncUntraced(AsyncCallbackManagerForChainRun):
-    """The async twin of `_Untraced`."""
+    """The async counterpart of `_Untraced`."""
 
     async def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
         _end(self)

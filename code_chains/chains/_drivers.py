@@ -64,13 +64,13 @@ class Invoke:
 
 @dataclass(frozen=True)
 class RunFunction:
-    """Effect: call a function, or await its async twin, within the run's config, and receive its result.
+    """Effect: call a function, or await its async counterpart, within the run's config, and receive its result.
 
     Attributes:
         function: Takes `value`. Without a twin the async driver runs it in a thread.
         value: The argument.
         config: What the function sees as its current config.
-        afunction: The async twin.
+        afunction: The async counterpart.
         inline: Whether it is faster than starting a thread, so that it may run on the event loop.
     """
 
@@ -87,7 +87,7 @@ class StreamFunction(RunFunction):
 
     Attributes:
         stream: Takes `value`; returns a generator of mappings, which are emitted as they come, and last of the result.
-        astream: The async twin.
+        astream: The async counterpart.
     """
 
     stream: Callable[[Any], Generator[Any, None, None]]
@@ -153,7 +153,7 @@ def drive(flow: Flow, *, streaming: bool) -> Iterator[AddableDict]:
 
 
 async def adrive(flow: Flow, *, streaming: bool) -> AsyncGenerator[AddableDict, None]:
-    """Do what `drive` does, on an event loop; its async twin, line by line."""
+    """Do what `drive` does, on an event loop; its async counterpart; keep in sync."""
     result: Any = None
     error: Exception | None = None
     try:
@@ -198,7 +198,7 @@ def _perform(effect: Effect, *, streaming: bool) -> Iterator[AddableDict | _Resu
 
 
 async def _aperform(effect: Effect, *, streaming: bool) -> AsyncGenerator[AddableDict | _Result, None]:
-    """Do what `_perform` does, on an event loop; its async twin, line by line."""
+    """Do what `_perform` does, on an event loop; its async counterpart; keep in sync."""
     if isinstance(effect, Mapping):
         yield AddableDict(effect)
     elif isinstance(effect, StreamFunction) and streaming:

@@ -1,4 +1,4 @@
-"""Run flows: `invoke`, `stream` and their async twins for chains whose control flow is one generator."""
+"""Run flows: `invoke`, `stream` and their async counterparts for chains whose control flow is one generator."""
 
 from __future__ import annotations
 

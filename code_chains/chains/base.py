@@ -1,7 +1,7 @@
 """Streaming base classes: classic chains that are also streaming, asynchronous, traceable Runnables.
 
 - `StreamingChain` replaces `Chain`: control flow is written once, as a generator of effects (see `_drivers`)
-  that serves `invoke`, `stream` and their async twins.
+  that serves `invoke`, `stream` and their async counterparts.
 - `StreamingTransformChain` replaces `TransformChain`: the function sees the run's config and never blocks the
   event loop.
 - `StreamingSequentialChain` replaces `SequentialChain`: it streams what each chain streams and hands the
@@ -122,7 +122,7 @@ def _schema(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
 class StreamingTransformChain(StreamingChain, TransformChain):
     """A `TransformChain` that behaves as a Runnable should.
 
-    Models called inside the function appear in traces and see the config; without an async twin the function
+    Models called inside the function appear in traces and see the config; without an async counterpart the function
     runs in a thread, not on the event loop.
 
     Example:

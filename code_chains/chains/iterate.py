@@ -359,5 +359,5 @@ def _with_value(execution: Execution, probe: Execution) -> Execution:
 def _shows(again: Execution, first: Execution) -> bool:
     """Return whether a program that was run again gives the answer of the cells that it consists of."""
     if first.result is not None and again.result is not None:
-        return Outcome.of(again.result).is_equivalent(Outcome.of(first.result))
+        return Outcome.from_text(again.result).is_equivalent(Outcome.from_text(first.result))
     return again.output.rstrip().endswith(first.output.rstrip())

@@ -279,7 +279,7 @@ def inventory(session: Session, *, names: Collection[str] | None = None) -> str:
 
     Args:
         session: The session.
-        names: Names of which alone it says that they are there, and of which type; a program may have made others from
+        names: Report only these names, with their types; a program may have made others from
             values of the data, as columns and files. None for all, with their values.
     """
     with suppress(CodeChainsError):  # The next run reports a session that broke.

@@ -220,7 +220,7 @@ class SandboxBackend(BaseSandbox):
             except OSError as error:
                 if not self._is_closed:
                     raise
-                raise SessionError("This backend was closed meanwhile.") from error
+                raise SessionError("This backend was closed during the operation.") from error
 
     def _open(self) -> SandboxSession:
         """Return the session. A lost one is not replaced: an agent would go on without its files, and not know."""

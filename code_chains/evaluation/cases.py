@@ -55,14 +55,14 @@ class Case:
     expectation: Expectation
 
     @classmethod
-    def of(cls, inputs: Mapping[str, Any]) -> Case:
+    def from_mapping(cls, inputs: Mapping[str, Any]) -> Case:
         """Create a case from a mapping with `query`, the inputs of a chain, and what is expected.
 
         Raises:
             InputError: It is invalid.
 
         Example:
-            >>> str(Case.of({"query": "What is 6 times 7?", "expected": 42}).expectation)
+            >>> str(Case.from_mapping({"query": "What is 6 times 7?", "expected": 42}).expectation)
             '42'
         """
         (case,) = cases_of([inputs])

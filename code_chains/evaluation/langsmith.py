@@ -49,7 +49,9 @@ def correct(
         {'key': 'correct', 'score': 1}
     """
     query = examples.inputs_of(inputs)["query"]
-    expectation = Case.of({"query": query, "expected": examples.expected_of(reference_outputs)}).expectation
+    expectation = Case.from_mapping(
+        {"query": query, "expected": examples.expected_of(reference_outputs)}
+    ).expectation
     if not outputs.get("verdict"):
         return {"key": "correct", "score": 0}
     stated = Stated(

@@ -63,7 +63,7 @@ class Share:
     total: int
 
     @classmethod
-    def of(cls, scores: Iterable[Score]) -> Share:
+    def from_scores(cls, scores: Iterable[Score]) -> Share:
         """Count scores."""
         rights = [score.right for score in scores]
         return cls(sum(rights), len(rights))
@@ -107,13 +107,13 @@ class Evaluation(Record):
     @property
     def accuracy(self) -> Share:
         """The share of right answers, with its interval; `accuracy.value` is the number."""
-        return Share.of(self.scores)
+        return Share.from_scores(self.scores)
 
     @property
     def by_status(self) -> dict[str, Share]:
         """The share of right answers for each status of verdicts that occurs: whether verdicts deserve trust."""
         groups = {status: [score for score in self.scores if score.status == status] for status in _STATUSES}
-        return {status: Share.of(scores) for status, scores in groups.items() if scores}
+        return {status: Share.from_scores(scores) for status, scores in groups.items() if scores}
 
     @property
     def wrong(self) -> tuple[Score, ...]:

@@ -80,8 +80,8 @@ def _states(text: str, expected: Any, query: str) -> bool:
         return True
     if (number := _number(expected)) is None:
         return False
-    wanted = Outcome.of(number.text, query)
-    return any(Outcome.of(reading, query).is_equivalent(wanted) for reading in _notations(text))
+    wanted = Outcome.from_text(number.text, query)
+    return any(Outcome.from_text(reading, query).is_equivalent(wanted) for reading in _notations(text))
 
 
 def _notations(text: str) -> Iterator[str]:

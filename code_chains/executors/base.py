@@ -145,7 +145,7 @@ class Closing:
     """A context manager that closes itself."""
 
     def close(self) -> None:
-        """Release all resources. Closing twice is fine."""
+        """Release all resources. Idempotent."""
 
     def __enter__(self) -> Self:
         return self
@@ -478,7 +478,7 @@ class Executor(Runner, Closing):
         return True
 
     def close(self) -> None:
-        """Release all resources and refuse further runs. Closing twice is fine."""
+        """Release all resources and refuse further runs. Idempotent."""
 
 
 class Session(Runner, Closing, ABC):

@@ -18,7 +18,7 @@ _limiters: weakref.WeakSet[ConcurrencyLimiter] = weakref.WeakSet()
 
 
 class ConcurrencyLimiter:
-    """Let so many run at once. Others wait in one FIFO queue, threads and tasks alike.
+    """Limit concurrency to `max_running`. Others wait in one FIFO queue, threads and tasks alike.
 
     Args:
         max_running: How many run at once.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, MountDir
 
 SUBSET_HINT = (
-    "This place runs a small Python without libraries, inheritance or generators: write it plainly, or use the"
+    "This interpreter supports a subset of Python, without libraries, inheritance or generators. Use simple code, or the"
     " sandbox."
 )
 KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL

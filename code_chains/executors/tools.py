@@ -33,7 +33,7 @@ def open_tool_calls(
     Raises:
         ConfigurationError: A tool cannot be called by programs.
     """
-    toolbox = Toolbox.of(tools)
+    toolbox = Toolbox.ensure(tools)
     if toolbox is None:
         return None
     return ToolCalls(

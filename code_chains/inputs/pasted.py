@@ -1,4 +1,4 @@
-"""Data that is pasted into a question: found, and offered to programs as files and variables. In doubt it stays."""
+"""Data that is pasted into a question: found, and offered to programs as files and variables. Ambiguous text is left in place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TEMPLATE = re.compile(
 )
 """What stands before JSON that shows what an answer should look like."""
 _OTHER = "other"
-"""The kind of a block that is none of data, and in which none is looked for."""
+"""The kind of a block to skip."""
 _CODE_LINE = re.compile(
     r"^[ \t]*(?:>>> |(?:async )?def \w+ ?\(|class \w+.*:[ \t]*$|import \w+|from [\w.]+ import |for \w.* in .+:[ \t]*$)",
     re.MULTILINE,

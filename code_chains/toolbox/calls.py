@@ -174,7 +174,7 @@ class ToolCalls(Generic[T]):
             raise self._failed(pending, error) from error
 
     async def acall(self, pending: PendingCall) -> T:
-        """Do what `call` does on the event loop; its async twin."""
+        """Do what `call` does on the event loop; its async counterpart."""
         try:
             self._start(pending)
             if decide := self.toolbox.approve:

@@ -67,7 +67,7 @@ class Toolbox:
             self._tools[tool.name] = tool
 
     @classmethod
-    def of(cls, tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] | None) -> Toolbox | None:
+    def ensure(cls, tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] | None) -> Toolbox | None:
         """Return tools as a toolbox; None if there are none."""
         if tools is None or isinstance(tools, Toolbox):
             return tools or None

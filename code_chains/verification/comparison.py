@@ -58,7 +58,7 @@ class Outcome:
     is_labelled: bool = False
 
     @classmethod
-    def of(cls, output: str, query: str = "") -> Outcome:
+    def from_text(cls, output: str, query: str = "") -> Outcome:
         """Parse what an output states, beyond what the question states itself."""
         query_tokens = list(_tokens(query))
         ignored = {token for token in query_tokens if isinstance(token, str)} | _FILLER
@@ -176,7 +176,7 @@ def group(outputs: Sequence[str], query: str = "", *, ordered: bool = True) -> l
         >>> group(["Sum: 15", "15.0", "The sum is 14"], "What is the sum?")
         [[0, 1], [2]]
     """
-    outcomes = [Outcome.of(output, query) for output in outputs]
+    outcomes = [Outcome.from_text(output, query) for output in outputs]
     groups: list[list[int]] = []
     for position, outcome in enumerate(outcomes):
         for members in groups:

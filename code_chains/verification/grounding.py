@@ -169,7 +169,7 @@ def omits_words(answer: str, output: str, query: str) -> bool:
         >>> omits_words("The longest word is falcon.", "Longest: kestrel", "Which word is the longest?")
         True
     """
-    outcome = Outcome.of(output[:_MAX_WORDS_CHARS], query)
+    outcome = Outcome.from_text(output[:_MAX_WORDS_CHARS], query)
     words = {folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
     if outcome.numbers or not 0 < len(words) <= _MAX_WORDS or words & _TRANSLATED:
         return False

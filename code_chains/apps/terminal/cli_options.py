@@ -129,7 +129,9 @@ def parse_keys(show: str) -> tuple[str, ...]:
     keys = tuple(key.strip() for key in show.split(",") if key.strip())
     for key in keys:
         if key not in SHOWABLE_KEYS:
-            raise click.BadParameter(f"{key!r} is none of {', '.join(SHOWABLE_KEYS)}", param_hint="--show")
+            raise click.BadParameter(
+                f"unknown value {key!r}; choose from {', '.join(SHOWABLE_KEYS)}", param_hint="--show"
+            )
     return keys
 
 

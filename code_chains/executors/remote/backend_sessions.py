@@ -212,7 +212,7 @@ class BackendSession(Session):
         if report is None or "broken" in report:
             reason = (report or {}).get("broken") or response.output.strip()[-200:]
             raise ExecutorError(f"{self._sandbox.name} did not start the session: {reason}")
-        self._check_open()  # It may have been closed meanwhile.
+        self._check_open()  # It may have been closed during the operation.
         return found
 
     def _ask(self, request: Mapping[str, Any], bundle: bytes) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class CloudSandbox:
             self._hosted, is_closed = hosted, self._is_closed
         if is_closed:
             self.delete()
-            raise ExecutorError("This executor was closed meanwhile.")
+            raise ExecutorError("This executor was closed during the operation.")
 
     def execute(self, command: str, *, timeout: int | None = None) -> Any:
         """Run a command in a shell."""

@@ -84,7 +84,7 @@ def execution_of(
         KeyError, TypeError, ValueError, AttributeError: The report is malformed.
     """
     if report is None:
-        killed = ErrorReport("Killed", "The program ended its watcher.")
+        killed = ErrorReport("Killed", "The program killed its supervisor.")
         return Execution("killed", error=killed, isolation=isolation)
     message = _read_frame(base64.b64decode(report["result"]), limits)
     status, error, result = _outcome(report, message, limits)

@@ -469,7 +469,7 @@ class Fork:
             self._supervisor.end()
 
     def close(self) -> None:
-        """End everything that was started and give back what it held. Closing twice is fine."""
+        """End everything that was started and give back what it held. Idempotent."""
         if not self._is_closed:
             self.disconnect()  # A forked process may still hold this end.
             was_started = not self._theirs

@@ -204,7 +204,7 @@ class SandboxSession(Session):
             fork = self._fork = yield from self._provider.acquire(
                 libraries=len(self._provider.settings.preload) if needs_libraries else 0
             )
-            if self._end_reason is not None:  # It was closed meanwhile.
+            if self._end_reason is not None:  # It was closed during the operation.
                 self._end(self._end_reason)
             self._check_open()
             return fork

@@ -188,7 +188,7 @@ class Worker:
             self.close()
 
     def close(self) -> None:
-        """Kill it with all that runs in it. Closing twice is fine."""
+        """Kill it with all that runs in it. Idempotent."""
         self._stack.close()
         for reaper in self._reapers:
             reaper.join()

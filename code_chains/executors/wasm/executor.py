@@ -193,7 +193,7 @@ class WasmExecutor(Executor):
         """Keep a Python for the next run.
 
         Raises:
-            ExecutorError: This executor was closed meanwhile.
+            ExecutorError: This executor was closed during the operation.
         """
         with self._lock:
             if not self._is_closed:

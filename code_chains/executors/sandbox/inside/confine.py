@@ -193,7 +193,7 @@ def _can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socke
 
 
 def can_read_memory(pid: int) -> bool:
-    """Return whether a process's memory may be read; that there is none at this address there is no refusal."""
+    """Return whether a process's memory may be read; an unmapped address does not count as denied."""
     number = SYS_process_vm_readv.get(platform.machine(), -1)
     is_refused = call(number, pid, _VECTOR, 1, _VECTOR, 1, 0) < 0
     return not (is_refused and ctypes.get_errno() in (errno.EPERM, errno.ESRCH))
