@@ -1,4 +1,4 @@
-"""Data that is pasted into a question: found, and offered to programs as files and variables. Ambiguous text is left in place."""
+"""Data that is pasted into a question, offered to programs as files and variables. Ambiguous text is left in place."""
 
 from __future__ import annotations
 

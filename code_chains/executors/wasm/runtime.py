@@ -117,7 +117,7 @@ def _temporary() -> Path:
         _compile(folder)
     except OSError as error:
         raise ExecutorError(
-            f"No writable cache directory for the WebAssembly runtime: {error}. Make a folder writable and name it in XDG_CACHE_HOME,"
+            f"No writable cache directory for WebAssembly: {error}. Make a folder writable and name it in XDG_CACHE_HOME,"
             " or in TMPDIR for what is compiled anew by each process."
         ) from error
     return folder
