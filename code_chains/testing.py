@@ -20,7 +20,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 
-from code_chains.errors import ExecutorError
+from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors.base import Executor, Limits, Program, Session
 from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.inputs import check_variables, files_on_disk
@@ -281,6 +281,41 @@ class ExecutorContract:
             assert (execution.status, execution.output) == (expected.status, expected.output)
             assert execution.stdout.startswith("".join(map(str, parts)))
 
+    def test_tools_are_called_or_refused(self, executor: Executor) -> None:
+        """Let programs call tools if that is declared, and refuse tools before anything runs otherwise."""
+
+        def double(number: int) -> int:
+            """Return twice a number."""
+            return 2 * number
+
+        if executor.takes_tools:
+            assert executor.run("double(21)", tools=[double]).result == "42"
+        else:
+            assert _refuses(lambda: executor.run(self.EVALUATES, tools=[double]))
+
+    def test_tests_are_run_or_refused(self, executor: Executor) -> None:
+        """Run tests if that is declared, and refuse them otherwise."""
+        if not executor.runs_tests:
+            assert _refuses(lambda: executor.run_tests(self.EVALUATES, ""))
+            return
+        for tests, status in (("assert twice(2) == 4", "ok"), ("assert twice(2) == 5", "error")):
+            program, tested = executor.run_tests("def twice(x): return 2 * x", tests)
+            assert (program.status, tested.status) == ("ok", status)
+
+    def test_sessions_are_opened_or_refused(self, executor: Executor) -> None:
+        """Open sessions if any are declared, and refuse to otherwise."""
+        if not executor.has_sessions:
+            assert _refuses(executor.session)
+            return
+        with executor.session() as session:
+            session.run("kept = 42")
+            assert session.run("kept").result == "42"
+
+    def test_a_value_is_returned_or_refused(self, executor: Executor) -> None:
+        """Refuse to return a value unless that is declared."""
+        if not executor.returns_values:
+            assert _refuses(lambda: executor.run(self.EVALUATES, return_value=True))
+
     def test_says_what_was_enforced(self, executor: Executor) -> None:
         """Report the isolation of every run."""
         assert executor.run(self.EVALUATES).isolation is not None
@@ -294,6 +329,15 @@ class ExecutorContract:
         except ExecutorError:
             return
         raise AssertionError("A closed executor ran a program.")
+
+
+def _refuses(action: Callable[[], object]) -> bool:
+    """Return whether an action is refused because the executor does not declare it."""
+    try:
+        action()
+    except ConfigurationError:
+        return True
+    return False
 
 
 class SessionContract:

@@ -391,6 +391,7 @@ def test_the_tool_works_without_an_agent(python: PythonMiddleware) -> None:
 
 
 def test_nothing_is_started_before_the_first_program() -> None:
+    at_rest()  # What earlier tests left behind has been built, or is gone.
     before = descendants()
     with PythonMiddleware() as python:
         agent_with(python)

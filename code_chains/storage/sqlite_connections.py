@@ -142,7 +142,7 @@ class ConnectionPool:
             f"{self._path}-journal"
         ):  # SQLite would replay it, and delete the file that it names.
             raise StoreError(
-                f"The store {self._path} is not used: the journal next to it belongs to another database. Delete the journal."
+                f"The store {self._path} is not used: the journal beside it belongs to another database. Delete the journal."
             )
         connection = connect(self._path, "rw", self._timeout)
         try:

@@ -130,6 +130,8 @@ class BackendExecutor(ExternalExecutor):
             OverloadedError: `max_sessions` are open.
         """
         self._check_open()
+        if not self.has_sessions:
+            super().session()  # Which says so.
         with self._lock:
             self._sessions = {session for session in self._sessions if session.alive}
             if len(self._sessions) >= self.max_sessions:

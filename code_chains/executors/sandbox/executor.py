@@ -255,6 +255,8 @@ class SandboxExecutor(Executor):
         Raises:
             OverloadedError: `max_sessions` are open.
         """
+        if not self.has_sessions:
+            super().session()  # Which says so.
         with self._lock:
             for session in [*self._sessions]:
                 if not session.alive:
