@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -18,14 +19,15 @@ from werkzeug import Request, Response
 
 from code_chains.errors import WeightsError
 from code_chains.models import downloads
+from code_chains.models.downloads import Partial
 from code_chains.models.hub import Record
 from code_chains.models.weights import CATALOGUE, Parts, Weights, models_directory
 
 CONTENT = b"GGUF" + bytes(range(256)) * 100
 HALVES = CONTENT[: len(CONTENT) // 2], CONTENT[len(CONTENT) // 2 :]
 TINY = Weights(
-    alias="local:tiny",
-    label="a tiny model",
+    name="local:tiny",
+    title="a tiny model",
     repository="someone/tiny",
     file="tiny.gguf",
     pinned=Record(len(CONTENT), hashlib.sha256(CONTENT).hexdigest()),
@@ -226,6 +228,22 @@ def test_a_download_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
 def test_disk_space_is_checked_before_a_download() -> None:
     with pytest.raises(WeightsError, match="Free some space"):
         replace(TINY, pinned=Record(10**18, TINY.sha256)).install(quiet=True)
+
+
+@pytest.mark.usefixtures("index")
+def test_what_the_hub_has_sent_before_it_broke_off_is_kept(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(address: str, file: Partial, **_: object) -> None:
+        file.write(CONTENT[:1000])
+        raise ConnectionError("the connection was lost")
+
+    offer = SimpleNamespace(size=len(CONTENT), etag=None, location="http://hub.invalid/tiny.gguf")
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: offer)
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", break_off)
+    with pytest.raises(WeightsError, match="the connection was lost"):
+        TINY.install(quiet=True)
+    assert [path.stat().st_size for path in models.glob("*.partial")] == [1000]
 
 
 @pytest.mark.slow

