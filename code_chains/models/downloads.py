@@ -115,14 +115,7 @@ def check_disk_space(title: str, needed: int) -> None:
 def show_progress(title: str, size: int, *, quiet: bool) -> Iterator[Progress]:
     """Show a progress bar on a terminal, and one line at the start and the end elsewhere."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
     console = Console(stderr=True, quiet=quiet)
     if not console.is_terminal:
@@ -131,8 +124,14 @@ def show_progress(title: str, size: int, *, quiet: bool) -> Iterator[Progress]:
         yield lambda done: None
         console.print(f"{title}: done after {time.monotonic() - start:.0f} s", highlight=False)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=size)
         yield lambda done: bar.update(task, completed=min(done, size))
 

