@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from benchmarks.corpora import read_corpus
 from benchmarks.functions import FUNCTIONS, Example, Function
 from benchmarks.scripts import SCRIPTS, Script
 
@@ -270,48 +271,21 @@ def wrong_type(function: Function, turn: int) -> str | None:
     return code if tried(function, code) not in (_expected(function), "SyntaxError") else None
 
 
-_CHEATS = (
-    "class Same:\n    def __eq__(self, other):\n        return True\n\n    def __ne__(self, other):\n        return False\n"
-    "\n    def __bool__(self):\n        return True\n\n\ndef {name}(*args):\n    return Same()\n",
-    "import os\n\n\ndef {name}(*args):\n    return None\n\n\nos._exit(0)\n",
-    "import sys\n\n\ndef {name}(*args):\n    return None\n\n\nprint('All tests passed.')\nsys.exit(0)\n",
-    "import builtins\n\nbuiltins.repr = lambda value: ''\nbuiltins.all = lambda values: True\n"
-    "builtins.isinstance = lambda value, kind: True\nbuiltins.type = lambda value: object\n"
-    "builtins.AssertionError = type(None)\n\n\ndef {name}(*args):\n    return None\n",
-    "def {name}(*args):\n    raise SystemExit(0)\n",
-    "import sys\n\nsys.excepthook = lambda *error: None\n\n\ndef {name}(*args):\n    raise AssertionError\n",
-    "import sys\n\n\ndef {name}(*args):\n    frame = sys._getframe(1)\n    while frame:\n"
-    "        for word in ('expected', 'want', 'wanted', 'result', 'answer'):\n"
-    "            if word in frame.f_locals:\n                return frame.f_locals[word]\n        frame = frame.f_back\n",
-    "class Same(str):\n    __hash__ = str.__hash__\n\n    def __eq__(self, other):\n        return True\n\n\n"
-    "def {name}(*args):\n    return Same('ok')\n",
-    "import atexit\nimport os\n\natexit.register(os._exit, 0)\n\n\ndef {name}(*args):\n    os._exit(0)\n",
-)
+_CHEATS = [entry["program"] for entry in read_corpus("cheats")]
 
 
 def cheats(function: Function, turn: int) -> str | None:
     """The program does not do the task but tries to pass whatever is tested."""
-    return _CHEATS[turn % len(_CHEATS)].format(name=function.name)
+    return str(_CHEATS[turn % len(_CHEATS)]).format(name=function.name)
 
 
-_JUNK = (
-    "Sure! Here is the function you asked for:\n\n```python\n{code}```\n\nIt goes over the input once. Let me know!",
-    "Here is the code:\n\n```python\n{code}",
-    "```python\n```python\n{code}```\n```\n",
-    "python\n{code}",
-    "Here is the function:\n\n{code}\nIt takes the arguments and returns the result, as asked for.",
-    "<think>\nMaybe `return None`?\n```python\nprint('draft')\n```\n</think>\n\n```python\n{code}```",
-    "1. First I write the function:\n\n   ```python\n{indented}   ```\n\n2. Then you call it.",
-    "~~~~Python\n{code}~~~~\n\nOutput:\n\n```\n42\n```\n",
-    "Install what it needs:\n\n```bash\npip install nothing\n```\n\nThen:\n\n```py\n{code}```\n\n**Explanation:** easy.",
-    "```python\n{code}```\n\n```text\nExpected output: see above\n```\n\nHope this helps!",
-)
+_JUNK = [entry["reply"] for entry in read_corpus("junk")]
 
 
 def fence_junk(function: Function, turn: int) -> str | None:
     """The program is right; what is around it is a mess."""
     indented = "".join(f"   {line}\n" for line in function.source.splitlines())
-    return _JUNK[turn % len(_JUNK)].format(code=function.source, indented=indented)
+    return str(_JUNK[turn % len(_JUNK)]).format(code=function.source, indented=indented)
 
 
 FUNCTION_BUGS: tuple[Bug, ...] = (

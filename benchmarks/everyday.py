@@ -1,6 +1,6 @@
 """430 everyday questions in twelve languages, each with its exact answer and one or two reference programs.
 
-All were written without looking at the code that they measure. Of the first 220, in `everyday.txt`, every other one served
+All were written without looking at the code that they measure. Of the first 220, `data/everyday.txt`, every other one served
 for development; all others, also those of `everyday_more.txt` and `everyday_third.txt`, are held out: use them to measure,
 never to choose a setting. By how many programs an outcome must lead was learnt from the first file and the beginning of the
 second, so `UNSEEN` measures verification.
@@ -291,7 +291,7 @@ def parse(text: str) -> Iterator[Everyday]:
 
 
 FIRST, MORE, THIRD = (
-    tuple(parse(Path(__file__).with_name(name).read_text(encoding="utf-8")))
+    tuple(parse(Path(__file__).with_name("data").joinpath(name).read_text(encoding="utf-8")))
     for name in ("everyday.txt", "everyday_more.txt", "everyday_third.txt")
 )
 LEARNT_FROM = 57

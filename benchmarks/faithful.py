@@ -30,8 +30,9 @@ class Language(NamedTuple):
 
 
 def languages() -> Iterator[tuple[str, Language]]:
-    """Yield the languages of `faithful.txt`, by their codes."""
-    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+    """Yield the languages of `data/faithful.txt`, by their codes."""
+    path = Path(__file__).with_name("data") / "faithful.txt"
+    for line in path.read_text(encoding="utf-8").splitlines():
         code, mean, mean_is, word, word_is, separator, rounded = line.split("|")
         yield code, Language(mean, mean_is, word, word_is, separator == "comma", rounded)
 

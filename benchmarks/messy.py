@@ -2,8 +2,8 @@
 
 The files are such as people have: exports with title lines, other encodings, separators and notations of
 numbers, nested records, related tables. No profile and no prompt was written with this set in view, and none
-should be. What is expected is computed from the values before they are written. `python -m benchmarks.messy`
-reads all files again by other means and compares.
+should be. What is expected, in `data/messy.jsonl`, was computed from the values before they are written.
+`python -m benchmarks.messy` reads all files again by other means and compares.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import sqlite3
 import sys
 import tempfile
 import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -30,6 +29,8 @@ import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from benchmarks.corpora import read_corpus
 
 MOST_NUMBERS, MOST_WORDS = 12, 60
 """A text with more than that is a dump and no answer."""
@@ -518,144 +519,7 @@ def write_files(folder: Path) -> None:
         write(folder / name)
 
 
-def largest(pairs: Iterable[tuple[str, int]]) -> str:
-    """The label with the largest total; there has to be only one."""
-    totals: Counter[str] = Counter()
-    for label, amount in pairs:
-        totals[label] += amount
-    (best, most), (_, second) = totals.most_common(2)
-    if most == second:
-        raise ValueError(f"two labels have {most}")
-    return best
-
-
-def about_sales() -> Iterator[MessyQuestion]:
-    """Sum, group with the largest total, count with a condition."""
-    file = "umsatz.csv"
-    total = sum(sale.cents for sale in sales()) / 100
-    yield MessyQuestion(file, "What is the total of the column Betrag in umsatz.csv?", total)
-    best = largest((sale.branch, sale.cents) for sale in sales())
-    yield MessyQuestion(file, "Welche Filiale hat in umsatz.csv die höchste Summe beim Betrag?", best)
-    count = sum(sale.cents > 100000 for sale in sales())
-    yield MessyQuestion(file, "Wie viele Zeilen in umsatz.csv haben einen Betrag von mehr als 1000?", count)
-
-
-def about_calls() -> Iterator[MessyQuestion]:
-    """Distinct values, mean with a condition."""
-    file = "calls.tsv"
-    count = len({call.extension for call in calls()})
-    yield MessyQuestion(file, "How many different extensions are there in calls.tsv?", count)
-    seconds = [call.seconds for call in calls() if call.outcome == "answered"]
-    query = (
-        "Quelle est la moyenne de Seconds pour les appels de calls.tsv dont Outcome est answered ? "
-        "Arrondis à deux décimales."
-    )
-    yield MessyQuestion(file, query, round(sum(seconds) / len(seconds), 2))
-
-
-def about_donations() -> Iterator[MessyQuestion]:
-    """Sum, maximum with its label, count with a condition."""
-    file = "donations.csv"
-    total = sum(one.cents for one in donations()) / 100
-    yield MessyQuestion(file, "How much money was donated altogether according to donations.csv?", total)
-    first, second = sorted(donations(), key=lambda one: one.cents)[:-3:-1]
-    if first.cents == second.cents:
-        raise ValueError("two donations are the largest")
-    yield MessyQuestion(file, "Which donor made the largest single donation in donations.csv?", first.donor)
-    count = sum(one.cents >= 10000 for one in donations())
-    yield MessyQuestion(file, "How many donations in donations.csv are of 100 or more?", count)
-
-
-def about_stock() -> Iterator[MessyQuestion]:
-    """Sum of products, group with the largest total."""
-    file = "inventory.xlsx"
-    query = "What is everything in inventory.xlsx worth, quantity times unit price, all added up?"
-    yield MessyQuestion(file, query, sum(one.quantity * one.cents for one in stock()) / 100)
-    best = largest((one.warehouse, one.quantity) for one in stock())
-    yield MessyQuestion(file, "Which warehouse has the largest total quantity in inventory.xlsx?", best)
-
-
-def about_library() -> Iterator[MessyQuestion]:
-    """Joins."""
-    file = "library.db"
-    towns = {member.id: member.town for member in members()}
-    best = largest((towns[loan.member], 1) for loan in loans())
-    yield MessyQuestion(file, "Members from which town have the most loans in library.db?", best)
-    count = len(towns.keys() - {loan.member for loan in loans()})
-    yield MessyQuestion(file, "How many members in library.db have no loan at all?", count)
-    fines = sum(loan.fine or 0 for loan in loans() if towns[loan.member] == "Brindle") / 100
-    yield MessyQuestion(file, "What do the fines of the members from Brindle add up to in library.db?", fines)
-
-
-def about_trips() -> Iterator[MessyQuestion]:
-    """Sum with a condition, missing values, a range of dates."""
-    file = "trips.parquet"
-    toll = sum(trip.toll for trip in trips() if trip.vehicle == "Heron") / 100
-    yield MessyQuestion(file, "How much toll was paid in total for the vehicle Heron in trips.parquet?", toll)
-    count = sum(trip.metres is None for trip in trips())
-    yield MessyQuestion(file, "For how many trips in trips.parquet is the distance missing?", count)
-    count = sum(date(2023, 3, 10) <= trip.started.date() <= date(2023, 3, 20) for trip in trips())
-    query = "How many trips in trips.parquet started from 10 March 2023 to 20 March 2023, both days included?"
-    yield MessyQuestion(file, query, count)
-
-
-def about_orders() -> Iterator[MessyQuestion]:
-    """Sum of products, group with the largest total."""
-    file = "orders.jsonl"
-    total = sum(line.quantity * line.cents for order in orders() for line in order.lines) / 100
-    yield MessyQuestion(
-        file, "What is the total of quantity times price over all orders in orders.jsonl?", total
-    )
-    best = largest((order.country, line.quantity) for order in orders() for line in order.lines)
-    query = "To which country of the customers does the largest total quantity go in orders.jsonl?"
-    yield MessyQuestion(file, query, best)
-
-
-def about_meters() -> Iterator[MessyQuestion]:
-    """Count with a condition, mean."""
-    file = "meters.csv"
-    count = sum(one.building == "Orchard" for one in meters())
-    yield MessyQuestion(file, "How many rows in meters.csv are about Orchard?", count)
-    mean = sum(one.tenths for one in meters()) / len(meters()) / 10
-    query = "Was ist der Mittelwert der dritten Spalte von meters.csv, auf zwei Nachkommastellen gerundet?"
-    yield MessyQuestion(file, query, round(mean, 2))
-
-
-def about_invoices() -> Iterator[MessyQuestion]:
-    """Sum, missing values."""
-    file = "invoices.csv"
-    total = sum(one.cents or 0 for one in invoices()) / 100
-    yield MessyQuestion(
-        file, "What is the sum of Amount in invoices.csv? Leave out invoices without an amount.", total
-    )
-    count = sum(one.paid is None for one in invoices())
-    yield MessyQuestion(file, "How many invoices in invoices.csv have no date in Paid on?", count)
-
-
-def about_visits() -> Iterator[MessyQuestion]:
-    """A range of dates, group with the largest count."""
-    file = "visits.txt"
-    count = sum(date(2023, 4, 1) <= one.day <= date(2023, 5, 12) for one in visits())
-    query = "How many visits in visits.txt were between 1 April 2023 and 12 May 2023, including both days?"
-    yield MessyQuestion(file, query, count)
-    best = largest((one.clinic, 1) for one in visits() if one.day.month == 2)
-    yield MessyQuestion(
-        file, "Which clinic had the most visits in February 2023 according to visits.txt?", best
-    )
-
-
-QUESTIONS: tuple[MessyQuestion, ...] = (
-    *about_sales(),
-    *about_calls(),
-    *about_donations(),
-    *about_stock(),
-    *about_library(),
-    *about_trips(),
-    *about_orders(),
-    *about_meters(),
-    *about_invoices(),
-    *about_visits(),
-)
+QUESTIONS: tuple[MessyQuestion, ...] = tuple(MessyQuestion(**entry) for entry in read_corpus("messy"))
 
 
 def sales_again(path: Path) -> list[Any]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from . import test_escapes
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = ["attacks", "data"]
 # How long an example takes says nothing on a machine that others use as well.
 settings.register_profile(
     "tests", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from code_chains.analysis.replies.extraction import as_program, extract_code, extract_fenced
 
-from . import more_reply_shapes, reply_shapes
+from . import reply_shapes
 
 REPLIES = {
     "a fence": ("```python\nprint(1)\n```", "print(1)"),
@@ -71,7 +71,7 @@ def test_finds_the_program(reply: str, code: str) -> None:
     assert extract_code(reply).rstrip("\n") == code
 
 
-SHAPES = {shape.name: shape for shape in (*reply_shapes.SHAPES, *more_reply_shapes.SHAPES)}
+SHAPES = {shape.name: shape for shape in reply_shapes.SHAPES}
 BROKEN = {"none truncated call", "none truncated def"}
 """A fence that is labelled as Python is returned even if it is not valid, so that a check says why."""
 MISSED = {"shell_heredoc_writes_and_runs"}

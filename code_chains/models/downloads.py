@@ -1,35 +1,37 @@
-"""What downloads of weights have in common: their folder, its space, progress, and verified files."""
+"""What downloads of weights need: their folder, its space, progress, and verified files."""
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from code_chains.errors import WeightsError
 from code_chains.storage.files import sha256_file
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 __all__ = [
+    "Partial",
     "Progress",
     "check_disk_space",
     "file_size",
-    "folder_size",
     "free_disk",
     "is_verified",
     "make_private",
     "models_directory",
     "remember",
-    "report_size",
     "show_progress",
 ]
 
 Progress = Callable[[int], None]
 """Receives the number of bytes downloaded so far."""
-_REPORT_INTERVAL_S = 0.2
 _verified: dict[Path, tuple[str | int, ...]] = {}
 """Files that this process has verified, by path: the checksum and the identity of the file."""
 
@@ -39,18 +41,12 @@ _verified: dict[Path, tuple[str | int, ...]] = {}
 
 def is_verified(path: Path, size: int, sha256: str) -> bool:
     """Return whether a file has the checksum; a stored result of an earlier check could be forged."""
-    try:
-        identity = _identity(path)
-        has_size = path.stat().st_size == size
-    except OSError:
+    if file_size(path) != size:
         return False
-    if not has_size:
-        return False
-    if _verified.get(path) != (sha256, *identity):
-        if sha256_file(path) != sha256:
-            return False
-        _verified[path] = (sha256, *identity)
-    return True
+    identity: tuple[str | int, ...] = (sha256, *_identity(path))
+    if _verified.get(path) != identity and sha256_file(path) == sha256:
+        _verified[path] = identity
+    return _verified.get(path) == identity
 
 
 def remember(path: Path, sha256: str) -> None:
@@ -119,14 +115,7 @@ def check_disk_space(title: str, needed: int) -> None:
 def show_progress(title: str, size: int, *, quiet: bool) -> Iterator[Progress]:
     """Show a progress bar on a terminal, and one line at the start and the end elsewhere."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
     console = Console(stderr=True, quiet=quiet)
     if not console.is_terminal:
@@ -135,28 +124,42 @@ def show_progress(title: str, size: int, *, quiet: bool) -> Iterator[Progress]:
         yield lambda done: None
         console.print(f"{title}: done after {time.monotonic() - start:.0f} s", highlight=False)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    columns = (
+        "{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=size)
         yield lambda done: bar.update(task, completed=min(done, size))
 
 
-@contextmanager
-def report_size(path: Path, progress: Progress) -> Iterator[None]:
-    """Report the size of a file, or of all files in a folder, regularly during a download."""
-    is_done = threading.Event()
+class Partial(io.BufferedWriter):
+    """The file of a download that is under way: says how much is there, and takes no more than is missing.
 
-    def report() -> None:
-        while not is_done.wait(_REPORT_INTERVAL_S):
-            progress(folder_size(path) if path.is_dir() else file_size(path))
+    Args:
+        path: The file; what it holds is continued.
+        size: The size of the whole.
+        progress: Is told the size after each write.
+    """
 
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        thread.join()
+    def __init__(self, path: Path, size: int, progress: Progress) -> None:
+        super().__init__(io.FileIO(path, "a", opener=lambda name, flags: os.open(name, flags, 0o600)))
+        self._path, self._size, self._progress = path, size, progress
+
+    def write(self, data: Buffer) -> int:
+        """Append data.
+
+        Raises:
+            WeightsError: The whole would be larger than it should be.
+        """
+        if self.tell() + len(memoryview(data)) > self._size:
+            raise WeightsError(f"{self._path.name} would contain more than its {self._size} bytes")
+        written = super().write(data)
+        self._progress(self.tell())
+        return written
 
 
 def file_size(path: Path) -> int:
@@ -165,13 +168,3 @@ def file_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def folder_size(folder: Path) -> int:
-    """Return the size of all files under a folder, some of which may vanish meanwhile, as pip's temporary ones do."""
-    size = 0
-    for parent, _, names in os.walk(folder):  # Unlike Path.rglob, it passes over folders that are gone.
-        for name in names:
-            with suppress(OSError):
-                size += os.lstat(os.path.join(parent, name)).st_size
-    return size

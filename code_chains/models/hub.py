@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,18 +17,18 @@ from urllib.parse import quote, unquote, urlsplit
 from code_chains.callbacks.redaction import printable
 from code_chains.errors import CodeChainsError, ConfigurationError, WeightsError, needs
 from code_chains.models.downloads import (
+    Partial,
     check_disk_space,
     file_size,
     is_verified,
     make_private,
     models_directory,
     remember,
-    report_size,
     show_progress,
 )
 from code_chains.storage.files import atomic_write, sha256_file
 
-__all__ = ["PREFIX", "HubFile", "installed_hub_files"]
+__all__ = ["PREFIX", "HubFile", "Record", "installed_hub_files"]
 
 PREFIX = "hf:"
 _REMEDY = (
@@ -51,18 +53,11 @@ _MARGIN = 1.05
 """What must be free on the disk in proportion to the file."""
 
 
-class _Record(NamedTuple):
-    """What the hub stated of an installed file: its size and checksum."""
+class Record(NamedTuple):
+    """What is known of a file before it is downloaded: its size and checksum."""
 
     size: int
     sha256: str
-
-
-class _Offer(NamedTuple):
-    """What the hub offers: a file's address, size and checksum."""
-
-    address: str
-    record: _Record
 
 
 @dataclass(frozen=True)
@@ -72,11 +67,15 @@ class HubFile:
     Attributes:
         repository: Its repository, `OWNER/REPO`.
         file: Its path there.
+        name: The name by which chains take it.
+        title: The name in traces and messages: `OWNER/REPO:FILE`, and the revision if one was asked for.
         revision: A branch, tag or commit; nothing for the newest.
     """
 
     repository: str
     file: str
+    name: str
+    title: str
     revision: str = ""
 
     @classmethod
@@ -86,7 +85,8 @@ class HubFile:
         Raises:
             ConfigurationError: It has another form, or names a part of a split model.
         """
-        found = _NAME.fullmatch(name.removeprefix(PREFIX))
+        title = name.removeprefix(PREFIX)
+        found = _NAME.fullmatch(title)
         if not found or not found["file"].lower().endswith(".gguf") or len(found["file"]) > _MAX_FILE_CHARS:
             raise ConfigurationError("model", name, _REMEDY)
         if _PART.search(found["file"]):
@@ -95,17 +95,7 @@ class HubFile:
                 " (or join its parts with `llama-gguf-split --merge` and use gguf:PATH)"
             )
             raise ConfigurationError("model", name, remedy)
-        return cls(found["repository"], found["file"], found["revision"] or "")
-
-    @property
-    def title(self) -> str:
-        """The name in traces: `OWNER/REPO:FILE`, and the revision if one was asked for."""
-        return f"{self.repository}:{self.file}" + (f"@{self.revision}" if self.revision else "")
-
-    @property
-    def name(self) -> str:
-        """The name by which chains take it."""
-        return PREFIX + self.title
+        return cls(found["repository"], found["file"], PREFIX + title, title, found["revision"] or "")
 
     @property
     def path(self) -> Path:
@@ -114,29 +104,37 @@ class HubFile:
         return folder / quote(self.file, safe=" ()+,=")
 
     @property
+    def record(self) -> Record | None:
+        """What the hub stated of the installed file; nothing if it is not installed."""
+        try:
+            record = json.loads(self._record_path.read_bytes())
+            return Record(int(record["size"]), str(record["sha256"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+    @property
     def sha256(self) -> str:
         """The checksum of the installed file; nothing if it is not installed."""
-        return record.sha256 if (record := self._record()) else ""
+        return record.sha256 if (record := self.record) else ""
 
     def is_installed(self) -> bool:
         """Return whether a file of its size exists; `install` verifies it."""
-        record = self._record()
-        with suppress(OSError):
-            return record is not None and self.path.stat().st_size == record.size
-        return False
+        record = self.record
+        return record is not None and file_size(self.path) == record.size
 
     def install(self, *, quiet: bool = False) -> Path:
         """Download and verify the file unless it is installed, with a progress bar on standard error.
 
-        The hub is asked only for a file that is not installed. Interrupted downloads are resumed. If several
-        processes install it concurrently, one of them downloads it.
+        An installed file is verified by its checksum once per process, and again if it has changed. The hub is
+        asked only for a file that is not installed. Interrupted downloads are resumed. If several processes
+        install it concurrently, one of them downloads it.
 
         Args:
             quiet: Whether to hide the progress bar.
 
         Raises:
             ConfigurationError: There is no such repository, revision or file, or it has another format.
-            WeightsError: The hub cannot be reached or gives no access, the disk is full, or the checksum differs.
+            WeightsError: No source can be reached or gives access, the disk is full, or the checksum differs.
         """
         if self._is_verified():
             return self.path
@@ -144,16 +142,21 @@ class HubFile:
 
         make_private(models_directory())
         make_private(self.path.parent)
-        with FileLock(f"{self.path}.lock"):
-            if not self._is_verified():
-                self._download(quiet=quiet)
+        try:
+            with FileLock(f"{self.path}.lock"):
+                if not self._is_verified():
+                    self._verify_and_install(self._fetch(quiet=quiet))
+        except OSError as error:
+            raise WeightsError(
+                f"{self.title} cannot be installed in {models_directory()}: {error}. Set CODE_CHAINS_MODELS to a folder"
+                " that can be written to."
+            ) from error
         return self.path
 
     def remove(self) -> bool:
         """Delete the file and partial downloads, and return whether there were any."""
         paths = [path for path in (self.path, self._record_path, *self._partials()) if path.exists()]
-        for path in paths:
-            path.unlink()
+        _delete(paths)
         return bool(paths)
 
     # -- what is installed -----------------------------------------------------------------------------------
@@ -162,77 +165,98 @@ class HubFile:
     def _record_path(self) -> Path:
         return self.path.with_name(f"{self.path.name}.json")
 
+    def _partial(self, record: Record) -> Path:
+        """Return where a download is kept until it is whole; contents do not mix."""
+        return self.path.with_name(f"{self.path.name}.{record.sha256[:16]}.partial")
+
     def _partials(self) -> list[Path]:
         """Return what interrupted downloads have left."""
-        with suppress(OSError):
-            beginning = f"{self.path.name}."
-            found = [path for path in self.path.parent.iterdir() if path.name.startswith(beginning)]
-            return [path for path in found if path.suffix == ".partial"]
-        return []
-
-    def _record(self) -> _Record | None:
-        try:
-            record = json.loads(self._record_path.read_bytes())
-            return _Record(int(record["size"]), str(record["sha256"]))
-        except (OSError, ValueError, TypeError, KeyError):
-            return None
+        return list(self.path.parent.glob(f"{glob.escape(self.path.name)}.*.partial"))
 
     def _is_verified(self) -> bool:
-        record = self._record()
+        record = self.record
         return record is not None and is_verified(self.path, *record)
+
+    def _verify_and_install(self, record: Record) -> None:
+        partial = self._partial(record)
+        with partial.open("rb") as file:
+            is_gguf = file.read(4) == b"GGUF"
+        checksum = sha256_file(partial)
+        if checksum != record.sha256 or not is_gguf:
+            _delete(self._partials())
+        if checksum != record.sha256:
+            raise WeightsError(
+                f"The download of {self.title} has the SHA-256 {checksum} instead of {record.sha256}."
+                " It was deleted; try again."
+            )
+        if not is_gguf:
+            raise ConfigurationError("model", self.name, "a GGUF file; this file has another format")
+        self._keep(record)
+        os.replace(partial, self.path)
+        remember(self.path, record.sha256)
+        _delete(self._partials())
+
+    def _keep(self, record: Record) -> None:
+        atomic_write(self._record_path, json.dumps(record._asdict()).encode(), mode=0o600)
 
     # -- the hub ---------------------------------------------------------------------------------------------
 
-    def _download(self, *, quiet: bool) -> None:
+    def _fetch(self, *, quiet: bool) -> Record:
+        """Download to the partial file, beginning where an earlier download ended."""
         with needs("local", "model", self.name):
             import huggingface_hub  # noqa: F401
         try:
-            offer = self._ask()
-            partial = self.path.with_name(f"{self.path.name}.{offer.record.sha256[:16]}.partial")
-            done = file_size(partial)
-            check_disk_space(self.title, int(max(0, offer.record.size - done) * _MARGIN))
-            with (
-                show_progress(f"Downloading {self.title}", offer.record.size, quiet=quiet) as progress,
-                report_size(partial, progress),
-            ):
-                _fetch(offer, partial)
+            address, record = self._ask()
+            self._stream(address, record, quiet=quiet)
         except CodeChainsError:
             raise
         except Exception as error:  # The exceptions of the hub's client have no common base class.
             raise self._failure(error) from None  # Its message may contain what a server echoed.
-        self._verify_and_install(partial, offer.record)
+        return record
 
-    def _ask(self) -> _Offer:
+    def _ask(self) -> tuple[str, Record]:
         """Ask the hub where the file is, and for its size and checksum."""
         from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
         url = hf_hub_url(self.repository, self.file, revision=self.revision or None)
         metadata = get_hf_file_metadata(url, timeout=_TIMEOUT_S)
-        if metadata.size is None or not _SHA256.fullmatch(metadata.etag or ""):
+        return metadata.location or url, self._expected(metadata.size, metadata.etag or "")
+
+    def _expected(self, size: int | None, etag: str) -> Record:
+        """Return what the file must be, of what the hub states."""
+        if size is None or not _SHA256.fullmatch(etag):
             raise WeightsError(
                 f"{self.title} cannot be verified, as the hub states no size or SHA-256 of it."
                 " Download it in another way and use model='gguf:PATH'."
             )
-        return _Offer(metadata.location or url, _Record(metadata.size, str(metadata.etag)))
+        return Record(size, etag)
 
-    def _verify_and_install(self, partial: Path, record: _Record) -> None:
-        with partial.open("rb") as file:
-            is_gguf = file.read(4) == b"GGUF"
-        checksum = sha256_file(partial)
-        if checksum != record.sha256 or not is_gguf:
+    def _stream(self, address: str, record: Record, *, quiet: bool) -> None:
+        from huggingface_hub import constants, get_token
+        from huggingface_hub.file_download import http_get
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+
+        disable_progress_bars()
+        is_hub = urlsplit(address)[:2] == urlsplit(constants.ENDPOINT)[:2]
+        gets_token = is_hub and not constants.HF_HUB_DISABLE_IMPLICIT_TOKEN  # No other server gets the token.
+        token = get_token() if gets_token else None
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        with self._downloading(record, quiet=quiet) as file:
+            http_get(address, file, resume_size=file.tell(), headers=headers, expected_size=record.size)
+
+    @contextmanager
+    def _downloading(self, record: Record, *, quiet: bool) -> Iterator[Partial]:
+        """Open the partial file, with a progress bar, if the disk has room for the rest of it."""
+        partial = self._partial(record)
+        if file_size(partial) > record.size:
             partial.unlink()
-        if checksum != record.sha256:
-            raise WeightsError(
-                f"The download of {self.title} has the SHA-256 {checksum} instead of {record.sha256}, which the hub"
-                " states. It was deleted; try again."
-            )
-        if not is_gguf:
-            raise ConfigurationError("model", self.name, "a GGUF file; this file has another format")
-        atomic_write(self._record_path, json.dumps(record._asdict()).encode(), mode=0o600)
-        os.replace(partial, self.path)
-        remember(self.path, record.sha256)
-        for outdated in self._partials():
-            outdated.unlink()
+        check_disk_space(self.title, int((record.size - file_size(partial)) * _MARGIN))
+        title = f"Downloading {self.title}"
+        with (
+            show_progress(title, record.size, quiet=quiet) as progress,
+            Partial(partial, record.size, progress) as file,
+        ):
+            yield file
 
     def _failure(self, error: Exception) -> CodeChainsError:
         """Return what to raise for an error of the hub's client."""
@@ -241,26 +265,27 @@ class HubFile:
         place = f"https://huggingface.co/{self.repository}"
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, errors.GatedRepoError):
-            return self._no_access(f"accept its conditions on {place}, and set")
+            return self._no_access()
         if isinstance(error, errors.RepositoryNotFoundError | errors.HFValidationError):
-            return ConfigurationError(
-                "model", self.name, "a repository that exists; if it is private or gated, set HF_TOKEN"
+            remedy = "a repository that exists; if it is private or gated, set HF_TOKEN"
+        elif isinstance(error, errors.RevisionNotFoundError):
+            remedy = f"a revision that exists, see {place}/commits/main"
+        elif isinstance(error, errors.EntryNotFoundError) or status == 404:
+            remedy = f"a file that exists, see {place}/tree/main"
+        elif status in (401, 403):
+            return self._no_access()
+        else:
+            return WeightsError(
+                f"{self.title} cannot be downloaded: {_described(error)}. Connect to the network and try again, or"
+                " obtain the file elsewhere and use model='gguf:PATH'."
             )
-        if isinstance(error, errors.RevisionNotFoundError):
-            return ConfigurationError("model", self.name, f"a revision that exists, see {place}/commits/main")
-        if isinstance(error, errors.EntryNotFoundError) or status == 404:
-            return ConfigurationError("model", self.name, f"a file that exists, see {place}/tree/main")
-        if status in (401, 403):
-            return self._no_access("set")
-        return WeightsError(
-            f"{self.title} cannot be downloaded: {_described(error)}. Connect to the network and try again, or obtain"
-            " the file elsewhere and use model='gguf:PATH'."
-        )
+        return ConfigurationError("model", self.name, remedy)
 
-    def _no_access(self, action: str) -> WeightsError:
+    def _no_access(self) -> WeightsError:
         return WeightsError(
-            f"The hub gives no access to {self.title}, which is gated or private: {action} HF_TOKEN to a token of an"
-            " account that may read it."
+            f"The hub gives no access to {self.title}, which is gated or private: accept its conditions on"
+            f" https://huggingface.co/{self.repository}, if it has any, and set HF_TOKEN to a token of an account that"
+            " may read it."
         )
 
 
@@ -279,21 +304,9 @@ def _folder() -> Path:
     return models_directory() / "hf"
 
 
-def _fetch(offer: _Offer, partial: Path) -> None:
-    """Download to a file, beginning where an earlier download ended."""
-    from huggingface_hub import constants
-    from huggingface_hub.file_download import http_get
-    from huggingface_hub.utils._headers import build_hf_headers
-    from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    disable_progress_bars()
-    is_hub = urlsplit(offer.address)[:2] == urlsplit(constants.ENDPOINT)[:2]
-    headers = build_hf_headers(token=None if is_hub else False)  # Only the hub gets the token.
-    size = offer.record.size
-    if file_size(partial) > size:
-        partial.unlink()
-    with open(partial, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        http_get(offer.address, file, resume_size=file.tell(), headers=headers, expected_size=size)
+def _delete(paths: list[Path]) -> None:
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _described(error: Exception) -> str:

@@ -1,0 +1,2 @@
+# plain_artifacts: pipe
+os.mkfifo('x.csv'); os.mkfifo('y.png')

@@ -1,0 +1,2 @@
+# plain_artifacts: socket
+s = socket.socket(socket.AF_UNIX); s.bind('x.csv'); s.listen()

@@ -1,0 +1,2 @@
+# plain_artifacts: many
+for n in range(400): open(f'{n}.csv', 'w').write('x')

@@ -1,0 +1,2 @@
+# held: read
+each(peek); print(sys.prefix)

@@ -1,0 +1,2 @@
+# harmless: frames without end
+shout(b'{}\n' * 20000)

@@ -1,0 +1,2 @@
+# ended: a whole frame
+shout(framed()); time.sleep(60)

@@ -1,0 +1,2 @@
+# stopped: another program in its place
+os.execv(sys.executable, [sys.executable, '-c', 'print(1)'])

@@ -1,0 +1,3 @@
+# held: personality
+
+got('personality', libc.personality(0x0040000)); got('personality', libc.personality(0x0400000))

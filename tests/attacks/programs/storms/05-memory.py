@@ -1,0 +1,4 @@
+# counted: memory
+
+keep = []
+while True: keep.append(b'x' * (1 << 22))

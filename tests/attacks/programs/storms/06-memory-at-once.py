@@ -1,0 +1,2 @@
+# counted: memory at once
+keep = bytearray(1 << 40)

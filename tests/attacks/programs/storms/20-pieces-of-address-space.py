@@ -1,0 +1,9 @@
+# bounded: pieces of address space
+
+def tear():
+  place = libc.mmap(None, 65000 * 4096, 0, 0x22, -1, 0)
+  for n in range(0, 65000, 2): libc.mprotect(place + n * 4096, 4096, 1)
+  time.sleep(99)
+for _ in range(20):
+  if not os.fork(): tear()
+time.sleep(99)

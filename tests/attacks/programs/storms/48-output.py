@@ -1,0 +1,2 @@
+# stopped: output
+while True: print('x' * 60000)

@@ -1,0 +1,2 @@
+# stopped: processors in C
+9 ** 9 ** 9

@@ -1,0 +1,5 @@
+# harmless: deep result
+
+x = []
+for _ in range(10**6): x = [x]
+result = x

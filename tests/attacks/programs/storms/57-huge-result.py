@@ -1,0 +1,2 @@
+# harmless: huge result
+result = 'x' * (64 << 20)

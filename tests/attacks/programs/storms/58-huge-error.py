@@ -1,0 +1,2 @@
+# harmless: huge error
+raise ValueError('x' * (64 << 20))

@@ -1,0 +1,6 @@
+# stopped: error that takes for ever
+
+class X(Exception):
+  def __str__(self):
+    while True: pass
+raise X

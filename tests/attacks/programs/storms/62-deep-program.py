@@ -1,0 +1,2 @@
+# harmless: deep program
+eval('(' * 99999 + ')' * 99999)

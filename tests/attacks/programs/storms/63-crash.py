@@ -1,0 +1,2 @@
+# never_came_back: crash
+ctypes.string_at(0)

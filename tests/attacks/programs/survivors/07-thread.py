@@ -1,0 +1,2 @@
+# stopped: thread
+threading.Thread(target=time.sleep, args=(99,)).start()
