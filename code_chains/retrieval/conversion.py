@@ -9,7 +9,6 @@ from typing import Any, Self
 from langchain_core.embeddings import Embeddings
 
 from code_chains.retrieval.faiss_folder import read_faiss_folder
-from code_chains.retrieval.package import read_package
 from code_chains.retrieval.search import SnippetSearch
 
 __all__ = ["ConvertingStore"]
@@ -52,6 +51,8 @@ class ConvertingStore(SnippetSearch):
             rgb_to_hsv(r, g, b)
             <BLANKLINE>
         """
+        from code_chains.retrieval.package import read_package
+
         store = cls(embedding, **kwargs)
         store.add_documents(read_package(name, search_path))
         return store
