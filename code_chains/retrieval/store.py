@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -17,10 +17,10 @@ from langchain_core.embeddings import Embeddings
 
 from code_chains.errors import InputError, StoreError
 from code_chains.retrieval import persistence
-from code_chains.retrieval.conversion import ConvertingStore
 from code_chains.retrieval.embeddings import identity
 from code_chains.retrieval.index import SnippetIndex
 from code_chains.retrieval.loaders import digest, read_file, read_folder
+from code_chains.retrieval.search import SnippetSearch
 from code_chains.storage.files import is_private
 
 __all__ = ["Changes", "SnippetStore"]
@@ -38,7 +38,7 @@ class Changes:
     unchanged: int = 0
 
 
-class SnippetStore(ConvertingStore):
+class SnippetStore(SnippetSearch):
     """Code snippets, searched by what they are about; a LangChain `VectorStore` on FAISS.
 
     The searched text is `metadata["about"]` where there is one (docstrings, headings), else the snippet
@@ -111,6 +111,46 @@ class SnippetStore(ConvertingStore):
         """Create a store of the code in files."""
         store = cls(embedding, **kwargs)
         store.add_documents([snippet for path in paths for snippet in read_file(path)])
+        return store
+
+    @classmethod
+    def from_package(
+        cls,
+        name: str,
+        embedding: Embeddings | str | None = None,
+        *,
+        search_path: Sequence[str | Path] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Create a store of references of an installed package: how its functions and classes are imported and called.
+
+        Each public function, class, method and constant becomes a snippet with its import, its signature, what its
+        docstring says of it, and the constructors of the classes that it names. The package is parsed and never
+        imported, so nothing of it runs here; programs can import it if it is installed where they run. Add examples
+        of your own with `add_documents`: they show which functions belong together.
+
+        Args:
+            name: The name to import, such as `"acme_tax"`, or dotted for a part of a package.
+            embedding: As for the class.
+            search_path: Folders to look in, such as the `site-packages` of another environment; None for `sys.path`.
+            **kwargs: As for the class.
+
+        Raises:
+            InputError: The package is not installed, has no source and no stubs, or nothing that is public.
+
+        Example:
+            >>> from code_chains import SnippetStore
+            >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+            >>> store = SnippetStore.from_package("colorsys", DeterministicFakeEmbedding(size=64))
+            >>> print(store.similarity_search("What does rgb_to_hsv return?", k=1)[0].page_content)
+            from colorsys import rgb_to_hsv
+            rgb_to_hsv(r, g, b)
+            <BLANKLINE>
+        """
+        from code_chains.retrieval.package import read_package
+
+        store = cls(embedding, **kwargs)
+        store.add_documents(read_package(name, search_path))
         return store
 
     @classmethod
