@@ -32,7 +32,7 @@ from benchmarks.queries import QUERIES, UNRELATED
 from code_chains.language import detect_language
 from code_chains.retrieval.curated import curated_folder
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors
-from code_chains.retrieval.loaders import read_file, read_folder
+from code_chains.retrieval.loaders import read_folder
 from code_chains.retrieval.persistence import searched_text
 from code_chains.retrieval.store import SnippetStore
 
