@@ -32,6 +32,7 @@ class Definitions:
     def __init__(self, modules: Sequence[griffe.Module]) -> None:
         self._modules = {module.path: module for module in modules}
         self._resolved: dict[str, Definition | None] = {}
+        self._stars: dict[str, list[griffe.Module]] = {}
         self._exported: dict[str, frozenset[str] | None] = {}
         for module in modules:
             _add_overloads(module)
@@ -133,17 +134,16 @@ class Definitions:
 
     def _starred(self, module: griffe.Module) -> list[griffe.Module]:
         """Return the modules that a module imports everything from."""
-        stars = [
-            one.target_path
-            for one in module.members.values()
-            if isinstance(one, griffe.Alias) and one.wildcard
-        ]
-        return [self._modules[path] for path in stars if path in self._modules]
+        if module.path not in self._stars:
+            aliases = [one for one in module.members.values() if isinstance(one, griffe.Alias)]
+            paths = [one.target_path for one in aliases if one.wildcard]
+            self._stars[module.path] = [self._modules[path] for path in paths if path in self._modules]
+        return self._stars[module.path]
 
     def _all_starred(self, module: griffe.Module) -> list[griffe.Module]:
         """Return the same, also by way of others."""
         found: dict[str, griffe.Module] = {}
-        waiting = self._starred(module)
+        waiting = list(self._starred(module))
         while waiting:
             source = waiting.pop()
             if source.path not in found:
