@@ -61,10 +61,10 @@ def turns(counts: Iterable[int]) -> Iterator[Row]:
 
 
 def snippets(sizes: Iterable[int]) -> Iterator[Row]:
-    """A search among so many snippets (384 numbers each), approximate from 20,000 on as it is by default."""
+    """A search among so many snippets (384 numbers each)."""
     for size in sizes:
         members = clustered(size)
-        store = snippet_store(20_000)(members)
+        store = snippet_store(members)
         query = members.queries[0].tolist()
         search = partial(store.similarity_search_by_vector, query, k=4)
         yield f"{size:,} snippets", milliseconds(search, 20)

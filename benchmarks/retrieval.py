@@ -3,7 +3,7 @@
     python -m benchmarks.retrieval [SIZE]
 
 Quality is measured on `queries.py`, which was written before any search; speed on SIZE vectors (100,000) that are drawn from
-300 clusters; what the approximate index misses on these, and on the docstrings of the standard library.
+300 clusters.
 """
 
 from __future__ import annotations
@@ -32,18 +32,14 @@ from benchmarks.queries import QUERIES, UNRELATED
 from code_chains.language import detect_language
 from code_chains.retrieval.curated import curated_folder
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors
-from code_chains.retrieval.loaders import read_file, read_folder
+from code_chains.retrieval.loaders import read_folder
 from code_chains.retrieval.persistence import searched_text
 from code_chains.retrieval.store import SnippetStore
 
 THRESHOLDS = (-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 SMALL, LARGE = 1_000, 100_000
 SEARCHES = 200
-REAL = 1_000
-"""Docstrings of the standard library that are embedded."""
 _SIZE, _CLUSTERS, _RARE = 384, 300, 1_000
-_EXACT = 10**9
-_PARTS = (0.02, 0.05, 0.1, 0.2, 0.4)
 _E5_FLOOR = 0.8  # As `OfflineEmbeddings` has it.
 
 
@@ -54,7 +50,7 @@ def main(size: int) -> None:
     )
     quality()
     speed(size)
-    misses(size)
+    _indexing()
 
 
 def _tell(step: str) -> None:
@@ -339,15 +335,9 @@ def _contenders(size: int) -> list[Contender]:
         store.save_local(str(path))
 
     rare = {"filter": {"rare": True}}
-    ways = [("exact", _EXACT)] if size == SMALL else [("approximate", size), ("exact", _EXACT)]
     few = size > 10_000  # Of a store that takes seconds for a search, and minutes to be kept.
     return [
-        *(
-            Contender(
-                f"SnippetStore, {way}", snippet_store(start), SnippetStore.save, SnippetStore.load, rare
-            )
-            for way, start in ways
-        ),
+        Contender("SnippetStore", snippet_store, SnippetStore.save, SnippetStore.load, rare),
         Contender("community FAISS", _community, save, load, rare),
         Contender("community FAISS, fetch_k of all", _community, save, load, rare | {"fetch_k": size + 50}),
         Contender(
@@ -362,15 +352,11 @@ def _contenders(size: int) -> list[Contender]:
     ]
 
 
-def snippet_store(approximate_from: int) -> Callable[[Members], SnippetStore]:
-    """What builds a store that searches approximately from so many members on."""
-
-    def build(members: Members) -> SnippetStore:
-        store = SnippetStore(members.embedding, approximate_from=approximate_from)
-        store.add_documents(members.documents())
-        return store
-
-    return build
+def snippet_store(members: Members) -> SnippetStore:
+    """A store of all members."""
+    store = SnippetStore(members.embedding)
+    store.add_documents(members.documents())
+    return store
 
 
 def _community(members: Members) -> VectorStore:
@@ -482,83 +468,17 @@ def _questions(size: int) -> None:
         half = clustered(count).vectors
         vectors = np.hstack([half, half, np.ones((len(half), 1), np.float32)])
         embedding = KnownOffline(vectors)
-        ways = [("exact", _EXACT)] if count == SMALL else [("approximate", count), ("exact", _EXACT)]
-        for way, start in ways:
-            store = SnippetStore(embedding, approximate_from=start)
-            store.add_documents([_document(number) for number in range(count)])
-            store.similarity_search("warm up")
-            rows.append(
-                [f"{count:,}, {way}", *(_median(store.similarity_search, of) for of in (english, others))]
-            )
+        store = SnippetStore(embedding)
+        store.add_documents([_document(number) for number in range(count)])
+        store.similarity_search("warm up")
+        rows.append([f"{count:,}", *(_median(store.similarity_search, of) for of in (english, others))])
     rows.append(["of which embedding", *(_median(_embedding().query, of) for of in (english, others))])
     _table(
         "SnippetStore with OfflineEmbeddings: ms from a question to snippets", ["", "English", "others"], rows
     )
 
 
-# -- what is missed ------------------------------------------------------------------------------------------------------
-
-
-def misses(size: int) -> None:
-    """Print what the approximate index misses, and what indexing real snippets takes."""
-    rows = []
-    for spread in (0.8, 2.0):
-        _tell(f"recall of the approximate index, spread {spread}")
-        members = clustered(size, spread=spread)
-        exact, near = (snippet_store(start)(members) for start in (_EXACT, size))
-        rows += _recalls(f"{size:,} in clusters, spread {spread}", exact, near, list(members.queries))
-    rows += _recalls_of_docstrings(min(REAL, size // 10))
-    head = [f"{part:.0%} of cells" for part in _PARTS]
-    _table(
-        "recall@10 of the approximate index (default: 10% of cells), and ms of a search", ["", *head], rows
-    )
-    _indexing()
-
-
-def _recalls(
-    name: str, exact: SnippetStore, near: SnippetStore, queries: Sequence[Vectors]
-) -> list[list[str]]:
-    wanted = [_ids(exact, query) for query in queries]
-    index: Any = near._index._faiss
-    usual, cells = index.nprobe, []
-    for part in _PARTS:
-        index.nprobe = max(1, int(part * index.nlist))
-        found = [_ids(near, query) for query in queries]
-        share = statistics.fmean(
-            len(one & other) / len(one) for one, other in zip(wanted, found, strict=True)
-        )
-        cells.append(
-            f"{share:.3f} {_median(lambda query: near.similarity_search_by_vector(query.tolist(), 4), queries)}"
-        )
-    index.nprobe = usual
-    return [[name, *cells]]
-
-
-def _ids(store: SnippetStore, query: Vectors) -> set[str]:
-    return {str(one.id) for one in store.similarity_search_by_vector(query.tolist(), 10)}
-
-
-def _docstrings(count: int) -> list[Document]:
-    """Functions of the standard library that say what they are about, evenly chosen."""
-    paths = sorted(Path(os.__file__).parent.glob("*.py"))
-    every = [one for path in paths for one in read_file(path) if len(_about(one).split()) > 6]
-    chosen = [every[int(place)] for place in np.linspace(0, len(every) - 1, min(count, len(every)))]
-    return [Document(one.page_content, metadata={"about": _about(one)[:300]}, id=one.id) for one in chosen]
-
-
-def _recalls_of_docstrings(count: int) -> list[list[str]]:
-    _tell(f"recall of the approximate index, {count:,} docstrings")
-    documents = list({str(one.id): one for one in [*_docstrings(count), *_curated()]}.values())
-    vectors = _embedding().documents([_about(one) for one in documents])
-    rows = []
-    known = [Document(f"snippet {number}", id=f"id {number}") for number in range(len(documents))]
-    for name, wanted in (("English", "en".__eq__), ("others", "en".__ne__)):
-        stores = [SnippetStore(KnownOffline(vectors), approximate_from=start) for start in (_EXACT, 100)]
-        for store in stores:
-            store.add_documents(known)
-        chosen = [_query(QUERIES[place][1]) for place in _places(wanted)]
-        rows += _recalls(f"{len(documents):,} docstrings, offline, {name}", stores[0], stores[1], chosen)
-    return rows
+# -- indexing ------------------------------------------------------------------------------------------------------------
 
 
 def _indexing() -> None:

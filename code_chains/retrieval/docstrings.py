@@ -1,17 +1,13 @@
-"""What a docstring says of a function: its description, its sections and its examples."""
+"""What a docstring says of a function: its description, its sections and its examples, in its own words."""
 
 from __future__ import annotations
 
 import doctest
-import inspect
 import re
 from collections.abc import Iterable
 
-from code_chains.callbacks.redaction import strip_control_chars
-
 __all__ = ["description", "examples", "fitting", "sections", "summary"]
 
-MAX_DOC_CHARS = 20_000
 MAX_DESCRIPTION_CHARS, MAX_SECTIONS_CHARS, MAX_EXAMPLES_CHARS = 400, 700, 500
 _SECTION = re.compile(
     r"(Args|Arguments|Parameters|Params|Attributes|Returns|Return|Yields|Raises|Keyword Args|Other Parameters):?"
@@ -25,10 +21,10 @@ def description(doc: str) -> str:
     r"""Return the first paragraph in one line.
 
     Example:
-        >>> description("Add a tax\n    to an amount.\n\n    More about it.")
+        >>> description("Add a tax\nto an amount.\n\nMore about it.")
         'Add a tax to an amount.'
     """
-    first = re.split(r"\n\s*\n", _cleaned(doc).lstrip(), maxsplit=1)[0]
+    first = re.split(r"\n\s*\n", doc.lstrip(), maxsplit=1)[0]
     lines = first.split("\n")
     ends = [place for place, line in enumerate(lines) if line.startswith(">>>") or _FIELD.match(line)]
     return _cut(" ".join(" ".join(lines[: ends[0] if ends else None]).split()), MAX_DESCRIPTION_CHARS)
@@ -47,7 +43,7 @@ def sections(doc: str) -> list[str]:
         ['Args:', '    rate: The rate.', 'Returns:', '    The sum.']
     """
     style, kept = "", []
-    lines = _cleaned(doc).split("\n")
+    lines = doc.split("\n")
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         style = _style(line, following, style)
         if style and line.strip() and not _UNDERLINE.fullmatch(line.strip()):
@@ -75,7 +71,7 @@ def examples(doc: str) -> list[str]:
         ['>>> add(1, 2)', '3']
     """
     try:
-        found = doctest.DocTestParser().get_examples(_cleaned(doc))
+        found = doctest.DocTestParser().get_examples(doc)
     except ValueError:
         return []
     lines: list[str] = []
@@ -97,10 +93,6 @@ def fitting(lines: Iterable[str], length: int) -> list[str]:
             return [*kept, "…"]
         kept.append(line)
     return kept
-
-
-def _cleaned(doc: str) -> str:
-    return strip_control_chars(inspect.cleandoc(doc[:MAX_DOC_CHARS]))
 
 
 def _cut(text: str, length: int) -> str:

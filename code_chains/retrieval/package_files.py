@@ -1,4 +1,4 @@
-"""The modules of an installed package, located and parsed without importing anything of it."""
+"""The modules of an installed package, located here and analysed by griffe, without importing anything of it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import importlib.util
 import logging
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from importlib.metadata import PackageNotFoundError, files
+from itertools import islice
 from pathlib import Path
 
-from code_chains.analysis.parsing import parse
+import griffe
+
+from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import InputError
 from code_chains.storage.files import open_regular
 
-__all__ = ["Module", "read_modules"]
+__all__ = ["read_modules"]
 
 _log = logging.getLogger(__name__)
 
-MAX_MODULE_BYTES = 200_000
-MAX_MODULES = 3_000
+MAX_MODULE_BYTES, MAX_PACKAGE_BYTES = 200_000, 30_000_000
+MAX_MODULES, MAX_FILES = 3_000, 30_000
+"""Modules that are read, and files that are looked at to find them."""
 _SUFFIXES = (".py", ".pyi")
 """What is read of a module, in this order: a stub only where there is no source."""
 _SKIPPED = {
@@ -32,43 +36,11 @@ _SKIPPED = {
 _SKIPPED_MODULE = re.compile(r"__main__|conftest|test_.*|.*_test")
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a module may be.
-
-    Attributes:
-        name: Its dotted name.
-        folders: The folders of a package, those of its stubs last; empty for a module of one file.
-        file: The file of a module.
-        roots: The folders that the package is installed in, with links resolved.
-    """
-
-    name: str
-    folders: tuple[Path, ...] = ()
-    file: Path | None = None
-    roots: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True)
-class Module:
-    """A parsed module.
-
-    Attributes:
-        name: Its dotted name.
-        is_package: Whether it is the `__init__` of a package.
-        tree: Its syntax tree, which is shared: never mutate it.
-    """
-
-    name: str
-    is_package: bool
-    tree: ast.Module
-
-
-def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> list[Module]:
-    """Parse the modules of an installed package, those of few parts first. Nothing of it is imported or run.
+def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> list[griffe.Module]:
+    """Analyse the modules of an installed package, those of few parts first. Nothing of it is imported or run.
 
     Skipped without a word are tests and vendored folders; with a warning in the log, modules that are no
-    Python or larger than 200 KB.
+    Python or larger than 200 KB, and what is left of a package after 30 MB.
 
     Args:
         name: The name to import, dotted for a part of a package.
@@ -77,13 +49,15 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
     Raises:
         InputError: The package is not installed, or has no source.
     """
-    place = _locate(name, None if search_path is None else [str(folder) for folder in search_path])
-    paths = dict(_paths(place))
+    starts, roots = _locate(name, None if search_path is None else [str(folder) for folder in search_path])
+    paths: dict[str, Path] = {}
+    found = (item for start in starts for item in _files_of(start, name))
+    for module, path in sorted(islice(found, MAX_FILES), key=lambda item: item[1].suffix):
+        paths.setdefault(module, path)
     ordered = sorted(paths.items(), key=lambda item: (item[0].count("."), item[0]))
     if len(ordered) > MAX_MODULES:
         _log.warning("Of the %d modules of %r the first %d are read.", len(ordered), name, MAX_MODULES)
-    parsed = (_parsed(module, path, place.roots) for module, path in ordered[:MAX_MODULES])
-    modules = [module for module in parsed if module is not None]
+    modules = list(_analysed(ordered[:MAX_MODULES], roots))
     if not modules:
         raise InputError(
             f"The package {name!r} has no source that can be read: no .py and no .pyi file (or only some"
@@ -95,27 +69,24 @@ def read_modules(name: str, search_path: Sequence[str | Path] | None = None) -> 
 # -- where it is ---------------------------------------------------------------------------------------------
 
 
-def _locate(name: str, search_path: list[str] | None) -> _Place:
+def _locate(name: str, search_path: list[str] | None) -> tuple[list[Path], list[Path]]:
+    """Return the folders or files of a package or a part of it, its stubs last, and the folders that they must be in."""
     parts = name.split(".") if isinstance(name, str) else [""]
     if not all(part.isidentifier() for part in parts):
         raise InputError(
             f'{name!r} is not a name of a package to import, such as "acme_tax".{_hint(str(name))}'
         )
-    spec = _spec(parts[0], search_path)
-    stubs = _spec(f"{parts[0]}-stubs", search_path)
-    if spec is None and stubs is None:
+    specs = [_spec(parts[0], search_path), _spec(f"{parts[0]}-stubs", search_path)]
+    if not any(specs):
         raise InputError(
             f"The package {name!r} is not installed here. Install it, or pass the folder it is in as search_path."
             + _hint(name)
         )
-    folders, file = (*_folders(spec), *_folders(stubs)), _file(spec)
-    roots = folders if file is None else (*folders, file.parent)
-    place = _Place(parts[0], folders, file, tuple(root.resolve() for root in roots))
-    for part in parts[1:]:
-        place = _below(place, part)
-    if len(parts) > 1 and not place.folders and place.file is None:
+    tops = [path for spec in specs for path in _places(spec)]
+    starts = [top.joinpath(*parts[1:]) for top in tops]
+    if len(parts) > 1 and not any(start.is_dir() or any(_files_of(start, name)) for start in starts):
         raise InputError(f"The package {parts[0]!r} has no part {name!r} with source or stubs.")
-    return place
+    return starts, [(top if top.is_dir() else top.parent).resolve() for top in tops]
 
 
 def _spec(name: str, search_path: list[str] | None) -> ModuleSpec | None:
@@ -128,33 +99,13 @@ def _spec(name: str, search_path: list[str] | None) -> ModuleSpec | None:
         return None
 
 
-def _folders(spec: ModuleSpec | None) -> tuple[Path, ...]:
-    if spec is None or spec.submodule_search_locations is None:
-        return ()
-    return tuple(path for path in map(Path, spec.submodule_search_locations) if path.is_dir())
-
-
-def _file(spec: ModuleSpec | None) -> Path | None:
-    if (
-        spec is None
-        or spec.submodule_search_locations is not None
-        or not spec.has_location
-        or not spec.origin
-    ):
-        return None
-    return _readable(Path(spec.origin).parent, spec.name)
-
-
-def _readable(folder: Path, name: str) -> Path | None:
-    """Return the source or the stub of a module in a folder."""
-    return next((path for suffix in _SUFFIXES if (path := folder / f"{name}{suffix}").is_file()), None)
-
-
-def _below(place: _Place, part: str) -> _Place:
-    name = f"{place.name}.{part}"
-    folders = tuple(path for folder in place.folders if (path := folder / part).is_dir())
-    found = (_readable(folder, part) for folder in place.folders)
-    return _Place(name, folders, None if folders else next(filter(None, found), None), place.roots)
+def _places(spec: ModuleSpec | None) -> list[Path]:
+    """Return the folders of a package, or the file of a module, compiled or not."""
+    if spec is None or (spec.submodule_search_locations is None and not spec.has_location):
+        return []
+    if spec.submodule_search_locations is not None:
+        return [path for path in map(Path, spec.submodule_search_locations) if path.is_dir()]
+    return [Path(spec.origin or "").with_name(f"{spec.name}.py")]
 
 
 def _hint(name: str) -> str:
@@ -170,46 +121,106 @@ def _hint(name: str) -> str:
     return f" The distribution {name!r} installs {', '.join(map(repr, names[:5]))}." if names else ""
 
 
+def _files_of(start: Path, package: str) -> Iterator[tuple[str, Path]]:
+    """Yield the modules in a folder with their files, or the files of one module."""
+    if not start.is_dir():
+        paths = [start.with_suffix(suffix) for suffix in _SUFFIXES]
+        yield from ((package, path) for path in paths if path.is_file())
+    for parent, folders, names in os.walk(start):
+        folders[:] = [name for name in folders if name.isidentifier() and name not in _SKIPPED]
+        parts = Path(parent).relative_to(start).parts
+        for path in (Path(parent, name) for name in names if _is_module(Path(name))):
+            own = () if path.stem == "__init__" else (path.stem,)
+            yield ".".join((package, *parts, *own)), path
+
+
+def _is_module(path: Path) -> bool:
+    is_wanted = path.suffix in _SUFFIXES and path.stem.isidentifier()
+    return is_wanted and not _SKIPPED_MODULE.fullmatch(path.stem)
+
+
 # -- what is in it -------------------------------------------------------------------------------------------
 
 
-def _paths(place: _Place) -> Iterator[tuple[str, Path]]:
-    """Yield modules with their files; of a module with several, the one that counts comes last."""
-    if place.file is not None:
-        yield place.name, place.file
-    found = [item for folder in reversed(place.folders) for item in _walk(folder, place.name)]
-    for suffix in reversed(_SUFFIXES):
-        yield from (item for item in found if item[1].suffix == suffix)
+class _Visitor(griffe.Visitor):
+    """Griffe's analysis, for which what a module defines counts more than what it imports or assigns later.
+
+    Modules written in C are tried in that way: `def heappush(…)`, then `from _heapq import *` within a `try`.
+    """
+
+    def get_module(self) -> griffe.Module:
+        """Return the analysed module."""
+        self.visit(syntax_tree(self.code))
+        return self.current.module
+
+    def visit(self, node: ast.AST) -> None:
+        """Visit a node of the tree, but none that is run in a loop."""
+        if isinstance(node, ast.For | ast.While | ast.With):
+            return
+        names = _bound(node)
+        members = self.current.members if names else {}
+        kept = {name: members[name] for name in names if name in members and _is_callable(members[name])}
+        super().visit(node)
+        members.update(kept)
+        if isinstance(node, ast.AsyncFunctionDef) and any(
+            isinstance(one, ast.Yield) for one in ast.walk(node)
+        ):
+            self.current.members[node.name].labels.add("generator")
 
 
-def _walk(root: Path, package: str) -> Iterator[tuple[str, Path]]:
-    for parent, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name.isidentifier() and name not in _SKIPPED]
-        parts = Path(parent).relative_to(root).parts
-        for path in (Path(parent, name) for name in names):
-            if (
-                path.suffix in _SUFFIXES
-                and path.stem.isidentifier()
-                and not _SKIPPED_MODULE.fullmatch(path.stem)
-            ):
-                own = () if path.stem == "__init__" else (path.stem,)
-                yield ".".join((package, *parts, *own)), path
+def _bound(node: ast.AST) -> list[str]:
+    """Return the names that an import or an assignment binds."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name for alias in node.names]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
 
 
-def _parsed(name: str, path: Path, roots: Sequence[Path]) -> Module | None:
-    """Return a module; None, with a warning in the log, if it cannot be read."""
-    try:
-        # Invariant: a link in a package of strangers makes no reference of another file of the user.
-        if not any(path.resolve().is_relative_to(root) for root in roots):
-            raise ValueError("it is a link to a file that is not in the package")
-        with open_regular(path) as file:
-            data = file.read(MAX_MODULE_BYTES + 1)
-        if len(data) > MAX_MODULE_BYTES:
-            raise ValueError(f"it is larger than {MAX_MODULE_BYTES:,} bytes")
-        tree = parse(importlib.util.decode_source(data))
-        if tree is None:
-            raise ValueError("it is not Python")
-    except (OSError, ValueError, SyntaxError, LookupError) as error:
-        _log.warning("The module %r is skipped: %s.", name, error)
-        return None
-    return Module(name, path.stem == "__init__", tree)
+def _is_callable(member: griffe.Object | griffe.Alias) -> bool:
+    return isinstance(member, griffe.Function | griffe.Class)
+
+
+def _analysed(paths: Sequence[tuple[str, Path]], roots: Sequence[Path]) -> Iterator[griffe.Module]:
+    """Yield the modules that can be read, each with the one that contains it as its parent."""
+    known: dict[str, griffe.Module] = {}
+    total = 0
+    for name, path in paths:
+        try:
+            source, size = _source(path, roots)
+            total += size
+            if total > MAX_PACKAGE_BYTES:
+                raise ValueError(f"the package is larger than {MAX_PACKAGE_BYTES:,} bytes")
+            outer, _, last = name.rpartition(".")
+            visitor = _Visitor(last, path, source, griffe.Extensions(), _parent(outer, known))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                known[name] = visitor.get_module()
+        except (OSError, LookupError, *UNREADABLE) as error:
+            reason = "it is not Python" if isinstance(error, SyntaxError) else error
+            _log.warning("The module %r is skipped: %s.", name, reason)
+            continue
+        yield known[name]
+
+
+def _source(path: Path, roots: Sequence[Path]) -> tuple[str, int]:
+    """Return the source of a module, and its size in bytes.
+
+    Raises:
+        ValueError: It is a link that leads out of the package, or too large.
+    """
+    # Invariant: a link in a package of strangers makes no reference of another file of the user.
+    if not any(path.resolve().is_relative_to(root) for root in roots):
+        raise ValueError("it is a link to a file that is not in the package")
+    with open_regular(path) as file:
+        data = file.read(MAX_MODULE_BYTES + 1)
+    if len(data) > MAX_MODULE_BYTES:
+        raise ValueError(f"it is larger than {MAX_MODULE_BYTES:,} bytes")
+    return importlib.util.decode_source(data), len(data)
+
+
+def _parent(name: str, known: dict[str, griffe.Module]) -> griffe.Module | None:
+    """Return the module of this name; an empty one for a folder without `__init__`."""
+    if name and name not in known:
+        outer, _, last = name.rpartition(".")
+        known[name] = griffe.Module(last, filepath=[], parent=_parent(outer, known))
+    return known.get(name)

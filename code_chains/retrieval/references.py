@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
 
-from code_chains.retrieval.package import REFERENCE
+__all__ = ["REFERENCE", "distinct_texts", "is_reference"]
 
-__all__ = ["distinct_texts", "is_reference"]
+REFERENCE = "reference"
+"""The `kind` in the metadata of a reference."""
 
 _NEXT_BLOCK = re.compile(r"\n\n(?=from \S+ import |import )")
 

@@ -18,9 +18,6 @@ from code_chains.retrieval.references import distinct_texts, is_reference
 
 __all__ = ["SnippetSearch"]
 
-APPROXIMATE_FROM = 50_000
-APPROXIMATE_FROM_OFFLINE = 500_000
-"""Offline vectors have two parts, one per model, which the same cells cannot both cluster: approximate search finds less."""
 MIN_REFERENCE_CHARS = 20
 """No reference is shorter: it has a line with an import, and another with what that is."""
 
@@ -31,19 +28,11 @@ class SnippetSearch(VectorStore):
     Args:
         embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for the offline
             ones.
-        approximate_from: Number of snippets from which the search is approximate; None for 50,000, or for
-            500,000 with the offline embeddings.
     """
 
-    def __init__(
-        self, embedding: Embeddings | str | None = None, *, approximate_from: int | None = None
-    ) -> None:
+    def __init__(self, embedding: Embeddings | str | None = None) -> None:
         self._embedding = resolve_embedding(embedding)
-        if approximate_from is None:
-            is_offline = isinstance(self._embedding, OfflineEmbeddings)
-            approximate_from = APPROXIMATE_FROM_OFFLINE if is_offline else APPROXIMATE_FROM
-        self._approximate_from = approximate_from
-        self._index = SnippetIndex(approximate_from)
+        self._index = SnippetIndex()
         # Guards the index. Embedding, which is slow, never holds it.
         self._lock = threading.RLock()
 

@@ -1,189 +1,223 @@
-"""How functions and classes are called, as text for a model, from their syntax trees."""
+"""How functions and classes are called, as text for a model, from what griffe knows of them."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from code_chains.analysis.parsing import parse
+import griffe
+
 from code_chains.inputs import shortened
 
 __all__ = [
-    "Function",
-    "call_prefix",
-    "decorators",
-    "field_parameters",
-    "fields",
-    "has_self",
-    "is_field_class",
+    "Expression",
+    "call",
+    "constructor_calls",
+    "enum_members",
+    "is_property",
+    "method_call",
     "names_in",
-    "parameters",
-    "returns",
+    "signature_expressions",
 ]
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-MAX_DEFAULT_CHARS, MAX_SIGNATURE_CHARS = 80, 1000
+Expression = str | griffe.Expr | None
+MAX_EXPRESSION_CHARS, MAX_SIGNATURE_CHARS, MAX_MEMBERS = 160, 1000, 20
 _FIELD_DECORATORS = {"dataclass", "define", "frozen", "mutable", "attrs", "attributes"}
 _FIELD_BASES = {"BaseModel", "BaseSettings", "NamedTuple", "TypedDict", "Struct"}
 _FIELD_FUNCTIONS = {"field", "Field", "ib", "attrib"}
 _CONTEXT_MANAGERS = {"contextmanager", "asynccontextmanager"}
+_PROPERTIES = {"property", "cached_property"}
+_ENUMS = ("Enum", "Flag")
 
 
-def parameters(node: Function, *, skip_first: bool = False) -> str:
-    """Return the parameters of a function with their annotations and defaults, and the signs `*` and `/` between them.
+# -- functions -----------------------------------------------------------------------------------------------
+
+
+def call(name: str, function: griffe.Function, *, skip_first: bool = False) -> str:
+    """Return how a function is called: with `await` or `with`, its parameters and its result.
 
     Args:
-        node: The function.
-        skip_first: Whether to leave out the first one, `self` or `cls`.
-
-    Example:
-        >>> parameters(ast.parse("def f(self, a: int, /, b=2, *, c: str = 'x', **more): ...").body[0], skip_first=True)
-        "a: int, /, b=2, *, c: str = 'x', **more"
+        name: What stands before the parameters.
+        function: The function.
+        skip_first: Whether to leave out the first parameter, `self` or `cls`.
     """
-    given = node.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
-    texts = [_parameter(arg, default) for arg, default in zip(positional, defaults, strict=True)]
-    if given.posonlyargs:
-        texts.insert(len(given.posonlyargs), "/")
-    if skip_first and positional:
-        del texts[0]
-        texts = texts[1:] if texts[:1] == ["/"] else texts
-    if given.vararg:
-        texts.append(f"*{_parameter(given.vararg, None)}")
-    elif given.kwonlyargs:
-        texts.append("*")
-    texts += [_parameter(*pair) for pair in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    texts += [f"**{_parameter(given.kwarg, None)}"] if given.kwarg else []
-    return shortened(", ".join(texts), MAX_SIGNATURE_CHARS)
+    given = list(function.parameters)[skip_first:]
+    return f"{_prefix(function)}{_signature(name, given, function.returns)}"
 
 
-def _parameter(arg: ast.arg, default: ast.expr | None) -> str:
-    annotation = f": {_unparsed(arg.annotation)}" if arg.annotation else ""
-    if default is None:
-        return f"{arg.arg}{annotation}"
-    return (
-        f"{arg.arg}{annotation} = {_unparsed(default)}" if annotation else f"{arg.arg}={_unparsed(default)}"
-    )
+def method_call(owner: str, subject: str, method: griffe.Function | griffe.Attribute) -> str:
+    """Return how a method is called: with an object of its class, or with the class; or how a property is read."""
+    if isinstance(method, griffe.Attribute):
+        return f"{subject}.{method.name}{_result(method.annotation)}"
+    if is_property(method):
+        return f"{subject}.{method.name}{_result(method.returns)}"
+    if "staticmethod" in method.labels:
+        return call(f"{owner}.{method.name}", method)
+    holder = owner if "classmethod" in method.labels else subject
+    return call(f"{holder}.{method.name}", method, skip_first=True)
 
 
-def returns(node: Function) -> str:
-    """Return the annotation of the result, with its arrow; empty if there is none."""
-    return f" -> {_unparsed(node.returns)}" if node.returns else ""
+def is_property(member: griffe.Object | griffe.Alias) -> bool:
+    """Return whether a method is read like an attribute."""
+    if isinstance(member, griffe.Function):
+        return bool(_decorators(member) & _PROPERTIES)
+    return isinstance(member, griffe.Attribute) and "property" in member.labels
 
 
-def call_prefix(node: Function) -> str:
-    """Return what stands before a call: `await` or `with`."""
-    if decorators(node) & _CONTEXT_MANAGERS:
-        return "async with " if isinstance(node, ast.AsyncFunctionDef) else "with "
-    is_generator = any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
-    if isinstance(node, ast.AsyncFunctionDef):
-        return "async for … in " if is_generator else "await "
-    return ""
+def signature_expressions(
+    functions: Iterable[griffe.Function | griffe.Attribute],
+) -> Iterator[Expression]:
+    """Yield the annotations and defaults of functions, and those of properties."""
+    for function in functions:
+        if isinstance(function, griffe.Attribute):
+            yield function.annotation
+            continue
+        yield from (one.annotation for one in function.parameters)
+        yield from (one.default for one in function.parameters)
+        yield function.returns
 
 
-def has_self(node: Function) -> bool:
-    """Return whether a method is called with an object, and has it as its first parameter."""
-    return not decorators(node) & {"staticmethod", "classmethod"}
-
-
-def decorators(node: Function | ast.ClassDef) -> set[str]:
-    """Return the last names of the decorators."""
-    return {_last_name(decorator) for decorator in node.decorator_list}
-
-
-def names_in(nodes: Iterable[ast.expr | None]) -> Iterator[ast.expr]:
-    """Yield the names and attributes in annotations and defaults, also in annotations that are texts."""
+def names_in(nodes: Iterable[Expression]) -> Iterator[griffe.ExprName]:
+    """Yield the names in annotations and defaults, also in annotations that are texts."""
     for node in nodes:
-        for inner in ast.walk(node) if node is not None else ():
-            if isinstance(inner, ast.Name | ast.Attribute):
-                yield inner
-            elif isinstance(inner, ast.Constant) and isinstance(inner.value, str) and len(inner.value) < 200:
-                tree = parse(inner.value)
-                yield from (
-                    name for name in ast.walk(tree or ast.Module([], [])) if isinstance(name, ast.Name)
-                )
+        for part in node.iterate(flat=True) if isinstance(node, griffe.Expr) else [node]:
+            if isinstance(part, griffe.ExprName):
+                yield part
+            elif isinstance(part, str) and part[1:-1].isidentifier():
+                yield griffe.ExprName(part[1:-1])
 
 
-# -- classes whose fields are parameters ---------------------------------------------------------------------
+def _last_name(node: Expression) -> str:
+    """Return the last part of a dotted name, of a call of it, or of a subscript of it."""
+    while isinstance(node, griffe.ExprCall | griffe.ExprSubscript):
+        node = node.function if isinstance(node, griffe.ExprCall) else node.left
+    return str(node).rpartition(".")[2]
 
 
-def is_field_class(node: ast.ClassDef) -> bool:
-    """Return whether the constructor of a class takes its fields: dataclass, attrs, pydantic, named tuple, typed dict."""
-    return bool(
-        decorators(node) & _FIELD_DECORATORS or {_last_name(base) for base in node.bases} & _FIELD_BASES
-    )
-
-
-def fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
-    """Return the annotated fields of a class."""
-    annotated = [
-        one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+def _signature(name: str, given: Sequence[griffe.Parameter], result: Expression = None) -> str:
+    parameters = [
+        griffe.Parameter(
+            one.name, kind=one.kind, annotation=_short(one.annotation), default=_short(one.default)
+        )
+        for one in given
     ]
-    return [one for one in annotated if "ClassVar" not in _unparsed(one.annotation)]
+    shown = griffe.Function("", parameters=griffe.Parameters(*parameters)).signature()
+    return f"{name}({shortened(shown[1:-1], MAX_SIGNATURE_CHARS)}){_result(result)}"
 
 
-def field_parameters(classes: Sequence[ast.ClassDef]) -> str:
-    """Return the parameters of a class of fields.
+def _short(node: Expression) -> str | None:
+    return None if node is None else shortened(str(node), MAX_EXPRESSION_CHARS)
+
+
+def _result(annotation: Expression) -> str:
+    return "" if annotation is None else f" -> {_short(annotation)}"
+
+
+def _prefix(function: griffe.Function) -> str:
+    is_async = "async" in function.labels
+    if _decorators(function) & _CONTEXT_MANAGERS:
+        return "async with " if is_async else "with "
+    if "generator" in function.labels:
+        return "async for … in "
+    return "await " if is_async else ""
+
+
+def _decorators(node: griffe.Function | griffe.Class) -> set[str]:
+    """Return the last names of the decorators."""
+    return {_last_name(decorator.value) for decorator in node.decorators}
+
+
+# -- classes -------------------------------------------------------------------------------------------------
+
+
+def constructor_calls(name: str, lineage: Sequence[griffe.Class]) -> tuple[list[str], list[Expression]]:
+    """Return how objects of a class are made, and the annotations and defaults of the parameters.
 
     Args:
-        classes: The class, after those it inherits fields from.
+        name: The name of the class.
+        lineage: The class and its base classes in the package, the nearest first.
     """
-    texts: dict[str, str] = {}
-    is_keyword_only = any(_has_keyword(decorator, "kw_only") for decorator in classes[-1].decorator_list)
-    if is_keyword_only:
-        texts["*"] = "*"
-    for one in (one for node in classes for one in fields(node)):
-        annotation = _unparsed(one.annotation)
-        if annotation.rpartition(".")[2] == "KW_ONLY":
-            texts["*"] = "*"
-        elif isinstance(one.target, ast.Name) and _is_parameter(one):
-            default = _default(one.value)
-            texts[one.target.id] = f"{one.target.id}: {annotation}{default and f' = {default}'}"
-    return shortened(", ".join(texts.values()), MAX_SIGNATURE_CHARS)
+    if own := _initializers(lineage):
+        calls = [_signature(name, list(one.parameters)[1:]) for one in own]
+        return calls, list(signature_expressions(own))
+    if any(map(_is_field_class, lineage)):
+        given = _field_parameters(lineage[::-1])
+        return [_signature(name, given)], [part for one in given for part in (one.annotation, one.default)]
+    return [f"{name}({'…' if lineage[-1].bases else ''})"], []
 
 
-def _is_parameter(one: ast.AnnAssign) -> bool:
-    call = one.value
-    return not isinstance(call, ast.Call) or not any(
-        keyword.arg == "init" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-        for keyword in call.keywords
-    )
-
-
-def _default(value: ast.expr | None) -> str:
-    """Return the default of a field, whether it stands for itself or in `field(…)`; empty if there is none."""
-    if value is None:
+def enum_members(name: str, lineage: Sequence[griffe.Class]) -> str:
+    """Return the members of an enumeration in one line; empty for other classes."""
+    bases = [_last_name(base) for node in lineage for base in node.bases]
+    if not any(base.endswith(_ENUMS) for base in bases):
         return ""
-    if not isinstance(value, ast.Call) or _last_name(value.func) not in _FIELD_FUNCTIONS:
-        return _unparsed(value)
-    keywords = {keyword.arg: keyword.value for keyword in value.keywords}
+    members = [
+        f"{name}.{one.name} = {shortened(str(one.value), 40)}"
+        for one in lineage[0].attributes.values()
+        if "class-attribute" in one.labels and not one.name.startswith("_")
+    ]
+    return "; ".join(members[:MAX_MEMBERS]) + ("; …" if len(members) > MAX_MEMBERS else "")
+
+
+def _initializers(lineage: Sequence[griffe.Class]) -> list[griffe.Function]:
+    """Return the `__init__` that a class has or inherits, or else its `__new__`; of overloads each."""
+    for node in lineage:
+        for wanted in ("__init__", "__new__"):
+            found = node.members.get(wanted)
+            if isinstance(found, griffe.Function):
+                return found.overloads or [found]
+        if _is_field_class(node):
+            return []
+    return []
+
+
+def _is_field_class(node: griffe.Class) -> bool:
+    bases = {_last_name(base) for base in node.bases}
+    return bool(_decorators(node) & _FIELD_DECORATORS or bases & _FIELD_BASES)
+
+
+def _field_parameters(classes: Sequence[griffe.Class]) -> list[griffe.Parameter]:
+    """Return the parameters of a constructor that is made of the fields of classes, the base classes first."""
+    found: dict[str, griffe.Parameter] = {}
+    options = [str(decorator.value) for decorator in classes[-1].decorators]
+    kind = griffe.ParameterKind.positional_or_keyword
+    if any("kw_only=True" in option for option in options):
+        kind = griffe.ParameterKind.keyword_only
+    for one in (member for node in classes for member in node.members.values()):
+        if not isinstance(one, griffe.Attribute) or one.annotation is None or not _is_parameter(one):
+            continue
+        if _last_name(one.annotation) == "KW_ONLY":
+            kind = griffe.ParameterKind.keyword_only
+            continue
+        found[one.name] = griffe.Parameter(
+            one.name, annotation=one.annotation, kind=kind, default=_default(one.value)
+        )
+    return list(found.values())
+
+
+def _is_parameter(one: griffe.Attribute) -> bool:
+    """Return whether a field is set by the constructor: no property, no `ClassVar`, no `field(init=False)`."""
+    is_field = "instance-attribute" in one.labels and "property" not in one.labels
+    return is_field and _keywords(one.value).get("init") != "False"
+
+
+def _keywords(value: Expression) -> dict[str, str | griffe.Expr]:
+    """Return the arguments of a call by their names; the first one without a name is the default."""
+    found: dict[str, str | griffe.Expr] = {}
+    for argument in value.arguments if isinstance(value, griffe.ExprCall) else []:
+        if isinstance(argument, griffe.ExprKeyword):
+            found[argument.name] = argument.value
+        else:
+            found.setdefault("default", argument)
+    return found
+
+
+def _default(value: Expression) -> Expression:
+    """Return the default of a field, whether it stands for itself or in `field(…)`; None if there is none."""
+    if not isinstance(value, griffe.ExprCall) or _last_name(value) not in _FIELD_FUNCTIONS:
+        return value
+    keywords = _keywords(value)
     factory = keywords.get("default_factory") or keywords.get("factory")
     if factory is not None:
-        return f"{_unparsed(factory)}()" if isinstance(factory, ast.Name | ast.Attribute) else "…"
-    given = keywords.get("default") or next(iter(value.args), None)
-    is_required = given is None or (isinstance(given, ast.Constant) and given.value is ...)
-    return "" if is_required or given is None else _unparsed(given)
-
-
-def _has_keyword(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and any(
-        keyword.arg == name and isinstance(keyword.value, ast.Constant) and keyword.value.value is True
-        for keyword in node.keywords
-    )
-
-
-def _last_name(node: ast.expr) -> str:
-    """Return the last part of a dotted name, of a call of it, or of a subscript of it."""
-    while isinstance(node, ast.Call | ast.Subscript):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _unparsed(node: ast.expr) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) > MAX_DEFAULT_CHARS:
-        return repr(shortened(node.value, MAX_DEFAULT_CHARS))
-    try:
-        return shortened(ast.unparse(node), 2 * MAX_DEFAULT_CHARS)
-    except (RecursionError, ValueError):
-        return "…"
+        return f"{factory}()" if isinstance(factory, griffe.ExprName | griffe.ExprAttribute) else "…"
+    given = keywords.get("default")
+    return None if given == "..." else given

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -17,10 +17,9 @@ from langchain_core.embeddings import Embeddings
 
 from code_chains.errors import InputError, StoreError
 from code_chains.retrieval import persistence
-from code_chains.retrieval.conversion import ConvertingStore
 from code_chains.retrieval.embeddings import identity
-from code_chains.retrieval.index import SnippetIndex
 from code_chains.retrieval.loaders import digest, read_file, read_folder
+from code_chains.retrieval.search import SnippetSearch
 from code_chains.storage.files import is_private
 
 __all__ = ["Changes", "SnippetStore"]
@@ -38,19 +37,16 @@ class Changes:
     unchanged: int = 0
 
 
-class SnippetStore(ConvertingStore):
+class SnippetStore(SnippetSearch):
     """Code snippets, searched by what they are about; a LangChain `VectorStore` on FAISS.
 
     The searched text is `metadata["about"]` where there is one (docstrings, headings), else the snippet
-    itself. Scores are cosines: 1 for the same text, about 0 for unrelated texts. Below `approximate_from`
-    snippets the search is exact; from then on FAISS searches the nearest cells of an inverted file. A
-    `filter` is always exact, however rare its matches. All methods are thread-safe, and each change is
-    atomic: a search sees all of it or nothing.
+    itself. Scores are cosines: 1 for the same text, about 0 for unrelated texts. The search is exact, also with a
+    `filter`, however rare its matches. All methods are thread-safe, and each change is atomic: a search sees
+    all of it or nothing.
 
     Args:
         embedding: Any `Embeddings`, a name such as `"openai:text-embedding-3-small"`, or None for offline ones.
-        approximate_from: Number of snippets from which the search is approximate; None for 50,000 (offline
-            embeddings: 500,000).
 
     Attributes:
         folder: Where the store was last saved or loaded.
@@ -63,15 +59,10 @@ class SnippetStore(ConvertingStore):
         'sum(range(1, 6))'
     """
 
-    def __init__(
-        self, embedding: Embeddings | str | None = None, *, approximate_from: int | None = None
-    ) -> None:
-        super().__init__(embedding, approximate_from=approximate_from)
-        # State of the folder when it was last saved or loaded: the common ancestor of the next merge.
-        self._base: dict[str, int] = {}
-        self._version = ""
-        # Lock order: this lock, that of a folder, `_lock`.
-        self._update_lock = threading.Lock()
+    def __init__(self, embedding: Embeddings | str | None = None) -> None:
+        super().__init__(embedding)
+        self._revision = 0  # How often the folder had been saved when this store was last saved or loaded.
+        self._update_lock = threading.Lock()  # Taken before `_lock`.
         self.folder: Path | None = None
 
     # -- create, load and save -------------------------------------------------------------------------------
@@ -111,6 +102,46 @@ class SnippetStore(ConvertingStore):
         """Create a store of the code in files."""
         store = cls(embedding, **kwargs)
         store.add_documents([snippet for path in paths for snippet in read_file(path)])
+        return store
+
+    @classmethod
+    def from_package(
+        cls,
+        name: str,
+        embedding: Embeddings | str | None = None,
+        *,
+        search_path: Sequence[str | Path] | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Create a store of references of an installed package: how its functions and classes are imported and called.
+
+        Each public function, class, method and constant becomes a snippet with its import, its signature, what its
+        docstring says of it, and the constructors of the classes that it names. The package is parsed and never
+        imported, so nothing of it runs here; programs can import it if it is installed where they run. Add examples
+        of your own with `add_documents`: they show which functions belong together.
+
+        Args:
+            name: The name to import, such as `"acme_tax"`, or dotted for a part of a package.
+            embedding: As for the class.
+            search_path: Folders to look in, such as the `site-packages` of another environment; None for `sys.path`.
+            **kwargs: As for the class.
+
+        Raises:
+            InputError: The package is not installed, has no source and no stubs, or nothing that is public.
+
+        Example:
+            >>> from code_chains import SnippetStore
+            >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+            >>> store = SnippetStore.from_package("colorsys", DeterministicFakeEmbedding(size=64))
+            >>> print(store.similarity_search("What does rgb_to_hsv return?", k=1)[0].page_content)
+            from colorsys import rgb_to_hsv
+            rgb_to_hsv(r, g, b)
+            <BLANKLINE>
+        """
+        from code_chains.retrieval.package import read_package
+
+        store = cls(embedding, **kwargs)
+        store.add_documents(read_package(name, search_path))
         return store
 
     @classmethod
@@ -170,17 +201,15 @@ class SnippetStore(ConvertingStore):
             raise StoreError(
                 f"There are no snippets in {str(folder)!r}. Create an index with `code-chains index PATH`."
             )
-        with persistence.read_lock(folder):
-            version = persistence.read_index(folder, store._index, identity(store._embedding), store._embed)
-        store._set_base(folder, version)
+        store._read(folder)
         return store
 
     def save(self, folder: str | Path) -> None:
-        """Save the store in a folder, as vectors and JSON; a crash leaves the previous store or the new one.
+        """Save the store in a folder, in one SQLite file; a crash leaves the previous store or the new one.
 
-        In the folder where the store was last saved or loaded, what others have saved since is merged, and
-        can be searched here from now on. In any other folder the store replaces the previous one. Only the
-        user may read the files.
+        In the folder where the store was last saved or loaded, only what has changed here is written; what
+        others have saved since stays, and can be searched here from now on. In any other folder the store
+        replaces the previous one. Only the user may read the file.
 
         Raises:
             StoreError: The folder cannot be written.
@@ -188,13 +217,17 @@ class SnippetStore(ConvertingStore):
         folder = Path(folder).expanduser()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with persistence.exclusive_lock(folder), self._lock:
-                if self.folder is not None and self.folder.resolve() == folder.resolve():
-                    self._catch_up(folder)
-                version = persistence.write_index(folder, self._index, identity(self._embedding))
-                self._set_base(folder, version)
-        except (OSError, RuntimeError) as error:  # FAISS raises RuntimeError.
-            raise StoreError(f"The snippets cannot be saved in {str(folder)!r}: {error}.") from error
+            with self._lock:
+                is_own = self.folder is not None and self.folder.resolve() == folder.resolve()
+                previous = self._revision
+                self._write(folder, previous if is_own else None)
+                if is_own and self._revision > previous + 1:  # Others have saved, too.
+                    self._read_or_replace(folder)
+        except (OSError, RuntimeError, StoreError) as error:  # FAISS raises RuntimeError.
+            is_retryable = isinstance(error, StoreError) and error.is_retryable
+            raise StoreError(
+                f"The snippets cannot be saved in {str(folder)!r}: {error}", is_retryable=is_retryable
+            ) from error
 
     def add_and_save(self, documents: list[Document], *, ids: list[str] | None = None) -> list[str]:
         """Add snippets, then save the store where it was last saved or loaded, merged with what others have saved since.
@@ -209,24 +242,24 @@ class SnippetStore(ConvertingStore):
         self.save(self.folder)
         return ids
 
-    def _catch_up(self, folder: Path) -> None:
-        """Merge what other processes have saved in the folder since this store last saved or loaded it.
+    def _write(self, folder: Path, known: int | None) -> None:
+        self._revision = persistence.write_index(folder, self._index, identity(self._embedding), known)
+        self._index.changed.clear()
+        self.folder = folder
 
-        Call it with the folder's lock and the store's lock. Until the next `_set_base` the index is ahead of
-        the base, so that the next save merges all changes again after a write that failed.
-        """
-        saved = SnippetIndex(self._approximate_from)
+    def _read_or_replace(self, folder: Path) -> None:
         try:
-            if persistence.saved_version(folder) == self._version:
-                return
-            persistence.read_index(folder, saved, identity(self._embedding), self._embed)
-        except (OSError, StoreError):  # Nothing was saved there yet, or it is unusable.
-            return
-        persistence.merge(self._index, self._base, saved)
+            self._read(folder)
+        except StoreError as error:
+            if error.is_retryable:
+                raise
+            self._write(folder, None)
 
-    def _set_base(self, folder: Path, version: str) -> None:
-        """Record that the folder holds exactly what the index holds now."""
-        self._base, self._version, self.folder = dict(self._index.checksums), version, folder
+    def _read(self, folder: Path) -> None:
+        """Hold what is saved in a folder."""
+        index, revision = persistence.read_index(folder, identity(self._embedding))
+        with self._lock:
+            self._index, self._revision, self.folder = index, revision, folder
 
     # -- changes ---------------------------------------------------------------------------------------------
 
