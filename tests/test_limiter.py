@@ -183,7 +183,11 @@ async def test_a_session_whose_run_is_cancelled_in_the_queue_keeps_its_state(nar
 
 
 def test_one_session_too_many_can_be_retried() -> None:
-    with SandboxExecutor(preload=(), max_sessions=1) as executor, executor.session(), pytest.raises(OverloadedError):
+    with (
+        SandboxExecutor(preload=(), max_sessions=1) as executor,
+        executor.session(),
+        pytest.raises(OverloadedError),
+    ):
         executor.session()
 
 

@@ -11,8 +11,6 @@ from code_chains.models.downloads import free_disk
 from code_chains.models.memory import available_memory
 from code_chains.models.weights import CATALOGUE, Weights
 
-__all__ = ["LocalChoice", "install_local", "local_choice"]
-
 _VARIABLE = "CODE_CHAINS_LOCAL"
 _SMALL, _BETTER = CATALOGUE["local:0.5b"], CATALOGUE["local:1.5b"]
 _NEEDED_BYTES = 3_000_000_000

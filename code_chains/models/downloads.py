@@ -17,19 +17,6 @@ from code_chains.storage.files import sha256_file
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-__all__ = [
-    "Partial",
-    "Progress",
-    "check_disk_space",
-    "file_size",
-    "free_disk",
-    "is_verified",
-    "make_private",
-    "models_directory",
-    "remember",
-    "show_progress",
-]
-
 Progress = Callable[[int], None]
 """Receives the number of bytes downloaded so far."""
 _verified: dict[Path, tuple[str | int, ...]] = {}

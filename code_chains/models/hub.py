@@ -28,8 +28,6 @@ from code_chains.models.downloads import (
 )
 from code_chains.storage.files import atomic_write, sha256_file
 
-__all__ = ["PREFIX", "HubFile", "Record", "installed_hub_files"]
-
 PREFIX = "hf:"
 _REMEDY = (
     "a name of the form hf:OWNER/REPO:FILE.gguf (@REVISION may follow), e.g."

@@ -26,8 +26,6 @@ from code_chains.models.hub import PREFIX, HubFile
 from code_chains.models.prompts import SavedPrompts
 from code_chains.models.weights import CATALOGUE
 
-__all__ = ["ChatLocal", "load_local"]
-
 _CODE_GRAMMAR = r'root ::= "```python\n" [^`]+ "\n```"'
 """A grammar that restricts replies to one fenced program, even of a small model."""
 _CONTEXT_TOKENS = 8192

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-__all__ = ["available_memory"]
-
 _MAX_FILE_BYTES = 1 << 16
 _MAX_DEPTH = 32
 _UNIFIED = ("memory.max", "memory.current", "inactive_file")

@@ -19,8 +19,6 @@ from code_chains.errors import WeightsError
 from code_chains.models.downloads import make_private, models_directory
 from code_chains.storage.files import is_private
 
-__all__ = ["SavedPrompts"]
-
 _MIN_CHARS = 600
 """Shorter beginnings are evaluated in a moment."""
 _MAX_STATE_BYTES, _MAX_FOLDER_BYTES = 256 << 20, 512 << 20

@@ -12,8 +12,6 @@ from langchain_core.runnables import Runnable
 from code_chains.callbacks.proxies import invalid_proxy
 from code_chains.errors import CodeChainsError, ConfigurationError
 
-__all__ = ["default_model", "for_code", "is_embedded", "resolve_model"]
-
 _TIMEOUT_S = 300.0
 """How long a server of one's own may be silent: it may have to load a model first."""
 _EXAMPLES = '"openai:gpt-5-mini", "local", "hf:OWNER/REPO:FILE", "gguf:PATH", or a chat model object'

@@ -9,8 +9,6 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.runnables import Runnable, RunnableWithFallbacks
 from langchain_core.runnables.base import RunnableBindingBase
 
-__all__ = ["can_be_sampled", "for_sample", "inner_model", "is_openai"]
-
 MIN_TEMPERATURE = 0.8
 """Minimum temperature of further samples: that with which agreement was measured (`docs/benchmarks.md`)."""
 

@@ -15,8 +15,6 @@ from code_chains.retrieval.persistence import FORMAT, cache_folder
 from code_chains.retrieval.store import SnippetStore
 from code_chains.storage.files import is_private
 
-__all__ = ["curated_folder", "curated_snippets"]
-
 
 def curated_folder() -> Path:
     """Return the folder of the curated snippets: in the package, or beside it in a checkout."""

@@ -9,8 +9,6 @@ from itertools import islice
 
 import griffe
 
-__all__ = ["Definition", "Definitions", "literal"]
-
 Definition = griffe.Function | griffe.Class | griffe.Attribute
 MAX_HOPS, MAX_BASES = 50, 20
 """Re-exports of re-exports that are followed, and base classes of a class that are looked at."""

@@ -6,8 +6,6 @@ import doctest
 import re
 from collections.abc import Iterable
 
-__all__ = ["description", "examples", "fitting", "sections", "summary"]
-
 MAX_DESCRIPTION_CHARS, MAX_SECTIONS_CHARS, MAX_EXAMPLES_CHARS = 400, 700, 500
 _SECTION = re.compile(
     r"(Args|Arguments|Parameters|Params|Attributes|Returns|Return|Yields|Raises|Keyword Args|Other Parameters):?"

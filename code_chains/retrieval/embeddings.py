@@ -18,8 +18,6 @@ from code_chains.errors import ConfigurationError, MissingExtraError, WeightsErr
 from code_chains.language import detect_language
 from code_chains.storage.files import sha256_file
 
-__all__ = ["OfflineEmbeddings", "identity", "resolve_embedding"]
-
 Vectors = NDArray[np.float32]
 
 _ALTERNATIVE = "pass any LangChain Embeddings"

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from langchain_core.documents import Document
 
-__all__ = ["NameIndex", "identifiers_in", "names_of"]
-
 MAX_QUERY_CHARS, MAX_IDENTIFIERS = 20_000, 20
 _IDENTIFIER = r"[^\W\d]\w*"
 _DOTTED = rf"{_IDENTIFIER}(?:\.{_IDENTIFIER})*"

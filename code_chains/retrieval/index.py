@@ -16,8 +16,6 @@ from code_chains.retrieval.embeddings import Vectors
 from code_chains.retrieval.identifiers import NameIndex
 from code_chains.retrieval.loaders import digest
 
-__all__ = ["Filter", "SnippetIndex", "select_diverse"]
-
 Filter = Mapping[str, Any] | Callable[[Document], bool]
 """Metadata that a snippet must have, or a predicate. A collection matches any of its values; metadata that is a list matches
 where any of its elements does."""

@@ -22,17 +22,6 @@ from code_chains.analysis.parsing import parse
 from code_chains.errors import InputError
 from code_chains.storage.files import open_regular
 
-__all__ = [
-    "digest",
-    "read_file",
-    "read_folder",
-    "split_markdown",
-    "split_notebook",
-    "split_python",
-    "split_text",
-    "words",
-]
-
 _ALL = "*"
 MAX_IMPORTS = 200
 """Imports of a module that are considered for its functions."""

@@ -19,8 +19,6 @@ from code_chains.retrieval.loaders import words
 from code_chains.retrieval.package_files import read_modules
 from code_chains.retrieval.references import REFERENCE
 
-__all__ = ["read_package"]
-
 _log = logging.getLogger(__name__)
 
 MAX_DEFINITIONS = 5_000

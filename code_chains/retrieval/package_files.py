@@ -20,8 +20,6 @@ from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import InputError
 from code_chains.storage.files import open_regular
 
-__all__ = ["read_modules"]
-
 _log = logging.getLogger(__name__)
 
 MAX_MODULE_BYTES, MAX_PACKAGE_BYTES = 200_000, 30_000_000

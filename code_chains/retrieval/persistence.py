@@ -23,8 +23,6 @@ from code_chains.storage.sqlite import SqliteStore
 from code_chains.storage.sqlite_connections import connect
 from code_chains.storage.sqlite_file import verify
 
-__all__ = ["FORMAT", "cache_folder", "is_saved", "read_index", "searched_text", "write_index"]
-
 FORMAT = "code-chains snippets 3"
 _FILE, _OLD_FILE = "snippets.sqlite", "snippets.json"
 _NOTE = ""

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
 
-__all__ = ["REFERENCE", "distinct_texts", "is_reference"]
-
 REFERENCE = "reference"
 """The `kind` in the metadata of a reference."""
 

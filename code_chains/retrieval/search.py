@@ -16,8 +16,6 @@ from code_chains.retrieval.identifiers import identifiers_in
 from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
 from code_chains.retrieval.references import distinct_texts, is_reference
 
-__all__ = ["SnippetSearch"]
-
 MIN_REFERENCE_CHARS = 20
 """No reference is shorter: it has a line with an import, and another with what that is."""
 

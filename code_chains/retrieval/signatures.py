@@ -8,17 +8,6 @@ import griffe
 
 from code_chains.inputs import shortened
 
-__all__ = [
-    "Expression",
-    "call",
-    "constructor_calls",
-    "enum_members",
-    "is_property",
-    "method_call",
-    "names_in",
-    "signature_expressions",
-]
-
 Expression = str | griffe.Expr | None
 MAX_EXPRESSION_CHARS, MAX_SIGNATURE_CHARS, MAX_MEMBERS = 160, 1000, 20
 _FIELD_DECORATORS = {"dataclass", "define", "frozen", "mutable", "attrs", "attributes"}

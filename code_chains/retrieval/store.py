@@ -22,8 +22,6 @@ from code_chains.retrieval.loaders import digest, read_file, read_folder
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.storage.files import is_private
 
-__all__ = ["Changes", "SnippetStore"]
-
 _log = logging.getLogger(__name__)
 
 
