@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tests.test_docs import PAGES, blocks, reply  # noqa: E402
+from tests.docs.test_docs import PAGES, blocks, reply  # noqa: E402
 
 COMMAND = re.compile(r'^`*(pip install -e "[^"]+")', re.MULTILINE)
 

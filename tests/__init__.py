@@ -7,7 +7,7 @@ import pytest
 if "other_systems" in sys.modules:  # A test started this Python, which imitates that system already.
     sys.modules[f"{__name__}.other_systems"] = sys.modules["other_systems"]
 
-from . import other_systems
+from tests.support import other_systems
 
 other_systems.imitate_if_asked(sys.argv)  # Before anything imports code_chains.
 

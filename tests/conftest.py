@@ -29,11 +29,10 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
-
-from . import other_systems
+from tests.support import other_systems
 
 if TYPE_CHECKING:
-    from . import test_escapes
+    from tests.attacks import test_escapes
 
 ROOT = Path(__file__).parent.parent
 collect_ignore = ["attacks", "data"]
@@ -54,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--platform",
         choices=other_systems.PLATFORMS,
-        help="imitate another system; see tests/other_systems.py",
+        help="imitate another system; see tests/support/other_systems.py",
     )
     parser.addoption(
         "--notes",
@@ -480,7 +479,7 @@ def _listens(port: int) -> bool:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real browser, for the tests of the page."""
-    from .page_browser import running_browser  # Heavy, and other tests need none.
+    from tests.support.page_browser import running_browser  # Heavy, and other tests need none.
 
     with running_browser() as browser:
         yield browser
@@ -497,7 +496,7 @@ def profile(browser: Any) -> Iterator[Any]:
 @pytest.fixture
 def host() -> Iterator[test_escapes.Host]:
     """Canaries that no program may reach."""
-    from . import test_escapes
+    from tests.attacks import test_escapes
 
     host = test_escapes.Host()
     yield host

@@ -19,8 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import code_chains
-
-from .conftest import ROOT
+from tests.conftest import ROOT
 
 PROGRAMS = ("code_chains.executors.sandbox.inside.", "code_chains.executors.remote.container_program")
 """What runs within a sandbox or a container, and thus on Linux alone."""

@@ -26,8 +26,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, ConfigurationError, ExecutorError, InputError
 from code_chains.executors import Limits, SandboxExecutor, SqlExecutor
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
-
-from .conftest import QUESTION, SUM_ANSWER, at_rest, descendants, soon
+from tests.conftest import QUESTION, SUM_ANSWER, at_rest, descendants, soon
 
 
 @pytest.fixture

@@ -27,8 +27,7 @@ from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.waiting import Operation
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution
-
-from .conftest import SUM_ANSWER, OpenAI, descendants, soon
+from tests.conftest import SUM_ANSWER, OpenAI, descendants, soon
 
 SLOW = "import time; time.sleep(1.5); print(15)"
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_chains import temporary
-
-from .conftest import soon
+from tests.conftest import soon
 
 MAKE = """
 import sys, time, tempfile

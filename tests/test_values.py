@@ -34,8 +34,7 @@ from code_chains.errors import ConfigurationError
 from code_chains.parts import Parts
 from code_chains.specification import build_chain, read_arguments, serialize_spec
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
-
-from .conftest import QUESTION, ROOT, SUM_ANSWER, SUM_CODE
+from tests.conftest import QUESTION, ROOT, SUM_ANSWER, SUM_CODE
 
 
 def writing(*programs: str, answer: str = "Told.") -> ScriptedModel:

@@ -1,0 +1,112 @@
+"""Killing the processes of a run kills all of them, whatever they do meanwhile."""
+
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+from code_chains.executors.sandbox.inside import processes
+from tests.conftest import soon
+
+# While the list of processes is read, `first` leaves a child that is in no list, and ends before anybody looks at it.
+HEIR = """
+import os, signal, sys, time
+from code_chains.executors.sandbox.inside import processes
+from code_chains.executors.sandbox.inside.syscalls import PR_SET_CHILD_SUBREAPER, prctl
+
+prctl(PR_SET_CHILD_SUBREAPER, 1)
+kept = os.fork() if sys.argv[1] == "kept" else 0
+if not kept and sys.argv[1] == "kept":
+    time.sleep(60)
+go, told = os.pipe(), os.pipe()
+first = os.fork()
+if not first:
+    os.read(go[0], 1)
+    heir = os.fork()
+    if heir:
+        os.write(told[1], str(heir).encode())
+        os._exit(0)
+    time.sleep(60)
+read, heirs = os.listdir, []
+
+def listdir(path):
+    listed = read(path)
+    if not heirs:
+        os.write(go[1], b".")
+        heirs.append(int(os.read(told[0], 20)))
+        os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
+    return listed
+
+os.listdir = listdir
+print(processes.kill_all([kept] if kept else []), processes.parent(heirs[0]), bool(kept and processes.parent(kept)))
+os.listdir = read
+processes.kill_all()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.kernel_sandbox
+@pytest.mark.parametrize(("but", "living"), [("kept", True), ("none", False)])
+def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, living: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HEIR, but], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["True", "None", str(living)]
+
+
+# While the first process of a namespace reads the list, what it spares is resumed, forks, and stops again.
+RESUMED = """
+import os, signal, time
+from code_chains.executors.sandbox.inside import processes
+
+kept = os.fork()
+while not kept:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    if not os.fork():
+        time.sleep(60)
+while not processes.is_stopped(kept):
+    time.sleep(0.01)
+read, heirs = os.listdir, []
+
+def listdir(path):
+    listed = read(path)
+    if path == "/proc" and not heirs:
+        os.kill(kept, signal.SIGCONT)
+        while not heirs:
+            heirs.extend(int(name) for name in set(read(path)) - set(listed) if name.isdigit())
+        while not processes.is_stopped(kept):
+            time.sleep(0.01)
+    return listed
+
+os.listdir = listdir
+print(os.getpid(), processes.kill_all([kept]), processes.parent(heirs[0]), processes.parent(kept))
+os.listdir = read
+processes.kill_all()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.kernel_sandbox
+@pytest.mark.skipif(not shutil.which("unshare"), reason="needs unshare")
+def test_a_child_forked_by_a_spared_process_that_was_resumed_is_killed_too() -> None:
+    own_namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    done = subprocess.run(
+        [*own_namespace, sys.executable, "-c", RESUMED],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == ["1", "True", "None", "1"]
+
+
+@pytest.mark.kernel_sandbox
+def test_a_process_that_ends_is_waited_for_and_one_that_lives_is_not() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        began = time.monotonic()
+        assert not processes.ends_by(process.pid, began + 30)
+        assert time.monotonic() - began < 10
+        process.kill()
+        assert soon(lambda: processes.ends_by(process.pid, time.monotonic() + 30))

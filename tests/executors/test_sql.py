@@ -1,0 +1,456 @@
+"""SQL as an executor: it reads its inputs and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from types import MappingProxyType
+from typing import Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from code_chains import create_code_chain
+from code_chains.errors import ConfigurationError, ExecutorError, InputError
+from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
+from code_chains.executors.sql import SqlExecutor
+from code_chains.temporary import process_folder
+from code_chains.testing import ExecutorContract, ScriptedExecutor, ScriptedModel
+from tests.conftest import at_rest, descendants, soon
+
+
+@pytest.mark.slow
+class TestSql(ExecutorContract):
+    EVALUATES = "SELECT 1 + 1 AS two"
+    VALUE = "two\n---\n2"
+    PRINTS = None
+    NAMES_RESULT = None
+    FAILS = "SELECT\n  nope\nFROM (VALUES (1)) AS t(a)"
+    FAILURE = ("BinderException", 2)
+    VALUES: Mapping[str, str] = MappingProxyType({})
+    USES = "SELECT sum(numbers.value) * any_value(n.value) AS product FROM numbers, n"
+    USED = "product\n-------\n9"
+    LEAVES = None
+    ENDLESS = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT 1 FROM t) SELECT count(*) FROM t"
+    FLOODS = "SELECT repeat('x', 1000) FROM range(1000000)"
+    HOARDS = "SELECT list(range) FROM range(10000000000)"
+    EXITS = None
+
+    @pytest.fixture
+    def executor(self) -> Iterator[Executor]:
+        with SqlExecutor(limits=Limits(seconds=2, memory="512M", output="64K")) as executor:
+            yield executor
+
+
+@pytest.fixture(scope="module")
+def sql() -> Iterator[SqlExecutor]:
+    with SqlExecutor(limits=Limits(seconds=2)) as executor:
+        executor.run("select 1")  # Its worker stays, whichever test is the first.
+        yield executor
+
+
+@pytest.fixture(scope="module", params=["sandbox", "process"])
+def locked(request: pytest.FixtureRequest) -> Iterator[SqlExecutor]:
+    """Provide DuckDB in the sandbox, and in a plain process, where its own locks are the only protection."""
+    limits = Limits(seconds=5, memory="1G")
+    python: Executor = (
+        ProcessExecutor(limits=limits) if request.param == "process" else SandboxExecutor(limits=limits)
+    )
+    with python, SqlExecutor(executor=python) as executor:
+        yield executor
+
+
+# -- what it reads -----------------------------------------------------------------------------------------------------
+
+
+def test_a_csv_file_is_a_table_of_its_name(sql: SqlExecutor, sales: Path) -> None:
+    done = sql.run(
+        "SELECT region, amount * 2 AS twice FROM sales_2024 ORDER BY 1", files={"data/sales-2024.csv": sales}
+    )
+    assert done.output == "region | twice\n------ | -----\nnorth  | 20\nsouth  | 64"
+
+
+@pytest.mark.rows(2)
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.tsv", "t.parquet", "t.csv.gz", "T.CSV"])
+def test_other_kinds_of_files_are_tables_too(sql: SqlExecutor, tmp_path: Path, name: str) -> None:
+    path, frame = tmp_path / name.lower(), pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    if name.endswith("parquet"):
+        duckdb.from_df(frame).write_parquet(str(path))
+    elif "json" in name:
+        frame.to_json(path, orient="records", lines=name.endswith("l"))
+    else:
+        frame.to_csv(path, index=False, sep="\t" if name.endswith("tsv") else ",")
+    assert (
+        sql.run("SELECT sum(a) AS s, max(b) AS b FROM t", files={name: path}).output == "s | b\n- | -\n3 | y"
+    )
+
+
+def test_a_result_without_rows_says_so(sql: SqlExecutor) -> None:
+    assert sql.run("SELECT 1 AS a WHERE false").output == "a\n-\n(0 rows)"
+
+
+@pytest.mark.parametrize("tag", ["sql", "duckdb", "postgresql", "sqlite"])
+def test_a_query_may_name_its_dialect(sql: SqlExecutor, tag: str) -> None:
+    model = ScriptedModel(lambda messages: f"```{tag}\nSELECT 6 * 7 AS n\n```")
+    with create_code_chain(model, executor=sql, interpret=False) as chain:
+        assert "42" in chain.invoke("6 * 7?")["output"]
+
+
+@pytest.mark.rows(3)
+@pytest.mark.parametrize(
+    ("value", "rows"),
+    [
+        ([{"a": 1, "b": "2024-01-31"}, {"a": 2}], "1,2024-01-31\n2,\n"),
+        ([3, 4], "3\n4\n"),
+        ("text", "text\n"),
+        ([], ""),
+        ([None, 5], '""\n5\n'),
+        (1.5, "1.5\n"),
+        ({"k": 7}, "7\n"),
+        ([{}, {}], "{}\n{}\n"),
+    ],
+)
+def test_a_variable_is_a_table_of_its_name(sql: SqlExecutor, value: Any, rows: str) -> None:
+    artifact = sql.run("FROM v", variables={"v": value}).artifacts[0]
+    assert artifact.data.decode().partition("\n")[2] == rows
+
+
+def test_a_frame_is_a_table_with_its_types(sql: SqlExecutor) -> None:
+    frame = pd.DataFrame({"day": pd.to_datetime(["2024-01-31", "2024-02-29"]), "n": [1.5, 2.5]})
+    done = sql.run("SELECT month(day) AS m, n FROM frame ORDER BY 1 DESC", variables={"frame": frame})
+    assert done.output == "m | n\n- | ---\n2 | 2.5\n1 | 1.5"
+
+
+def test_the_last_of_several_statements_is_shown(sql: SqlExecutor) -> None:
+    assert sql.run("SELECT 1;\n-- then\nSELECT 2 AS b;\n").output == "b\n-\n2"
+    assert sql.run("-- nothing").output == ""
+
+
+@pytest.mark.parametrize(
+    "verb", ["DESCRIBE t", "SUMMARIZE t", "EXPLAIN FROM t", "PIVOT t ON a USING count(*)", "SHOW TABLES"]
+)
+def test_read_only_statements_are_allowed(sql: SqlExecutor, verb: str) -> None:
+    assert sql.run(verb, variables={"t": [{"a": 1}]}).ok
+
+
+def test_values_are_shown_as_sql_writes_them(sql: SqlExecutor) -> None:
+    done = sql.run(
+        "SELECT true AS a, NULL AS b, 'x\ny' AS c, [1, 2] AS d, 1.50::DECIMAL(4, 2) AS e, DATE '2024-01-31' AS f"
+    )
+    assert done.output.splitlines()[2] == "true | NULL | x\\ny | [1, 2] | 1.50 | 2024-01-31"
+    assert sql.run("SELECT now() AS t").ok
+
+
+def test_the_rows_are_a_csv_artifact(sql: SqlExecutor) -> None:
+    artifact = sql.run("SELECT 'a,b' AS x, NULL AS y").artifacts[0]
+    assert (artifact.name, artifact.media_type, artifact.data) == ("result.csv", "text/csv", b'x,y\n"a,b",\n')
+
+
+def test_excess_rows_are_truncated_and_reported() -> None:
+    with SqlExecutor(max_rows=3) as sql:
+        done = sql.run("FROM range(1000000000000)")
+        assert (done.ok, done.truncated, done.output.splitlines()[-1]) == (
+            True,
+            True,
+            "… and more rows than these 3",
+        )
+        assert not sql.run("FROM range(3)").truncated
+
+
+def test_wide_tables_are_not_aligned_beyond_the_limit() -> None:
+    with SqlExecutor(limits=Limits(output="4K", seconds=5)) as sql:
+        done = sql.run("SELECT repeat('x', CASE range WHEN 0 THEN 40 ELSE 1 END) FROM range(300)")
+    assert (done.ok, len(done.output) <= 4096) == (True, True)
+
+
+def test_isolation_is_that_of_the_executor(sql: SqlExecutor) -> None:
+    isolation = sql.run("SELECT 1").isolation
+    assert isolation is not None
+    assert (isolation.level, isolation.open) == ("kernel", ())
+
+
+# -- attacks -----------------------------------------------------------------------------------------------------------
+
+READS = [
+    "FROM read_csv('{canary}')",
+    "FROM read_text('{canary}')",
+    "FROM read_blob('{canary}')",
+    "FROM read_json('{canary}')",
+    "FROM read_parquet('{canary}')",
+    "FROM parquet_metadata('{canary}')",
+    "FROM sniff_csv('{canary}')",
+    "FROM '{canary}'",
+    "FROM glob('{folder}/*')",
+    "FROM read_csv('{folder}/*.csv')",
+    "FROM read_text('/proc/self/environ')",
+    "FROM query('FROM read_text(''{canary}'')')",
+    "FROM read_text((SELECT '{canary}'))",
+    "SELECT * FROM read_text(['{canary}'])",
+    "FROM read_text('../../../../../../{canary}')",
+    "FROM read_text('file://{canary}')",
+    "SELECT getenv('MY_SECRET')",
+    "SELECT getenv('HOME')",
+    "FROM read_csv('http://127.0.0.1:{port}/canary')",
+    "FROM sniff_csv('http://127.0.0.1:{port}/canary')",
+    "FROM 'http://127.0.0.1:{port}/canary.parquet'",
+    "FROM sqlite_scan('{canary}', 't')",
+    "FROM seq_scan('{canary}')",
+    "EXPLAIN ANALYZE FROM read_text('{canary}')",
+    "SELECT * FROM duckdb_secrets(redact := false)",
+    "FROM request",
+    "FROM duckdb",
+]
+REFUSED = [
+    "COPY (SELECT 1) TO '{folder}/made.csv'",
+    "COPY t FROM '{canary}'",
+    "COPY (SELECT 1) TO '/dev/stdout'",
+    "EXPORT DATABASE '{folder}/made'",
+    "IMPORT DATABASE '{folder}'",
+    "ATTACH '{folder}/made.db'",
+    "INSTALL httpfs",
+    "LOAD httpfs",
+    "LOAD '{canary}'",
+    "SET enable_external_access = true",
+    "SET lock_configuration = false",
+    "SET allowed_paths = ['{canary}']",
+    "RESET allowed_paths",
+    "SET VARIABLE x = (SELECT content FROM read_text('{canary}'))",
+    "PRAGMA enable_profiling",
+    "PRAGMA database_list",
+    "CREATE SECRET s (TYPE s3)",
+    "CREATE MACRO m() AS TABLE FROM read_text('{canary}')",
+    "CREATE TABLE t AS SELECT 1",
+    "CREATE VIEW v AS FROM read_text('{canary}')",
+    "CALL enable_logging(storage = 'file', storage_path = '{folder}/made.log')",
+    "INSERT INTO sales VALUES ('x', 1)",
+    "DROP VIEW sales",
+    "UPDATE sales SET amount = 0",
+    "PREPARE p AS SELECT 1",
+    "EXECUTE p",
+    "USE memory",
+    "BEGIN",
+    "CHECKPOINT",
+    "VACUUM",
+    "SELECT 1; COPY (SELECT 1) TO '{folder}/made.csv'",
+]
+EXPLAINED = [
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{folder}/made.csv'",
+    "EXPLAIN ANALYZE ATTACH '{folder}/made.db'",
+    "EXPLAIN ANALYZE SET enable_external_access = true",
+    "EXPLAIN ANALYZE CREATE TABLE t AS FROM read_text('{canary}')",
+]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[HTTPServer]:
+    class Canary(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_GET  # noqa: N815
+
+    asked: list[str] = []
+    with HTTPServer(("127.0.0.1", 0), Canary) as server:
+        server.asked = asked  # type: ignore[attr-defined]
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def attack(
+    locked: SqlExecutor, tmp_path: Path, sales: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """Run an attack and check from outside that nothing was created, requested or read."""
+    monkeypatch.setenv("MY_SECRET", "hunter2")
+    canary = tmp_path / "canary.csv"
+    canary.write_text("canary-in-the-coal-mine\n")
+    before = sorted(tmp_path.rglob("*"))
+
+    def run(statement: str) -> Any:
+        code = statement.format(canary=canary, folder=tmp_path, port=server.server_port)
+        done = locked.run(code, files={"sales.csv": sales})
+        shown = done.to_json()
+        assert not any(secret in shown for secret in ("coal-mine", "hunter2", "north"))
+        return done
+
+    yield run
+    assert sorted(tmp_path.rglob("*")) == before
+    assert server.asked == []
+    assert sales.read_text() == "region,amount\nnorth,10\nsouth,32\n"
+
+
+@pytest.mark.rows(3)
+@pytest.mark.parametrize("statement", READS)
+def test_nothing_else_can_be_read(attack: Any, statement: str) -> None:
+    done = attack(statement)
+    assert done.status == "error" or done.result.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", REFUSED)
+def test_statements_that_are_not_read_only_are_refused(attack: Any, statement: str) -> None:
+    done = attack(statement)
+    assert done.status in ("refused", "error")
+    assert done.status == "refused" or done.error.type == "ParserException"
+
+
+@pytest.mark.rows(2)
+@pytest.mark.parametrize("statement", EXPLAINED)
+def test_explain_does_not_execute_writes(attack: Any, statement: str) -> None:
+    assert attack(statement).status in ("error", "refused")
+
+
+def test_nothing_runs_if_one_statement_is_refused(sql: SqlExecutor) -> None:
+    began = time.monotonic()
+    done = sql.run("SELECT count(*) FROM range(100000000000); DROP TABLE t")
+    assert (done.status, done.isolation, time.monotonic() - began < 2) == ("refused", None, True)
+
+
+@pytest.mark.slow
+def test_links_are_followed_for_inputs_and_never_from_inside(
+    locked: SqlExecutor, tmp_path: Path, sales: Path
+) -> None:
+    (tmp_path / "link.csv").symlink_to(sales)
+    files = {"link.csv": tmp_path / "link.csv"}
+    assert locked.run("SELECT sum(amount) AS s FROM link", files=files).output == "s\n--\n42"
+    for path in (sales, "sales.csv", "./../sales.csv", tmp_path / "link.csv"):
+        assert locked.run(f"FROM read_csv('{path}')", files=files).status == "error"
+
+
+def test_a_name_cannot_become_a_statement(sql: SqlExecutor, tmp_path: Path) -> None:
+    name = "a'); COPY (SELECT 1) TO 'x.csv'; --.csv"
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    assert sql.run("SHOW TABLES", files={name: tmp_path / "t.csv"}).result is not None
+    assert sql.run("FROM v", variables={"v": [{'a"; DROP VIEW v; --': 1}]}).ok
+
+
+# -- endings -----------------------------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "cross join": ("SELECT count(*) FROM range(100000) a, range(100000) b, range(100000) c", ("timeout",)),
+    "big cross join": ("SELECT count(*) FROM range(1000000000) a, range(1000000000) b", ("timeout", "memory")),
+    "recursion": ("WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n FROM t) SELECT sum(n) FROM t", ("timeout", "memory")),
+    "regex": (
+        "SELECT regexp_matches(range || repeat('x', 9999), '(x+x+)+y$') FROM range(100000000) ORDER BY 1",
+        ("timeout", "memory"),
+    ),
+    "one long value": ("SELECT length(repeat('x', 100000000000))", ("error", "memory", "timeout")),
+    "list aggregate": ("SELECT list_aggregate(range(1000000000), 'sum')", ("timeout", "memory")),
+    "list sort": ("SELECT len(list_sort(list_transform(range(200000000), lambda x: hash(x))))", ("timeout", "memory")),
+    "levenshtein": ("SELECT levenshtein(repeat('x', 1000000), repeat('y', 1000000))", ("timeout", "memory")),
+    "huge sort": ("FROM range(10000000000) ORDER BY hash(range)", ("timeout", "memory")),
+    "huge group": ("SELECT range, count(*) FROM range(10000000000) GROUP BY ALL", ("timeout", "memory")),
+    "sleep": ("SELECT sleep_ms(60000)", ("timeout", "error")),
+    "deep nesting": (f"SELECT {'(' * 20000}1{')' * 20000}", ("error",)),
+    "long chain": (f"SELECT 1{' + 1' * 49000}", ("error", "ok", "killed", "memory", "timeout")),
+    "flood of columns": (f"SELECT {', '.join(['range'] * 2000)} FROM range(200)", ("output_limit",)),
+    "null byte": ("SELECT '\0'", ("error", "ok")),
+    "half a character": ("SELECT '\ud800'", ("error", "ok")),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statement", "statuses"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_every_ending_is_a_value_within_its_limit(
+    sql: SqlExecutor, statement: str, statuses: tuple[str, ...]
+) -> None:
+    before, began = at_rest(), time.monotonic()
+    done = sql.run(statement)
+    assert done.status in statuses, done.error
+    assert time.monotonic() - began < sql.limits.seconds * 1.25 + 3
+    assert done.ok or done.error is not None
+    assert soon(lambda: len(descendants()) <= before)
+
+
+async def test_cancelling_ends_the_query(sql: SqlExecutor) -> None:
+    before = at_rest()
+    task = asyncio.create_task(sql.arun(HOSTILE["cross join"][0]))
+    await asyncio.sleep(0.5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert soon(lambda: len(descendants()) <= before)
+
+
+def test_threads_do_not_mix(sql: SqlExecutor) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(lambda n: sql.run("FROM v", variables={"v": n}).output, range(8)))
+    assert done == [f"value\n-----\n{n}" for n in range(8)]
+
+
+def test_runs_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with SqlExecutor() as sql:
+        assert sql.run("FROM f", variables={"f": pd.DataFrame({"a": [1]})}).ok
+    assert os.listdir(process_folder()) == []
+
+
+# -- wrong use ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["book.xlsx", "notes.txt", ".csv", "table"])
+def test_a_file_that_is_no_table_is_refused(sql: SqlExecutor, sales: Path, name: str) -> None:
+    with pytest.raises(InputError, match="not a table"):
+        sql.run("SELECT 1", files={name: sales})
+
+
+def test_two_tables_with_the_same_name_are_refused(sql: SqlExecutor, sales: Path) -> None:
+    with pytest.raises(InputError, match="'Sales'"):
+        sql.run("SELECT 1", files={"Sales.csv": sales}, variables={"sales": 1})
+
+
+def test_a_frame_that_is_no_table_is_refused(sql: SqlExecutor) -> None:
+    with pytest.raises(InputError, match="'f' cannot be made a table"):
+        sql.run("SELECT 1", variables={"f": pd.Timestamp(0)})
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"max_rows": 0}, {"limits": Limits(), "executor": ScriptedExecutor(str)}]
+)
+def test_an_invalid_argument_is_named(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(arguments))):
+        SqlExecutor(**arguments)
+
+
+def test_an_executor_without_duckdb_is_an_error() -> None:
+    with ProcessExecutor() as python, SqlExecutor(executor=python) as sql:
+        sql._code = sql._code.replace("import duckdb", "import no_such_duckdb as duckdb")
+        with pytest.raises(ExecutorError, match="Install duckdb"):
+            sql.run("SELECT 1")
+
+
+def test_malformed_output_is_an_error() -> None:
+    with (
+        SqlExecutor(executor=ScriptedExecutor(lambda _: "no JSON")) as sql,
+        pytest.raises(ExecutorError, match="malformed"),
+    ):
+        sql.run("SELECT 1")
+
+
+def test_an_executor_passed_as_argument_stays_open() -> None:
+    with ProcessExecutor() as executor:
+        SqlExecutor(executor=executor).close()
+        assert executor.run("1").ok
+
+
+def test_the_request_is_json(sql: SqlExecutor) -> None:
+    with sql._prepared(Program("SELECT 1", variables={"a": 1})) as (request, _):
+        assert json.loads(json.dumps(request)) == request
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[sql\]"'):
+        SqlExecutor()
