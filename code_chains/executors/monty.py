@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, MountDir
 
 SUBSET_HINT = (
-    "This interpreter supports a subset of Python, without libraries, inheritance or generators. Use simple code, or the"
+    "This interpreter supports a subset of Python, without libraries, inheritance or generators. Use simple code, or use the"
     " sandbox."
 )
 KILL = signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL

@@ -9,13 +9,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from code_chains.errors import WeightsError
 from code_chains.storage.files import sha256_file
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 Progress = Callable[[int], None]
 """Receives the number of bytes downloaded so far."""
@@ -136,8 +134,8 @@ class Partial(io.BufferedWriter):
         super().__init__(io.FileIO(path, "a", opener=lambda name, flags: os.open(name, flags, 0o600)))
         self._path, self._size, self._progress = path, size, progress
 
-    def write(self, data: Buffer) -> int:
-        """Append data.
+    def write(self, data: Any) -> int:
+        """Append bytes.
 
         Raises:
             WeightsError: The whole would be larger than it should be.
