@@ -14,7 +14,6 @@ from typing import Any
 from code_chains.errors import WeightsError
 from code_chains.storage.files import sha256_file
 
-
 Progress = Callable[[int], None]
 """Receives the number of bytes downloaded so far."""
 _verified: dict[Path, tuple[str | int, ...]] = {}
