@@ -36,7 +36,7 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
     Raises:
         InputError: See `check_files`; or an open file cannot be read from its start.
     """
-    named = _by_name(files)
+    named = pairs_of_files(files)
     if all(isinstance(value, os.PathLike) for _, value in named):
         yield check_files(files)
         return
@@ -49,8 +49,12 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
         yield check_files(dict(paths))
 
 
-def _by_name(files: Any) -> list[tuple[Any, Any]]:
-    """Return pairs of name and content; the paths of a list are named as they are in their folders."""
+def pairs_of_files(files: Any) -> list[tuple[Any, Any]]:
+    """Return pairs of name and content; the paths of a list are named as they are in their folders.
+
+    Raises:
+        InputError: It is neither a mapping nor a list of paths.
+    """
     if isinstance(files or {}, Mapping):
         return [pair for name, value in (files or {}).items() for pair in _expand(name, value)]
     if isinstance(files, list | tuple):
@@ -145,7 +149,7 @@ def check_files(files: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Pa
     Raises:
         InputError: A name leaves the working directory, or a file is missing, unreadable or no regular file.
     """
-    named = _by_name(files)
+    named = pairs_of_files(files)
     checked = {check_name(name): _check_file(path) for name, path in named}
     if len(checked) < len(named):
         names = Counter(str(name) for name, _ in named)

@@ -12,7 +12,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from code_chains.errors import InputError
+from code_chains.inputs.files import pairs_of_files
 from code_chains.inputs.text import check_query
+from code_chains.inputs.variables import VARIABLES_REMEDY
 from code_chains.records import PastedData
 
 _MIN_ROWS = 3
@@ -79,7 +82,10 @@ class Paste:
 def find_data(values: Mapping[str, Any]) -> Paste | None:
     """Find data in the question of a state. In a session names must differ from those of its earlier questions."""
     query = check_query(values["query"])
-    taken = [name for key in ("files", "variables") for name in values.get(key) or ()]
+    variables = values.get("variables")
+    if not isinstance(variables, Mapping | None):
+        raise InputError(VARIABLES_REMEDY)
+    taken = [*(name for name, _ in pairs_of_files(values.get("files"))), *(variables or ())]
     in_session = values.get("session") is not None or values.get("session_id") is not None
     digest = hashlib.sha256(query.encode()).hexdigest()[:6]
     return find_pasted(query, taken, suffix=f"_{digest}" if in_session else "")
@@ -88,7 +94,7 @@ def find_data(values: Mapping[str, Any]) -> Paste | None:
 def files_with(values: Mapping[str, Any], paste: Paste | None) -> Mapping[str, Any] | None:
     """Return the files of a state, with those that were found in its question."""
     files: Mapping[str, Any] | None = values.get("files")
-    return files if paste is None else {**(files or {}), **paste.files}
+    return files if paste is None else {**dict(pairs_of_files(files)), **paste.files}
 
 
 @dataclass(frozen=True)

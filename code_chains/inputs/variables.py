@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from code_chains.errors import InputError
 
+VARIABLES_REMEDY = 'variables must be a mapping, e.g. {"n": 3}.'
 TAG = "$"
 """Key of the encoded values that are not JSON; the same as in `sandbox.inside.values`."""
 _SCALARS = {str, int, float, bool, type(None)}
@@ -46,7 +47,7 @@ def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
         InputError: One is invalid; the message names it.
     """
     if not isinstance(variables or {}, Mapping):
-        raise InputError('variables must be a mapping, e.g. {"n": 3}.')
+        raise InputError(VARIABLES_REMEDY)
     return {_check_variable(name): _check_value(name, value) for name, value in (variables or {}).items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
 from code_chains import Data, SandboxExecutor, create_code_chain
+from code_chains.errors import InputError
 from code_chains.inputs import find_pasted
 from code_chains.state import as_json, from_json
-from code_chains.testing import ScriptedModel
+from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 FOUND = [
     ("Sum:\nitem;price\nbolt;1,5\nnut;2,5", "csv", "pasted.csv", 3),
@@ -229,3 +231,24 @@ def test_the_cache_answers_a_pasted_question_again(sandbox: SandboxExecutor, tmp
     assert [result["output"] for result in results] == ["4.25", "4.25", "13.75"]
     assert [bool(result["cached"]) for result in results] == [False, True, False]
     assert results[1]["pasted"] == results[0]["pasted"]
+
+
+def test_pasted_data_comes_with_files_in_a_list(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n")
+    query = "What is the total?\n\nname,amount\nann,3\nben,4\ncat,5\n"
+    with create_code_chain(
+        ScriptedModel(lambda messages: "print(1)"), executor=ScriptedExecutor(str)
+    ) as chain:
+        result = chain.invoke({"query": query, "files": [tmp_path / "own.csv"]})
+    assert [data.kind for data in result["pasted"]] == ["csv"]
+
+
+@pytest.mark.parametrize("inputs", [{"files": 5}, {"variables": 5}, {"variables": "x"}, {"files": "a.csv"}])
+def test_inputs_of_another_kind_are_refused_by_name(inputs: dict[str, Any]) -> None:
+    with (
+        create_code_chain(
+            ScriptedModel(lambda messages: "print(1)"), executor=ScriptedExecutor(str)
+        ) as chain,
+        pytest.raises(InputError, match=f"{next(iter(inputs))} must be a mapping"),
+    ):
+        chain.invoke({"query": "What is it?", **inputs})
