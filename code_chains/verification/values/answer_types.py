@@ -9,7 +9,6 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic.errors import PydanticUserError
-from pydantic_core import ErrorDetails
 
 from code_chains.errors import ConfigurationError
 from code_chains.state import as_json
@@ -140,12 +139,12 @@ class AnswerType:
         except ValidationError as error:
             raise AnswerTypeError(describe_mismatch(self._problems(error), holder)) from None
 
-    def _problems(self, error: ValidationError) -> list[ErrorDetails]:
+    def _problems(self, error: ValidationError) -> list[dict[str, Any]]:
         # Invariant: errors are counted first, as the list of them takes a hundred times the memory of the value.
         if error.error_count() > MAX_ERRORS:
             message = f"expected {self}, and {error.error_count():,} parts have another type"
             raise AnswerTypeError(message) from None
-        return error.errors(include_url=False, include_context=False)
+        return [dict(each) for each in error.errors(include_url=False, include_context=False)]
 
     @property
     def _is_mapping(self) -> bool:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-from pydantic_core import ErrorDetails
 
 from code_chains.verification.values.json_data import shortened_repr
 
@@ -101,7 +99,7 @@ _CONVERSIONS: dict[str, tuple[_Case, ...]] = {
 }
 
 
-def describe_mismatch(problems: Sequence[ErrorDetails], holder: list[Any]) -> str:
+def describe_mismatch(problems: Sequence[Mapping[str, Any]], holder: list[Any]) -> str:
     """Describe what differs: the path of each part, what is expected there, and what is there instead."""
     lines = []
     for problem in problems[:MAX_SHOWN]:
