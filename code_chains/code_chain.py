@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import importlib
 import logging
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Self
 
-from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackHandler, CallbackManager
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
-from code_chains.callbacks.budget import Budget, find_budgets
-from code_chains.callbacks.capacity import AsyncCapacityCheck, CapacityCheck
-from code_chains.callbacks.pricing import Prices
+from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
 from code_chains.chains import StreamingSequentialChain
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
-from code_chains.chains.evaluate import check_expectations
 from code_chains.chains.tools import MAX_CHARS, QUESTION_DESCRIPTION, Question
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
-from code_chains.errors import ConfigurationError, ExecutorError, InputError
+from code_chains.errors import ConfigurationError
 from code_chains.executors import Executor
-from code_chains.executors.base import Closing
 from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import drive
 from code_chains.inputs import (
     Paste,
-    check_history,
     check_keys,
     check_session_id,
     files_on_disk,
@@ -43,8 +36,16 @@ from code_chains.inputs import (
     find_data,
     shortened,
 )
+from code_chains.question import (
+    add_handlers,
+    checked_inputs,
+    enforcing_handlers,
+    import_ahead,
+    session_of,
+    user_code_inputs,
+    warm_up,
+)
 from code_chains.state import Turn
-from code_chains.verification.expectations import Expectations
 from code_chains.verification.values.answer_types import AnswerType
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _MAX_INLINE_CHARS = 2000
 """Characters of a question up to which looking for data in it is faster than starting a thread."""
-_USER_CODE_QUERY = "Run this program of mine."
 
 
 class CodeChain(StreamingSequentialChain, Closing):
@@ -186,7 +186,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
             check_keys(state, (*self.input_keys, *self.optional_keys))
         if state.get("session_id") is None:
-            state |= _session_of(ensure_config().get("configurable", {}))
+            state |= session_of(ensure_config().get("configurable", {}))
         if state.get("session_id") is not None:
             check_session_id(state["session_id"])
         return state
@@ -200,14 +200,21 @@ class CodeChain(StreamingSequentialChain, Closing):
 
     def _answer_question(self, values: State, config: Config) -> Flow:
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
-        values = _checked_inputs(self, values)
+        values = checked_inputs(
+            values,
+            executor=self.executor,
+            schema_only=self.schema_only,
+            answer_type=self.answer_type,
+        )
         if self.executor is not None:
-            yield RunFunction(_warm_up, self.executor, config)  # In parallel to the first model call.
+            yield RunFunction(warm_up, self.executor, config)  # In parallel to the first model call.
         config = {
             **config,
-            "callbacks": _add_handlers(config.get("callbacks"), [meter, *_enforcing_handlers(self, config)]),
+            "callbacks": add_handlers(
+                config.get("callbacks"), [meter, *enforcing_handlers(self.executor, self.budget, config)]
+            ),
         }
-        yield RunFunction(_import_ahead, None, config, inline=_import_ahead.cache_info().currsize > 0)
+        yield RunFunction(import_ahead, None, config, inline=import_ahead.cache_info().currsize > 0)
         inline = len(str(values["query"])) < _MAX_INLINE_CHARS
         paste = (yield RunFunction(find_data, values, config, inline=inline)) if self.find_data else None
         # Bytes and open files are written once, for all stages.
@@ -300,7 +307,7 @@ class CodeChain(StreamingSequentialChain, Closing):
             InputError: The program is empty, or another input is invalid.
             ConfigurationError: This chain was not made by `create_code_chain`.
         """
-        return self.user_code_chain().invoke(_user_code_inputs(code, session_id, query, files))
+        return self.user_code_chain().invoke(user_code_inputs(code, session_id, query, files))
 
     async def aexecute(
         self,
@@ -311,7 +318,7 @@ class CodeChain(StreamingSequentialChain, Closing):
         files: Mapping[str, Any] | None = None,
     ) -> CodeResult:
         """Like `execute`, without blocking the event loop."""
-        return await self.user_code_chain().ainvoke(_user_code_inputs(code, session_id, query, files))
+        return await self.user_code_chain().ainvoke(user_code_inputs(code, session_id, query, files))
 
     def user_code_chain(self) -> CodeChain:
         """Return the chain for programs that a person wrote, in the same conversations."""
@@ -428,40 +435,6 @@ class CodeChain(StreamingSequentialChain, Closing):
             self.owned_executor.close()
 
 
-def _session_of(configurable: Mapping[str, Any]) -> State:
-    """Return the session that a config names: ours, or the thread of LangGraph, which may be any object with a name."""
-    thread = configurable.get("thread_id")
-    session = configurable.get("session_id", None if thread is None else str(thread))
-    return {} if session is None else {"session_id": session}
-
-
-def _checked_inputs(chain: CodeChain, values: State) -> State:
-    """Return the inputs, validated before anything is spent, with what the arguments of the chain add to them."""
-    values = {**values, "expectations": _check_expectations(chain.executor, values)}
-    if values.get("schema_only") and not chain.schema_only:
-        raise InputError(
-            "Schemas alone are sent by create_code_chain(data=Data(schema_only=True)), which also limits judge and memory."
-        )
-    if values.get("answer_type") is not None:
-        raise InputError("answer_type is an argument of create_code_chain. Make a chain for each type.")
-    if chain.schema_only:
-        values["schema_only"] = True
-    if chain.answer_type is not None:
-        values |= {"answer_type": chain.answer_type, "return_value": True}
-    if history := values.get("history") or values.get("chat_history"):
-        values["history"] = check_history(history)
-    return values
-
-
-def _check_expectations(executor: Executor | None, values: State) -> Expectations:
-    expectations = check_expectations(values)
-    if expectations and executor is not None and not executor.runs_tests:
-        because = f"{type(executor).__name__} cannot run the tests of a question"
-        remedy = "one that can, such as SandboxExecutor(), or leave tests and examples out"
-        raise ConfigurationError("executor", executor, remedy, because=because)
-    return expectations
-
-
 def share_conversations(chain: CodeChain, other: CodeChain) -> None:
     """Let another chain, with another model perhaps, continue the conversations of a chain.
 
@@ -470,51 +443,3 @@ def share_conversations(chain: CodeChain, other: CodeChain) -> None:
         other: The other chain, which uses the memory of the first from now on.
     """
     other.memory, other.conversations, other._limiter = chain.memory, chain.conversations, chain._limiter
-
-
-def _enforcing_handlers(chain: CodeChain, config: Config) -> list[BaseCallbackHandler]:
-    """Return the handlers that enforce capacity and budget; the latter is new for each question if it is per question."""
-    is_async = isinstance(config.get("callbacks"), AsyncCallbackManager)
-    executor, budget = chain.executor, chain.budget
-    checks = [] if executor is None else [CapacityCheck(executor.check_capacity)]
-    if budget is None or (budget.per == "all" and budget in find_budgets(config)):
-        return [AsyncCapacityCheck(check) for check in checks] if is_async else [*checks]
-    budget = budget.fresh() if budget.per == "question" else budget
-    if is_async:  # One handler for both: on an event loop several handlers would run concurrently.
-        return [budget.handler(before=checks[0].check) if checks else budget.handler()]
-    return [*checks, budget]
-
-
-def _user_code_inputs(
-    code: str, session_id: str | None, query: str, files: Mapping[str, Any] | None
-) -> State:
-    if not isinstance(code, str) or not code.strip():
-        raise InputError("The program is empty. Pass Python source, e.g. print(6 * 7).")
-    return {"query": query or _USER_CODE_QUERY, "code": code, "session_id": session_id, "files": files or {}}
-
-
-@functools.cache
-def _import_ahead(_: None) -> None:
-    """Import in a thread what the first question would import on the event loop, which would stand still."""
-    Prices().cost("gpt-5-mini", "openai", 1, 1)  # The public list, if that is installed.
-    for name in (
-        "pyflakes.checker",
-        *(("openai.resources.chat.completions",) if "openai" in sys.modules else ()),
-    ):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-
-
-def _warm_up(executor: Executor) -> None:
-    with contextlib.suppress(ExecutorError):  # The run reports it.
-        executor.warm_up()
-
-
-def _add_handlers(callbacks: Any, handlers: Sequence[BaseCallbackHandler]) -> Any:
-    """Return callbacks with additional handlers, for this run and all below it."""
-    if isinstance(callbacks, CallbackManager | AsyncCallbackManager):
-        callbacks = callbacks.copy()
-        for handler in handlers:
-            callbacks.add_handler(handler, inherit=True)
-        return callbacks
-    return [*(callbacks or []), *handlers]

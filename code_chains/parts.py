@@ -1,4 +1,4 @@
-"""The parts of one assembled chain, from which the values of `create_code_chain` build its stages."""
+"""What solvers and verifiers build their chains from: model, executor, checks and tools of one assembled chain."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 
 from code_chains.errors import ConfigurationError, ExecutorError
-from code_chains.executors.base import Executor, Limits, Program, Session
+from code_chains.executors.base import Executor, Session
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Program
 from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.inputs import check_variables, files_on_disk
 from code_chains.state import Execution

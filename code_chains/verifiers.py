@@ -1,4 +1,4 @@
-"""What verifies outcomes that no given test decides: the values of `verify=`, tried in order until one decides."""
+"""The values of `verify=`: each builds the chain that decides on outcomes without a test, in order."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from code_chains.chains.tools import ProgramArguments, describe_program_tool
 from code_chains.chains.user_code import user_code_chains
 from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, SandboxExecutor
-from code_chains.executors.base import Closing
+from code_chains.executors.runner import Closing
 from code_chains.inputs import files_on_disk
 from code_chains.toolbox import Toolbox
 

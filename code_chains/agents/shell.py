@@ -20,7 +20,7 @@ import code_chains
 from code_chains.agents.relay import READ_SECONDS
 from code_chains.errors import ConfigurationError, ExecutorError, IsolationError
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.executors.base import MAX_COUNT, MAX_SECONDS
+from code_chains.executors.limits import MAX_COUNT, MAX_SECONDS
 from code_chains.executors.sandbox.interpreter import executable
 from code_chains.inputs import check_files
 

@@ -35,7 +35,7 @@ from code_chains.callbacks.deadlines import (
     run_with_deadline,
     stream_with_deadline,
 )
-from code_chains.executors.base import RUN_DEADLINE
+from code_chains.executors.runner import RUN_DEADLINE
 
 State: TypeAlias = dict[str, Any]
 Config: TypeAlias = RunnableConfig

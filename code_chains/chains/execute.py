@@ -14,7 +14,8 @@ from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors.base import Executor, Runner, Session
+from code_chains.executors.base import Executor, Session
+from code_chains.executors.runner import Runner
 from code_chains.executors.tools import check_takes_tools
 from code_chains.inputs import check_code
 from code_chains.state import ErrorReport, Execution

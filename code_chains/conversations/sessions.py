@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 
 from code_chains.conversations.threads import in_thread
 from code_chains.errors import CodeChainsError, SessionError
-from code_chains.executors.base import Closing, Executor, Session
+from code_chains.executors.base import Executor, Session
 from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import Operation, adrive, drive
 from code_chains.state import Execution, Turn
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from code_chains.errors import ConfigurationError, InputError, SessionError, needs
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.executors.base import MAX_SECONDS
+from code_chains.executors.limits import MAX_SECONDS
 from code_chains.executors.sandbox.sessions import SandboxSession
 from code_chains.executors.values import value_of
 from code_chains.state import Execution

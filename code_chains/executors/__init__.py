@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from code_chains.executors.base import Executor, Limits, Program, Session
+from code_chains.executors.base import Executor, Session
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from code_chains.analysis.parsing import UNREADABLE, syntax_tree
 from code_chains.errors import EXECUTOR_CLOSED, ExecutorError, IsolationError
-from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome
 from code_chains.executors.remote.external import PROBE, canary, isolation, load_extra
+from code_chains.executors.runner import Program
 from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from code_chains.executors.base import Limits
+from code_chains.executors.limits import Limits
 from code_chains.state import ErrorReport, Execution, Status
 
 RunOutcome = tuple[Status, ErrorReport | None, str | None]

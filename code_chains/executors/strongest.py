@@ -7,7 +7,8 @@ import importlib.util
 import logging
 import sys
 
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 

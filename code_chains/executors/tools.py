@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.inside.tools import BYTES_PER_ITEM
 from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.toolbox import Toolbox, ToolCalls

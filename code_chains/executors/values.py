@@ -1,4 +1,4 @@
-"""The value of a program's last expression with its type: numbers, text, dates, collections, arrays and frames."""
+"""The host's end of typed values: count and decode what a program reported as the value of its last expression."""
 
 from __future__ import annotations
 

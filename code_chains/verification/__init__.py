@@ -1,1 +1,1 @@
-"""Whether an outcome is right: expectations and their test harness, comparison, grounding, repair feedback."""
+"""What tells right outcomes from wrong ones, without a model; the stages that give verdicts are in `chains/`."""

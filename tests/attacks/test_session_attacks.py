@@ -19,7 +19,7 @@ import pytest
 
 from code_chains.errors import SessionError
 from code_chains.executors import Limits, SandboxExecutor, Session
-from code_chains.executors.base import Program
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.request import Request
 from code_chains.state import Execution
 from tests.conftest import descendants, soon

@@ -18,7 +18,8 @@ import pytest
 
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.remote.container import ContainerExecutor
 from code_chains.testing import ExecutorContract, ScriptedModel
 from tests.conftest import descendants, soon

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.monty import MontyExecutor
 from code_chains.executors.remote.external import PROBE, canary, isolation
 from code_chains.executors.sandbox.executor import ProcessExecutor

@@ -21,7 +21,9 @@ import pytest
 
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError
-from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 from code_chains.executors.sql import SqlExecutor
 from code_chains.temporary import process_folder

@@ -158,7 +158,7 @@ def _canaries() -> Iterator[Any]:
 
 def ordinary(expected: dict[str, str]) -> dict[str, str]:
     """Return of each ordinary program what kept it from printing the same as without a sandbox; nothing if it did."""
-    from code_chains.executors.base import Limits
+    from code_chains.executors.limits import Limits
     from code_chains.executors.strongest import strongest_executor
     from tests.executors import test_ordinary
 

@@ -1,4 +1,4 @@
-"""Static checks, before a program runs. They advise the model; only the sandbox protects.
+"""The policies `standard`, `strict` and `none`, and the checks that read no imports and no output.
 
 A check is any function from code to problems, to reasons, or to True or False. Checks with options are created by a
 call: `checks=[parses, names_defined, shorter_than(80), no_calls("subprocess", "eval")]`. A problem with severity

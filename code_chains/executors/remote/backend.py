@@ -1,4 +1,4 @@
-"""Third-party sandboxes behind LangChain's sandbox protocol: E2B, Modal, Daytona, Runloop, LangSmith, or your own."""
+"""The executor in a sandbox that you pass, of LangChain's protocol: E2B, Modal, Daytona, Runloop, LangSmith, or your own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from code_chains.errors import (
     OverloadedError,
     check_int,
 )
-from code_chains.executors.base import MAX_SECONDS, Limits, Program
+from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.backend_sessions import BackendSession
 from code_chains.executors.remote.external import ExternalExecutor
 from code_chains.executors.remote.protocol_sandbox import (
@@ -32,6 +32,7 @@ from code_chains.executors.remote.protocol_sandbox import (
     pack,
 )
 from code_chains.executors.remote.supervised import COPIED_FILES, supervisor_limits, timed_out
+from code_chains.executors.runner import Program
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution

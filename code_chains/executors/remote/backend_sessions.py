@@ -17,11 +17,13 @@ from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
-from code_chains.executors.base import Limits, Program, Session
+from code_chains.executors.base import Session
 from code_chains.executors.checkpoints import CheckpointNames
+from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import rejected
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder, pack
 from code_chains.executors.remote.supervised import SESSION_FILES
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.provider import run_limits
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk

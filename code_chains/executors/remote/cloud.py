@@ -1,4 +1,4 @@
-"""E2B, Modal and Daytona by name: a sandbox of its own for each executor."""
+"""The executor that creates and deletes a sandbox at a service by its name: the table of services is here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError
-from code_chains.executors.base import Limits
+from code_chains.executors.limits import Limits
 from code_chains.executors.remote.backend import BackendExecutor
 from code_chains.executors.remote.cloud_sandbox import CloudSandbox
 from code_chains.executors.remote.cloud_service import Service

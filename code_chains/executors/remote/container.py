@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Limits, Program
+from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import (
     PROBE,
     ExternalExecutor,
@@ -30,6 +30,7 @@ from code_chains.executors.remote.supervised import (
     supervisor_limits,
     timed_out,
 )
+from code_chains.executors.runner import Program
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import PROBED, Execution, Isolation

@@ -19,7 +19,8 @@ from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, needs
-from code_chains.executors.base import Executor, Limits
+from code_chains.executors.base import Executor
+from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.canary import shared_memory
 from code_chains.executors.sandbox.provider import ALLOWED_VARIABLES
 from code_chains.state import PROBED, Isolation, Level

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Limits
+from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import MAX_SHOWN_CHARS, PROBE, canary, check_required, isolation
 from code_chains.executors.remote.supervised import execution_of, find_report, parse_line
 from code_chains.state import Execution, Isolation

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from code_chains.executors.base import Limits
+from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.inside.frames import FrameReader

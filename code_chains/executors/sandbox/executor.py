@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from code_chains.analysis.well_known_imports import distribution_of
 from code_chains.errors import ConfigurationError, MissingExtraError, OverloadedError, check_int
-from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.base import Executor
 from code_chains.executors.limiter import ConcurrencyLimiter, available_processors
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.interpreter import (
     Interpreter,
     other,

@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.base import Limits
+from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork

@@ -9,7 +9,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.base import Limits, Program
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.artifacts import ArtifactCollector, has_artifacts
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider

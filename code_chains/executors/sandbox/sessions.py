@@ -10,10 +10,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
-from code_chains.executors.base import Program, Session
+from code_chains.executors.base import Session
 from code_chains.executors.checkpoints import CheckpointNames
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.outcomes import rejected
+from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.provider import SandboxProvider

@@ -22,7 +22,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from code_chains.executors.base import Closing, Limits
+from code_chains.executors.limits import Limits
+from code_chains.executors.runner import Closing
 from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.tools import open_tool_calls, read_call

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import EXECUTOR_CLOSED, NO_FOLDER, ExecutorError, IsolationError, check_int
-from code_chains.executors.base import Executor, Limits, Program
+from code_chains.executors.base import Executor
 from code_chains.executors.limiter import ConcurrencyLimiter
+from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.remote.supervised import execution_of, supervisor_limits, timed_out
+from code_chains.executors.runner import Program
 from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.runtime import runtime

@@ -1,4 +1,4 @@
-"""Decode values of variables: JSON, with tags for what JSON has no word for; see `inputs.encode_value`."""
+"""The program's end of variables: decode what `inputs.variables` encoded on the host."""
 
 from __future__ import annotations
 
