@@ -118,7 +118,7 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
 
 
-LAYERS = {"attack", "contract", "host", "local_model", "slow", "soak"}
+LAYERS = {"attack", "contract", "host", "local_model", "rows", "slow", "soak"}
 """The markers of tests that may take more than a second."""
 
 
@@ -128,8 +128,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         reports: dict[str, list[pytest.TestReport]] = terminalreporter.stats
         skipped = {report.nodeid for report in reports.get("skipped", []) if "::" in report.nodeid}
         calls = [report for report in reports.get("passed", []) if report.when == "call"]
-        seconds = config.getoption("slower_than")
-        unmarked = [call for call in calls if call.duration > seconds and not LAYERS & set(call.keywords)]
+        unmarked = [call for call in calls if not LAYERS & set(call.keywords)]
+        unmarked = [call for call in unmarked if call.duration > config.getoption("slower_than")]
         slow = [call.nodeid for call in sorted(unmarked, key=lambda call: call.duration, reverse=True)]
         for name, tests in (("skipped", sorted(skipped)), ("slow", slow)):
             (folder / name).write_text("".join(f"{test}\n" for test in tests), encoding="utf-8")

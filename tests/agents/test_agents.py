@@ -233,6 +233,7 @@ def test_a_session_of_another_process_is_not_replaced_unnoticed(executor: Sandbo
         assert_lost_and_then_new(agent_with(after, saver=saver), thread("restarted"))
 
 
+@pytest.mark.slow
 def test_messages_alone_tell_that_a_session_has_ended(python: PythonMiddleware) -> None:
     agent = agent_with(python)
     messages = agent.invoke({"messages": [HumanMessage("n = 1")]})["messages"]

@@ -140,6 +140,7 @@ async def test_a_tool_without_a_state_runs_in_any_agent(
     assert "42" in await ask(make, tools[name], "print(6 * 7)", thread="any", is_async=is_async)
 
 
+@pytest.mark.rows(2)
 @pytest.mark.parametrize("name", [*KEPT, *STATELESS])
 async def test_a_tool_runs_without_an_agent(tools: dict[str, BaseTool], name: str) -> None:
     arguments = {next(iter(tools[name].args)): "print(6 * 7)"}

@@ -85,6 +85,7 @@ def test_nothing_is_left_behind(executor: BackendExecutor, backend: SandboxBacke
     assert left(backend) == before
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_is_stopped_inside(executor: BackendExecutor, backend: SandboxBackend) -> None:
     before = left(backend)
 

@@ -394,6 +394,7 @@ def test_a_default_steers_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in found.page_content + str(list(found.metadata.values()))
 
 
+@pytest.mark.slow
 def test_nothing_that_reads_packages_is_loaded_before_one_is_read() -> None:
     code = "import sys; from code_chains import SnippetStore; print('griffe' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

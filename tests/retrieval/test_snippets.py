@@ -479,6 +479,7 @@ def test_saving_writes_all_where_the_file_was_deleted_or_others_have_damaged_it(
     assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
 
 
+@pytest.mark.slow
 def test_processes_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path

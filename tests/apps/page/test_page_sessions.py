@@ -273,6 +273,7 @@ def approving_chain(shared_sandbox: SandboxExecutor) -> Iterator[CodeChain]:
         yield chain
 
 
+@pytest.mark.rows(1)
 @pytest.mark.parametrize(("is_approved", "status"), [(True, "ok"), (False, "refused")])
 async def test_a_program_runs_only_if_approved(
     approving_chain: CodeChain, is_approved: bool, status: str
