@@ -137,6 +137,7 @@ def test_undo_reverts_the_turn_and_not_what_was_interrupted_after_it(talk: Talk)
 
 @pytest.mark.slow
 def test_an_interrupt_while_the_state_is_rebuilt_leaves_no_session_open(sandbox: SandboxExecutor) -> None:
+    sandbox.run("1")  # Its worker starts before anything is counted.
     memory, before = ConversationMemory(), at_rest()
     talk = Talk(sandbox, memory=memory)
     with talk.chain:

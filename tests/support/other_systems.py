@@ -26,7 +26,7 @@ PLATFORMS = ("darwin", "win32")
 VARIABLE = "CODE_CHAINS_TEST_PLATFORM"
 """The variable that has Pythons which the tests start imitate the same system."""
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-STARTUP_FOLDER = os.path.join(ROOT, "tests", "other_systems_startup")
+STARTUP_FOLDER = os.path.join(ROOT, "tests", "support", "other_systems_startup")
 """The folder of a `sitecustomize` that imitates what the variable names."""
 OURS = tuple(os.path.join(ROOT, name) + os.sep for name in ("code_chains", "tests", "examples", "docs"))
 PRODUCT = os.path.join(ROOT, "code_chains") + os.sep

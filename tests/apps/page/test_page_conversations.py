@@ -130,9 +130,9 @@ def test_a_single_model_is_no_choice(browser: Browser) -> None:
         page.context.close()
 
 
-def test_a_visitor_is_not_told_what_the_provider_said(page: Page) -> None:
+def test_the_owner_reads_what_the_provider_said_without_secrets(page: Page) -> None:
     alert = ask(page, "Something refused by the provider").get_by_role("alert")
-    expect(alert).to_have_text("The model did not answer. Try again later.")
+    expect(alert).to_contain_text("401 from http://10.0.0.1: key [secret]")
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
