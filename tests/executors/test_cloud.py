@@ -115,7 +115,8 @@ class CloudContract(ExecutorContract):
 
     @pytest.fixture
     def executor(self, request: pytest.FixtureRequest, service: Double) -> Iterator[CloudExecutor]:
-        with CloudExecutor(request.cls.service, limits=LIMITS) as executor:
+        # The double ends what a command leaves running; sessions have a contract of their own below.
+        with CloudExecutor(request.cls.service, limits=LIMITS, max_sessions=0) as executor:
             yield executor
 
 
