@@ -79,6 +79,16 @@ class MissingExtraError(ConfigurationError):
         self.args: tuple[Any, ...] = (f"{needed} In a clone of the repository, run: {command}{alternative}",)
 
 
+def check_bool(argument: str, value: object) -> None:
+    """Raise unless an argument that turns something on or off is True or False.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    if not isinstance(value, bool):
+        raise ConfigurationError(argument, value, "True or False")
+
+
 def check_int(
     argument: str, value: object, remedy: str, *, minimum: int | None = None, maximum: int | None = None
 ) -> int:

@@ -43,7 +43,7 @@ from code_chains.chains.retrieve import MIN_CURATED_SCORE
 from code_chains.chains.user_code import user_code_chains
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import open_conversations
-from code_chains.errors import ConfigurationError
+from code_chains.errors import check_bool
 from code_chains.executors import Executor, Limits
 from code_chains.executors.remote.backend import SandboxProtocol
 from code_chains.parts import Model, Parts
@@ -138,8 +138,7 @@ def create_code_chain(
         'It is 15.'
     """
     check_budget(budget)
-    if not isinstance(interpret, bool):
-        raise ConfigurationError("interpret", interpret, "True or False")
+    check_bool("interpret", interpret)
     solver, verifiers, data = resolve_solver(solve), resolve_verifiers(verify), resolve_data(data)
     spoken, prompts = resolve_language(language), resolve_prompts(instructions)
     check_memory(memory, data)

@@ -160,7 +160,9 @@ class Parts:
 
     def chains_of_verifiers(self, after: Verifying | None = None) -> list[Chain]:
         """Return the chains of the verifiers before the first that solves again, or between one of these and the next."""
-        first = 0 if after is None else self.verifiers.index(after) + 1
+        # By identity, as two verifiers may be equal.
+        places = [place for place, verifier in enumerate(self.verifiers) if verifier is after]
+        first = places[0] + 1 if places else 0
         chains = []
         for verifier in self.verifiers[first:]:
             if verifier.solves_again:

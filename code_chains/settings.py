@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, check_bool
 
 SnippetsSource = bool | str | Path | VectorStore | Runnable[str, list[Document]]
 
@@ -33,7 +32,8 @@ class Data:
     schema_only: bool = False
 
     def __post_init__(self) -> None:
-        _check_switches(self)
+        for each in fields(self):
+            check_bool(f"Data.{each.name}", getattr(self, each.name))
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,7 @@ class Snippets:
     learn: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.learn, bool):
-            raise ConfigurationError("Snippets.learn", self.learn, "True or False")
+        check_bool("Snippets.learn", self.learn)
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ class Language:
     translate: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.translate, bool):
-            raise ConfigurationError("Language.translate", self.translate, "True or False")
+        check_bool("Language.translate", self.translate)
 
 
 @dataclass(frozen=True)
@@ -98,11 +96,3 @@ class Prompts:
         options = {"instructions": self.instructions.strip()}
         prompt = getattr(self, chain)
         return options if prompt is None else {**options, "prompt": prompt}
-
-
-def _check_switches(value: Any) -> None:
-    """Raise unless all fields of a value are True or False."""
-    for each in fields(value):
-        if not isinstance(getattr(value, each.name), bool):
-            name = f"{type(value).__name__}.{each.name}"
-            raise ConfigurationError(name, getattr(value, each.name), "True or False")

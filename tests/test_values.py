@@ -196,6 +196,12 @@ async def test_verifiers_decide_the_same_whatever_way_a_chain_is_called(sandbox:
     assert [chunk["verdict"] for chunk in chain.stream(QUESTION) if "verdict" in chunk] == [expected]
 
 
+def test_a_verifier_that_equals_another_is_followed_by_its_own_ones() -> None:
+    first, judge, second = Agreement(), Judge(writing("1")), Agreement()
+    parts = Parts("local", ScriptedExecutor(str), ValidateChain(), verifiers=[first, judge, second])
+    assert (len(parts.chains_of_verifiers(after=first)), parts.chains_of_verifiers(after=second)) == (1, [])
+
+
 def test_a_solver_of_ones_own_builds_from_the_parts(sandbox: SandboxExecutor) -> None:
     class Once(Solver):
         """Make one attempt, whatever comes of it."""

@@ -28,12 +28,11 @@ approve_option = click.option(
 _MODEL_HELP = (
     "openai:gpt-5-mini, local, hf:OWNER/REPO:FILE, gguf:PATH, … [default: OpenAI if a key is set, else local]"
 )
-_MODEL_OPTION = click.option("-m", "--model", help=_MODEL_HELP)
 _MODELS_OPTION = click.option(
     "-m", "--model", "models", multiple=True, help=f"{_MODEL_HELP} Repeatable: the page offers a choice."
 )
 _TABLE: dict[str, Callable[[Any], Any]] = {
-    "model": _MODEL_OPTION,
+    "model": click.option("-m", "--model", help=_MODEL_HELP),
     "base_url": click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
     "fallback_models": click.option(
         "--fallback-model",
@@ -116,12 +115,12 @@ _TABLE: dict[str, Callable[[Any], Any]] = {
 
 def chain_options(command: _Command) -> _Command:
     """Add the options of a chain, which `create_chain` takes."""
-    return _MODEL_OPTION(_add_options(command))
+    return options_named(*_TABLE)(command)
 
 
 def chains_options(command: _Command) -> _Command:
     """Add the options of chains with one model each, which `create_chains` takes."""
-    return _MODELS_OPTION(_add_options(command))
+    return _MODELS_OPTION(options_named(*(name for name in _TABLE if name != "model"))(command))
 
 
 def options_named(*names: str) -> Callable[[_Command], _Command]:
@@ -133,10 +132,6 @@ def options_named(*names: str) -> Callable[[_Command], _Command]:
         return command
 
     return add
-
-
-def _add_options(command: _Command) -> _Command:
-    return options_named(*(name for name in _TABLE if name != "model"))(command)
 
 
 def create_chain(

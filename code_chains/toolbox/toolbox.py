@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import ConfigurationError, InputError, check_bool
 from code_chains.toolbox.approval import ApproveTools
 from code_chains.toolbox.signatures import Signature, signature_of
 
@@ -55,8 +55,7 @@ class Toolbox:
             raise ConfigurationError(
                 "Toolbox.approve", approve, "a function that returns True, False or a reason"
             )
-        if not isinstance(repeat_effects, bool):
-            raise ConfigurationError("Toolbox.repeat_effects", repeat_effects, "True or False")
+        check_bool("Toolbox.repeat_effects", repeat_effects)
         self.approve = approve
         self.repeats_effects: bool = repeat_effects or approve is not None
         self._tools: dict[str, BaseTool] = {}
