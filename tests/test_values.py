@@ -111,6 +111,8 @@ def test_messy_files_are_looked_at_before_a_typed_value_is_computed(
     assert (result["value"], len(result["attempts"])) == (42.0, 2)
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_the_assistant_of_a_shop_learns_translates_and_caches(
     sandbox: SandboxExecutor, tmp_path: Path
 ) -> None:

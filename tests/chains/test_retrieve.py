@@ -150,6 +150,8 @@ def test_the_model_sees_examples_fenced_as_data() -> None:
     assert [one.name for one in result["sources"]] == ["0.py", "1.py"]
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_a_folder_is_searched(tmp_path: Path) -> None:
     (tmp_path / "area.py").write_text('"""Compute the area of a circle."""\nprint(3.14159 * 2**2)\n')
     model = ScriptedModel(lambda messages: "print(1)")

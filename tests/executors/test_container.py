@@ -12,17 +12,19 @@ import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
-from code_chains.executors.base import Executor
+from code_chains.executors.base import Executor, Session
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.container import ContainerExecutor
-from code_chains.testing import ExecutorContract, ScriptedModel
+from code_chains.testing import ExecutorContract, ScriptedModel, SessionContract
 from tests.conftest import descendants, soon
+from tests.support.persistent_sandbox import PersistentSandbox
 
 LIMITS = Limits(seconds=2, memory="256M", output="64K", processes=20, files=500, disk="8M")
 bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
@@ -227,6 +229,73 @@ def test_runs_leave_nothing_behind(
     executor.run("open('x', 'w').write('y'); 1 / 0", files={"s.csv": sales})
     # The folder of this process stays until it ends.
     assert [name for name in os.listdir(tmp_path / "tmp") if "-process-" not in name] == []
+
+
+class EngineSession:
+    """A session of llm-sandbox in a sandbox whose processes outlive their command, as those of an engine do."""
+
+    opened: ClassVar[list[PersistentSandbox]] = []
+    # The kernel ends a sandbox with the thread that has started it.
+    thread: ClassVar[ThreadPoolExecutor] = ThreadPoolExecutor(1)
+
+    def __init__(self, **_: Any) -> None:
+        self.client = SimpleNamespace(ping=lambda: None, close=lambda: None)
+
+    def open(self) -> None:
+        self.sandbox = self.thread.submit(PersistentSandbox).result()
+        self.opened.append(self.sandbox)
+
+    def close(self) -> None:
+        self.sandbox.kill()
+
+    def execute_command(self, command: str) -> Any:
+        done = self.sandbox.execute(command)
+        return SimpleNamespace(stdout=done.output, exit_code=done.exit_code)
+
+    def copy_to_runtime(self, source: str, path: str) -> None:
+        self.sandbox.upload_files([(path, Path(source).read_bytes())])
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[ContainerExecutor]:
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    monkeypatch.setattr("llm_sandbox.SandboxSession", EngineSession)
+    EngineSession.opened.clear()
+    with ContainerExecutor(backend="docker", limits=LIMITS) as executor:
+        yield executor
+    # Closing the executor ends what is left.
+    assert not any(map(is_running, EngineSession.opened))
+
+
+def is_running(sandbox: PersistentSandbox) -> bool:
+    return sandbox._process.poll() is None
+
+
+@pytest.mark.slow
+class TestSession(SessionContract):
+    """The contract of sessions, in a container."""
+
+    @pytest.fixture
+    def session(self, engine: ContainerExecutor) -> Iterator[Session]:
+        with engine.session() as session:
+            yield session
+
+
+def test_sessions_have_containers_of_their_own_which_end_with_them(engine: ContainerExecutor) -> None:
+    first, second = engine.session(), engine.session()
+    first.run("x = 1; open('/tmp/x', 'w').close()")
+    done = second.run("import os; os.path.exists('/tmp/x'), 'x' in globals()")
+    assert done.result == "(False, False)", done.error
+    assert first.run("x + 1").result == "2"
+    first.close()
+    assert list(map(is_running, EngineSession.opened)) == [False, True]
+
+
+def test_a_backend_that_ends_processes_with_their_command_has_no_sessions(
+    executor: ContainerExecutor,
+) -> None:
+    assert not executor.has_sessions
 
 
 def test_a_container_gets_no_network_no_privileges_and_the_limits() -> None:

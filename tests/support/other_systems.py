@@ -30,11 +30,8 @@ STARTUP_FOLDER = os.path.join(ROOT, "tests", "support", "other_systems_startup")
 """The folder of a `sitecustomize` that imitates what the variable names."""
 OURS = tuple(os.path.join(ROOT, name) + os.sep for name in ("code_chains", "tests", "examples", "docs"))
 PRODUCT = os.path.join(ROOT, "code_chains") + os.sep
-PROGRAMS = (
-    os.path.join(PRODUCT, "executors", "sandbox", "inside"),
-    os.path.join(PRODUCT, "executors", "remote", "container_program.py"),
-)
-"""What runs within a sandbox or a container, and thus on Linux alone."""
+PROGRAMS = os.path.join(PRODUCT, "executors", "sandbox", "inside")
+"""What runs within a sandbox or a container, and thus only on Linux."""
 REFUSALS = {
     "The sandbox needs Linux": "needs the kernel sandbox of Linux",
     "such as SandboxExecutor": "needs sessions or tests, which WebAssembly lacks",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import json
 import os
 import secrets
@@ -21,12 +20,11 @@ from code_chains.executors.base import Session
 from code_chains.executors.checkpoints import CheckpointNames
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import rejected
-from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder, pack
-from code_chains.executors.remote.supervised import SESSION_FILES
+from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
+from code_chains.executors.remote.server import SERVE, reply_token, request_bundle, server_bundle
 from code_chains.executors.runner import Program
-from code_chains.executors.sandbox.provider import run_limits
+from code_chains.executors.sandbox.inside.reports import sign
 from code_chains.executors.waiting import Operation, blocking
-from code_chains.inputs import check_code, check_json_variables, files_on_disk
 from code_chains.state import Execution, Isolation
 
 RUN_GRACE_S = 20.0
@@ -35,12 +33,6 @@ IDLE_GRACE_S = 1.0
 """Seconds by which a session's server outlives the timeout: this side then knows of the end, and its reason, before."""
 MAX_INLINE_BYTES = 16_384
 """Larger requests are uploaded, as commands have a limit."""
-_SERVE = """
-import os, sys
-sys.path.insert(0, os.getcwd())
-from inside.session_server import main
-main()
-"""
 _ASK = f"""
 import base64, socket, sys
 channel = socket.socket(socket.AF_UNIX)
@@ -137,7 +129,8 @@ class BackendSession(Session):
     def abandon(self, reason: str) -> None:
         """End the session together with its sandbox, which need not be told."""
         self._is_told = True
-        self._end(reason)
+        self._end_reason = self._end_reason or reason
+        self._folder.is_given_up = True
 
     # -- runs ------------------------------------------------------------------------------------------------
 
@@ -161,18 +154,7 @@ class BackendSession(Session):
             self._lock.release()
 
     def _run(self, program: Program) -> Execution:
-        body = {
-            "code": check_code(program.code),
-            "variables": check_json_variables(program.variables),
-            "tables": {},
-            "tools": None,
-            "is_harness": False,
-            "return_value": program.return_value,
-        }
-        with files_on_disk(program.files) as files:
-            inputs = {f"box/{name}": path for name, path in files.items()}
-            bundle = pack({"request.json": json.dumps(body), **inputs})
-        report = self._ask({"op": "cell"}, bundle)
+        report = self._ask({"op": "cell"}, request_bundle(program))
         if message := report.get("input_error"):
             raise InputError(str(message))
         execution = self._sandbox.execution_of(report, self._limits, self._found)
@@ -199,20 +181,16 @@ class BackendSession(Session):
         return self._isolation
 
     def _start(self) -> Isolation:
-        settings = {
-            "limits": run_limits(self._limits),
-            "max_output_bytes": self._limits.output_bytes,
-            "session_timeout": self._timeout + IDLE_GRACE_S,
-        }
-        bundle = pack({**SESSION_FILES, "settings.json": json.dumps(settings), "key": self._key})
+        counted, timeout = self._sandbox.counted, self._timeout + IDLE_GRACE_S
+        bundle = server_bundle(self._limits, self._key, counted, session_timeout=timeout)
         self._sandbox.start()
         self._is_started = True
-        found, response = self._sandbox.launch(self._folder, bundle, ["-c", _SERVE], RUN_GRACE_S)
-        report = self._sandbox.read_report(response, self._token(0))
+        found, response = self._sandbox.launch(self._folder, bundle, ["-c", SERVE], RUN_GRACE_S)
+        report = self._sandbox.read_report(response, reply_token(self._key, 0))
         if report is None:
             self._sandbox.check_alive(response)
-        if report is None or "broken" in report:
-            reason = (report or {}).get("broken") or response.output.strip()[-200:]
+        if report is None or "failed" in report:
+            reason = (report or {}).get("failed") or response.output.strip()[-200:]
             raise ExecutorError(f"{self._sandbox.name} did not start the session: {reason}")
         self._check_open()  # It may have been closed during the operation.
         return found
@@ -234,7 +212,7 @@ class BackendSession(Session):
         response = self._sandbox.execute(command, self._limits.seconds + RUN_GRACE_S)
         if response.exit_code == NO_FILES:
             self._lose(number)
-        report = self._sandbox.read_report(response, self._token(number))
+        report = self._sandbox.read_report(response, reply_token(self._key, number))
         if report is None:
             self._sandbox.check_alive(response)
         if report is None or "broken" in report:
@@ -252,15 +230,9 @@ class BackendSession(Session):
             "bundle": sha256(bundle).hexdigest(),
         }
         text = json.dumps({**request, **details})
-        arguments = [text, self._sign(text), b64encode(body or b"").decode()]
+        arguments = [text, sign(self._key.encode(), text), b64encode(body or b"").decode()]
         ask = shlex.join(["python3", "-I", "-c", _ASK, *arguments])
         return f"cd {self._folder.path} 2>/dev/null || exit {NO_FILES}; exec {ask}"
-
-    def _sign(self, text: str) -> str:
-        return hmac.new(self._key.encode(), text.encode(), "sha256").hexdigest()
-
-    def _token(self, number: int) -> str:
-        return self._sign(f"reply {number}")
 
     def _lose(self, number: int) -> None:
         """Raise for a server that is not there."""
@@ -282,10 +254,9 @@ class BackendSession(Session):
             )
 
     def _end(self, reason: str) -> None:
-        self._end_reason = self._end_reason or reason
-        self._folder.is_given_up = True
-        if self._is_started and not self._is_told and self._pid == os.getpid():
-            self._is_told = True
+        must_tell = self._is_started and not self._is_told and self._pid == os.getpid()
+        self.abandon(reason)
+        if must_tell:
             self._number += 1
             close = self._ask_command({"op": "close"}, b"", b"")
             # The server has removed its folder; if it is gone itself, somebody else must.

@@ -92,10 +92,8 @@ class CloudExecutor(BackendExecutor):
         """What distinguishes its runs from those of other executors, including the options of the sandbox."""
         return {**super().fingerprint, "id": "", "options": self._service.options}
 
-    def _connect(
-        self, backend: SandboxProtocol, required_isolation: Collection[str]
-    ) -> HostedProtocolSandbox:
-        return HostedProtocolSandbox(self._sandbox, self._service, required_isolation)
+    def _connect(self, backend: SandboxProtocol) -> HostedProtocolSandbox:
+        return HostedProtocolSandbox(self._sandbox, self._service, self.required_isolation)
 
     def close(self) -> None:
         """Delete the sandbox with its sessions, and refuse further runs."""

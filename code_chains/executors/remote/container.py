@@ -1,55 +1,50 @@
-"""Containers: Docker, Podman or Kubernetes through llm-sandbox, a fresh container for each run."""
+"""Containers: Docker, Podman or Kubernetes through llm-sandbox, a fresh container for each run or session."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import secrets
-import shutil
+import os
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Mapping
+import weakref
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, IsolationError
+from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors.limits import Limits
-from code_chains.executors.remote.external import (
-    PROBE,
-    ExternalExecutor,
-    canary,
-    check_required,
-    isolation,
-    load_extra,
+from code_chains.executors.remote.backend_sessions import BackendSession
+from code_chains.executors.remote.external import load_extra
+from code_chains.executors.remote.protocol_sandbox import (
+    GRACE_S,
+    PARENT,
+    TIMED_OUT,
+    ProtocolSandbox,
+    RunFolder,
 )
-from code_chains.executors.remote.supervised import (
-    COPIED_FILES,
-    execution_of,
-    find_report,
-    supervisor_limits,
-    timed_out,
-)
+from code_chains.executors.remote.remote_executor import RemoteExecutor
+from code_chains.executors.remote.server import request_bundle
 from code_chains.executors.runner import Program
 from code_chains.executors.waiting import Operation, blocking
-from code_chains.inputs import check_code, check_json_variables, files_on_disk
-from code_chains.state import PROBED, Execution, Isolation
+from code_chains.state import PROBED, Execution
 from code_chains.temporary import process_folder
 
-TOOLS_FOLDER = "/tmp/code_chains"  # noqa: S108 - the container's own
-WORKDIR = "/sandbox/box"
-GRACE_S = 5.0
-"""Seconds that a command may take besides its program before the container is removed."""
+OPEN_TIMEOUT_S = 1800.0
+"""Seconds that the engine may take to create a container, which includes pulling its image."""
 EXTRA_MEMORY_BYTES, EXTRA_PROCESSES = 64 << 20, 8
 """What the supervisor in the container needs besides the program."""
 CONTAINER_BACKENDS = ("docker", "podman", "kubernetes", "micromamba")
 DOCKER_BACKENDS = ("docker", "podman", "micromamba")
+COMMAND_BACKENDS = ("bubblewrap", "nsjail")
+"""Backends that end processes with the command that started them, so that there are no sessions."""
 EXEC_BACKENDS = ("bubblewrap", "nsjail", "kubernetes")
 """Backends that run commands in a shell, which is to be replaced by the command."""
 
 
-class ContainerExecutor(ExternalExecutor):
-    """Run each program in a fresh container of Docker, Podman or Kubernetes, or in another backend of llm-sandbox.
+class ContainerExecutor(RemoteExecutor):
+    """Run each program or session in a fresh container of Docker, Podman, Kubernetes or another backend of llm-sandbox.
 
     The container has no network, no capabilities and the memory of the limits. A supervisor inside enforces
     the time, output, processes, memory and disk of the whole run, and reports how it ended; if it does not,
@@ -64,6 +59,8 @@ class ContainerExecutor(ExternalExecutor):
             override ours.
         required_isolation: What the probe must find closed. A Kubernetes pod has a network by default: if a
             network policy closes it, leave `network` out.
+        max_sessions: Sessions that are open at a time, each in a container of its own; 0 with `bubblewrap` and `nsjail`.
+        session_timeout: Seconds without a run after which a session ends.
 
     Raises:
         ConfigurationError: An argument is invalid, or llm-sandbox is not installed.
@@ -75,7 +72,6 @@ class ContainerExecutor(ExternalExecutor):
             executor.run("sum(range(1, 6))").output
     """
 
-    language = "python"
     guidance = (
         "Write Python with the standard library alone, unless you are told what else is installed. Files are in the"
         " working directory; there is no network."
@@ -89,99 +85,115 @@ class ContainerExecutor(ExternalExecutor):
         image: str = "python:3.13-slim",
         options: Mapping[str, Any] | None = None,
         required_isolation: Collection[str] = PROBED,
+        max_sessions: int = 8,
+        session_timeout: float = 900.0,
     ) -> None:
-        super().__init__(limits=limits)
+        super().__init__(
+            limits=limits,
+            required_isolation=required_isolation,
+            max_sessions=max_sessions,
+            session_timeout=session_timeout,
+        )
         load_extra("llm_sandbox", "container")
-        self.required_isolation: tuple[str, ...] = check_required(required_isolation)
         self.backend: str = _backend(backend)
+        if self.backend in COMMAND_BACKENDS:
+            self.max_sessions = 0
         self._options = _session_options(self.backend, image, self.limits) | dict(options or {})
-        self._is_closed = False
 
     def _operation(self, program: Program) -> Operation[Execution]:
-        container = _Container()
-        return blocking(partial(self._run, container, program), container.remove)
+        sandbox, folder = self._sandbox(), RunFolder()
+
+        def cancel() -> None:
+            folder.is_given_up = True
+            sandbox.remove_container()
+
+        return blocking(partial(self._run, sandbox, folder, program), cancel)
 
     @property
     def fingerprint(self) -> dict[str, Any]:
         """What distinguishes its runs from those of other executors, including the image."""
         return {**super().fingerprint, "options": self._options}
 
-    def close(self) -> None:
-        """Refuse further runs."""
-        self._is_closed = True
+    def _sandbox(self) -> ContainerSandbox:
+        return ContainerSandbox(self.backend, self._options, self.required_isolation)
 
-    def _run(self, container: _Container, program: Program) -> Execution:
-        with files_on_disk(program.files) as files:
-            return self._run_with_files(container, program, files)
-
-    def _run_with_files(
-        self, container: _Container, program: Program, files: Mapping[str, Path]
-    ) -> Execution:
-        if self._is_closed:
-            raise ExecutorError(EXECUTOR_CLOSED)
-        code = check_code(program.code)
-        size = sum(path.stat().st_size for path in files.values())
-        limits = supervisor_limits(self.limits, size, ["/sandbox", "/tmp"])  # noqa: S108
-        variables = check_json_variables(program.variables)
+    def _run(self, sandbox: ContainerSandbox, folder: RunFolder, program: Program) -> Execution:
+        self._check_open()
+        request = request_bundle(program)
         self._start()
-        request = {"code": code, "variables": variables, "workdir": WORKDIR, "limits": limits}
-        with self._opened(container):
-            isolation = self._probe(container)
-            token = secrets.token_hex(16)
-            container.put(COPIED_FILES, {"request.json": json.dumps(request), "token": token}, TOOLS_FOLDER)
-            container.put(files, {}, WORKDIR)
-            prefix = "exec " if self.backend in EXEC_BACKENDS else ""
-            command = f"{prefix}python3 {TOOLS_FOLDER}/container_program.py"
-            output = container.execute(command, self.limits.seconds + GRACE_S)
-        if output is None:
-            return timed_out(self.limits, isolation)
-        return execution_of(find_report(output, token), self.limits, isolation)
+        try:
+            sandbox.start()
+            return self._run_once(sandbox, folder, request)
+        finally:
+            sandbox.remove_container()
+
+    def _new_session(self) -> ContainerSession:
+        return ContainerSession(self._sandbox(), self.limits, self._session_timeout)
 
     def _start(self) -> None:
         """Ask the engine whether it is there, where it can be asked."""
         if self.backend not in DOCKER_BACKENDS:
             return
         try:
-            with self._engine_errors():
-                _ping(self.backend, self._options)
-        except ExecutorError as error:
+            _ping(self.backend, self._options)
+        except Exception as error:
             name = "podman" if self.backend == "podman" else "docker"
             remedy = f"Is it running, and may this user use it? `{name} info` tells."
-            raise ExecutorError(f"{name} cannot be reached. {remedy} {error}", is_retryable=True) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise ExecutorError(f"{name} cannot be reached. {remedy} {reason}.", is_retryable=True) from error
 
-    @contextlib.contextmanager
-    def _opened(self, container: _Container) -> Iterator[None]:
-        """Open the container, and remove it afterwards."""
-        try:
-            with self._engine_errors():
-                container.open(self.backend, self._options)
-                yield
-        finally:
-            container.remove()
 
-    @contextlib.contextmanager
-    def _engine_errors(self) -> Iterator[None]:
-        """Raise unexpected exceptions as errors of the executor."""
-        try:
-            yield
-        except (ExecutorError, InputError, ConfigurationError):
-            raise
-        except Exception as error:
-            kind = type(error).__name__
-            if kind == "MissingDependencyError":
-                raise ConfigurationError(
-                    "backend", self.backend, f"a backend that is installed ({error})"
-                ) from error
-            raise ExecutorError(f"{self.backend} failed: {kind}: {error}.", is_retryable=True) from error
+class ContainerSandbox(ProtocolSandbox):
+    """A container, which `start` creates; another thread may remove it at any time.
 
-    def _probe(self, container: _Container) -> Isolation:
-        with canary() as targets:
-            container.put({}, {"probe.py": f"canary = {targets!r}\n{PROBE}"}, TOOLS_FOLDER)
-            output = container.execute(f"python3 {TOOLS_FOLDER}/probe.py", GRACE_S)
-        report = isolation("container", self.backend, output or "", targets["salt"])
-        if leaks := [name for name in report.open if name in self.required_isolation]:
-            raise IsolationError(f"Nothing was run: inside {self.backend} {', '.join(leaks)} was found open.")
-        return report
+    Args:
+        backend: The backend of llm-sandbox.
+        options: Arguments of its session.
+        required_isolation: What the probe must find closed.
+    """
+
+    counted = PARENT
+
+    def __init__(self, backend: str, options: Mapping[str, Any], required_isolation: Collection[str]) -> None:
+        self._engine = backend
+        self._container = _Container(backend, options)
+        super().__init__(self._container, required_isolation)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return self._engine
+
+    def start(self) -> None:
+        """Create the container unless there is one."""
+        self.ask("open", self._container.open, OPEN_TIMEOUT_S)
+
+    def give_up(self) -> None:
+        """Remove the container."""
+        self.remove_container()
+
+    def remove_container(self) -> None:
+        """Remove the container. Idempotent."""
+        self._container.remove()
+
+
+class ContainerSession(BackendSession):
+    """A session in a container of its own, which is removed with it; made by `ContainerExecutor.session()`."""
+
+    def __init__(self, sandbox: ContainerSandbox, limits: Limits, timeout: float) -> None:
+        super().__init__(sandbox, limits, timeout)
+        # Also if nobody closes it, and at the end of the interpreter.
+        self._remove = weakref.finalize(self, _remove_own, sandbox, os.getpid())
+
+    def _end(self, reason: str) -> None:
+        self.abandon(reason)
+        self._remove()
+
+
+def _remove_own(sandbox: ContainerSandbox, pid: int) -> None:
+    """Remove a container, unless this process is a fork of the one that created it."""
+    if os.getpid() == pid:
+        sandbox.remove_container()
 
 
 def _backend(name: str) -> str:
@@ -223,8 +235,9 @@ def _session_options(backend: str, image: str, limits: Limits) -> dict[str, Any]
             "pids_limit": limits.processes + EXTRA_PROCESSES,
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
+            "labels": {"code_chains": ""},
         }
-    if backend in ("bubblewrap", "nsjail"):
+    if backend in COMMAND_BACKENDS:
         from llm_sandbox.local.config import LocalSandboxConfig
 
         # The report escapes the program's output as JSON, and artifacts as Base64: files and figures.
@@ -235,17 +248,30 @@ def _session_options(backend: str, image: str, limits: Limits) -> dict[str, Any]
 
 
 class _Container:
-    """A container, which another thread may remove at any time."""
+    """A container with LangChain's protocol, which another thread may remove at any time."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: str, options: Mapping[str, Any]) -> None:
+        self._backend, self._options = backend, options
         self._lock = threading.Lock()
         self._session: Any = None
         self._is_removed = False
 
-    def open(self, backend: str, options: Mapping[str, Any]) -> None:
-        from llm_sandbox import SandboxSession
+    def open(self) -> None:
+        """Create the container unless there is one.
 
-        session = SandboxSession(backend=backend, **options)
+        Raises:
+            ConfigurationError: The backend is not installed.
+        """
+        from llm_sandbox import SandboxSession
+        from llm_sandbox.exceptions import MissingDependencyError
+
+        if self._session is not None:
+            return
+        try:
+            session = SandboxSession(backend=self._backend, **self._options)
+        except MissingDependencyError as error:
+            remedy = f"a backend that is installed ({error})"
+            raise ConfigurationError("backend", self._backend, remedy) from error
         with self._lock:
             self._session = session
         session.open()
@@ -253,6 +279,7 @@ class _Container:
             session.close()
 
     def remove(self) -> None:
+        """Remove the container. Idempotent."""
         with self._lock:
             self._is_removed = True
             session, self._session = self._session, None
@@ -260,28 +287,56 @@ class _Container:
             with contextlib.suppress(Exception):
                 session.close()
 
-    def put(self, files: Mapping[str, Path], texts: Mapping[str, str], folder: str) -> None:
-        """Copy files and texts into a folder of the container."""
-        with tempfile.TemporaryDirectory(dir=process_folder()) as temporary:
-            path = Path(temporary).resolve() / "copy"
-            for name in (*files, *texts):
-                if name in files:
-                    shutil.copyfile(files[name], path)
-                else:
-                    path.write_text(texts[name], encoding="utf-8")
-                path.chmod(0o644)
-                self._session.copy_to_runtime(str(path), f"{folder}/{name}")
-
-    def execute(self, command: str, timeout: float) -> str | None:
-        """Return the output of a command; None if it was stopped."""
+    def execute(self, command: str, *, timeout: float = OPEN_TIMEOUT_S) -> Response:
+        """Return the output of a command; the container is removed when its time is up."""
         timer = threading.Timer(timeout, self.remove)
         timer.start()
         try:
-            output = str(self._session.execute_command(command).stdout)
+            done = self._session.execute_command(f"{self._prefix}{command}")
         except Exception as error:
             if not self._is_removed and "output exceeded" not in str(error):
                 raise
-            output = ""
+            return Response("", TIMED_OUT[0] if self._is_removed else 1)
         finally:
             timer.cancel()
-        return None if self._is_removed else output
+        return Response(str(done.stdout), TIMED_OUT[0] if self._is_removed else int(done.exit_code))
+
+    @property
+    def _prefix(self) -> str:
+        """What replaces the shell in which some backends run a command by the command."""
+        return "exec " if self._backend in EXEC_BACKENDS else ""
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[Response]:
+        """Copy files into the container."""
+        with tempfile.TemporaryDirectory(dir=process_folder()) as temporary:
+            source = Path(temporary).resolve() / "copy"
+            for path, content in files:
+                source.write_bytes(content)
+                source.chmod(0o644)
+                self._session.copy_to_runtime(str(source), path)
+        return [Response("", 0) for _ in files]
+
+    def download_files(self, paths: list[str]) -> list[Response]:
+        """Read text files of the container."""
+        return [self._download(path) for path in paths]
+
+    def _download(self, path: str) -> Response:
+        done = self._session.execute_command(f"{self._prefix}cat {path}")
+        return Response("", int(done.exit_code), content=str(done.stdout).encode())
+
+
+@dataclass(frozen=True)
+class Response:
+    """The answer to a command, or about a file.
+
+    Attributes:
+        output: What the command printed.
+        exit_code: Its exit code.
+        content: The file.
+        error: Why there is none.
+    """
+
+    output: str
+    exit_code: int
+    content: bytes | None = None
+    error: str | None = None

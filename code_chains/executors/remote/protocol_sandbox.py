@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import io
 import math
 import re
 import secrets
 import shlex
 import threading
-import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError
@@ -82,7 +79,12 @@ class ProtocolSandbox:
 
     Raises:
         ConfigurationError: An argument is invalid.
+
+    Attributes:
+        counted: Folder of which everything counts for the disk of a run; empty if others use it as well.
     """
+
+    counted = ""
 
     def __init__(self, backend: SandboxProtocol, required_isolation: Collection[str]) -> None:
         if not is_backend(backend) or inspect.iscoroutinefunction(backend.execute):
@@ -142,15 +144,15 @@ class ProtocolSandbox:
         with canary() as targets:
             probe = shlex.quote(f"canary = {targets!r}\n{PROBE}")
             check = f"python3 -I -c {shlex.quote(_CHECK)} || exit $?"
-            response = self.execute(f"{check}; mkdir -p {folder.path}/box && python3 -I -c {probe}", GRACE_S)
+            response = self.execute(f"{check}; mkdir -p {folder.path} && python3 -I -c {probe}", GRACE_S)
             reached = targets.reached()
         if response.exit_code:
             self._refuse(response)
         line = next((line for line in response.output.split("\n") if parse_line(line)), response.output)
         found = isolation("container", self.name, line, targets["salt"], reached)
         if leaks := [name for name in found.open if name in self.required_isolation]:
-            remedy = "BackendExecutor(…, required_isolation=…) accepts that"
-            message = f"Nothing was run: a program in {self.name} can reach of this machine: {', '.join(leaks)}; {remedy}."
+            reach = f"a program in {self.name} can reach of this machine: {', '.join(leaks)}"
+            message = f"Nothing was run: {reach}; the executor's argument required_isolation=… accepts that."
             raise IsolationError(message)
         return found
 
@@ -286,15 +288,6 @@ class RunFolder:
         """Raise `ExecutorError` if nobody waits for the run any more."""
         if self.is_given_up:
             raise ExecutorError("The run was cancelled.")
-
-
-def pack(files: Mapping[str, str | bytes | Path]) -> bytes:
-    """Return files as one; each is text, bytes or a path."""
-    bundle = io.BytesIO()
-    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content.read_bytes() if isinstance(content, Path) else content)
-    return bundle.getvalue()
 
 
 def _fulfil(future: Future[T], call: Callable[[], T]) -> None:

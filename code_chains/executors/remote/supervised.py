@@ -1,10 +1,10 @@
-"""Shared by executors that run a program elsewhere under `container_program.py`: what is copied there, and its report."""
+"""Shared by executors that run a program elsewhere: the modules that run it there, and the report of how it ended."""
 
 from __future__ import annotations
 
 import base64
 import mimetypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,33 +33,8 @@ INSIDE_MODULES = (
     "values",
     "wire",
 )
-COPIED_FILES = {
-    "container_program.py": Path(__file__).with_name("container_program.py"),
-    **{f"inside/{name}.py": INSIDE_FOLDER / f"{name}.py" for name in INSIDE_MODULES},
-}
-"""What is copied: the supervisor, and the modules that run a program."""
-SESSION_FILES = {f"inside/{path.name}": path for path in INSIDE_FOLDER.glob("*.py")}
-"""What is copied for a session: the kernel sandbox's own supervisor with all that it uses, and the server of a session."""
-
-
-def supervisor_limits(limits: Limits, input_bytes: int, folders: Sequence[str]) -> dict[str, Any]:
-    """Return the limits that the supervisor enforces; input files do not count.
-
-    Args:
-        limits: The limits of a run.
-        input_bytes: The size of its files.
-        folders: Where the program may write.
-    """
-    return {
-        "seconds": limits.seconds,
-        "memory": limits.memory_bytes,
-        "output": limits.output_bytes,
-        "processes": limits.processes,
-        "disk": limits.disk_bytes + input_bytes,
-        "files": limits.files,
-        "views": limits.artifacts_bytes,
-        "folders": list(folders),
-    }
+GUEST_FILES = {f"inside/{name}.py": INSIDE_FOLDER / f"{name}.py" for name in INSIDE_MODULES}
+"""The modules that run a program anywhere."""
 
 
 def find_report(output: str, token: str) -> dict[str, Any] | None:

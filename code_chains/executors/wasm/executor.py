@@ -16,8 +16,9 @@ from code_chains.executors.base import Executor
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import PROBE, canary, isolation, load_extra
-from code_chains.executors.remote.supervised import execution_of, supervisor_limits, timed_out
+from code_chains.executors.remote.supervised import execution_of, timed_out
 from code_chains.executors.runner import Program
+from code_chains.executors.sandbox.provider import run_limits
 from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.runtime import runtime
@@ -212,7 +213,7 @@ class WasmExecutor(Executor):
             ExecutorError: It did not start.
         """
         targets = self._canary_targets()
-        limits = {**supervisor_limits(self.limits, 0, ()), "open_files": self.limits.open_files}
+        limits = {**run_limits(self.limits), "output": self.limits.output_bytes}
         python = runtime()
         try:
             instance = Instance(python, limits, f"canary = {targets!r}\n{PROBE}")

@@ -107,7 +107,7 @@ class Instance:
         self.stop()  # Invariant: nothing runs any more when files are collected.
         if not report:
             return {}
-        made = made_files(str(self._folder / "work"), self._is_input, self._limits["views"])
+        made = made_files(str(self._folder / "work"), self._is_input, self._limits["artifacts"])
         return {**report, "files": list(made)}
 
     def stop(self) -> None:

@@ -228,7 +228,7 @@ class Worker:
 
     def max_report_bytes(self) -> int:
         """Return the size up to which the guest's report is read."""
-        return MAX_REPORT_BYTES + int(self.limits["views"])
+        return MAX_REPORT_BYTES + int(self.limits["artifacts"])
 
     def finish(self, reason: str | None, code: int | None = None, trap: str = "") -> None:
         """Report how the program ended, once, and end this process and with it the guest."""

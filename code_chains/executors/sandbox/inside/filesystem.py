@@ -70,10 +70,10 @@ def usable_uid(uid: int) -> int:
     return uid
 
 
-def usage(root: int, max_entries: int) -> tuple[int, int]:
-    """Return bytes and number of entries of the folders, counted up to about `max_entries`; too deep is too many."""
+def usage(root: int, folders: Iterable[str], max_entries: int) -> tuple[int, int]:
+    """Return bytes and number of entries of folders, counted up to about `max_entries`; too deep is too many."""
     size = count = 0
-    pending = list(FOLDERS)
+    pending = list(folders)
     while pending and count <= max_entries:
         path = pending.pop()
         try:

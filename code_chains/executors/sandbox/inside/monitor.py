@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from . import filesystem, processes
 from .config import WorkerConfig
+from .snapshot import FOLDER_FLAGS
 
 PAUSE_RATIO = 4
 """What takes long is measured for at most a fifth of the time: the pause is this many times as long as the check."""
@@ -41,7 +42,10 @@ class LimitMonitor:
     """
 
     def __init__(self, root: int, config: WorkerConfig, initial_entries: int, shared_bytes: int = 0) -> None:
-        self._root, self._config, self._limits = root, config, config["limits"]
+        self._root, self._folders = root, list(filesystem.FOLDERS)
+        if counted := config.get("counted"):
+            self._root, self._folders = os.open(counted, FOLDER_FLAGS), ["."]
+        self._config, self._limits = config, config["limits"]
         self._shared_bytes = shared_bytes
         self._input_bytes, self._input_entries = 0, initial_entries
         self._unlinked_bytes, self._unlinked_pace, self._memory_pace = 0, Pace(), Pace()
@@ -68,7 +72,7 @@ class LimitMonitor:
             max_entries = self._input_entries + self._limits["files"]
             return "files" if filesystem.entries(self._root) > max_entries else None
         max_bytes = self._limits["disk"] + self._input_bytes
-        size, count = filesystem.usage(self._root, self._limits["files"])
+        size, count = filesystem.usage(self._root, self._folders, self._limits["files"])
         size += self._unlinked(max_bytes)
         if count > self._limits["files"]:
             return "files"

@@ -1,7 +1,8 @@
-"""The server of a session in a third-party sandbox, where the host can only run commands, one at a time.
+"""The server of runs in a third-party sandbox, where the host can only run commands, one at a time.
 
-One command starts it, and it outlives that. Each later command connects to its socket, hands a request over and prints the
-reply. It is to the session's supervisor what the host is in a sandbox of ours.
+One command starts it. A single run is its first request, and the command prints the reply. The server of a session outlives
+its command; each later one connects to its socket, hands a request over and prints the reply. It is to the supervisor what
+the host is in a sandbox of ours.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import site
 import socket
 import stat
 import sys
+import tempfile
 import time
 import zipfile
 from typing import NoReturn
@@ -34,15 +36,15 @@ from .supervisor import supervise
 from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
 from .wire import Json
 
-SOCKET, KEY, SETTINGS, ROOT = "socket", "key", "settings.json", "files"
+SOCKET, KEY, SETTINGS, REQUEST, ROOT = "socket", "key", "settings.json", "request.zip", "files"
 INPUTS = "box/"
 """The folder of files in a bundle."""
 START_TIMEOUT_S = 10.0
 REPLY_GRACE_S = 15.0
 """Time that the supervisor may take to reply, besides the program's."""
 END_TIMEOUT_S, RETRY_INTERVAL_S = 5.0, 0.005
-CHECK_INTERVAL_S = 1.0
-"""Pause between looks at the folder, without which nobody can reach this process."""
+CHECK_INTERVAL_S, RUN_CHECK_INTERVAL_S = 1.0, 0.1
+"""Pauses between looks at the folder, at rest and during a run: once it is removed, nobody waits any more."""
 CLIENT_TIMEOUT_S = 1.0
 """Time that a client may take to hand its request over."""
 MAX_REQUEST_BYTES = 1 << 20
@@ -66,10 +68,12 @@ def main() -> None:
     sys.path.remove(folder)
     # What isolation leaves out is for programs, not for this one.
     sys.path.append(site.getusersitepackages())
+    if not settings["is_session"]:
+        serve_once(folder, settings, key)
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:
-            run(folder, settings, key, writing)
+            serve_session(folder, settings, key, writing)
         finally:
             os._exit(70)
     os.close(writing)
@@ -77,27 +81,53 @@ def main() -> None:
         sys.stdout.write(f"\n{status.readline()}\n")
 
 
-def run(folder: str, settings: Json, key: bytes, status: int) -> NoReturn:
-    """Become the server: detached from the command that started it, and report on a pipe whether it is ready."""
+def serve_once(folder: str, settings: Json, key: bytes) -> NoReturn:
+    """Run the program that came with the server, and print how it ended."""
+    output = fcntl.fcntl(sys.stdout, fcntl.F_DUPFD_CLOEXEC, 3)
+    with open(REQUEST, "rb") as file:
+        bundle = file.read()
+    os.remove(REQUEST)
+    detach()
+    try:
+        server = SessionServer(folder, settings, key)
+        report = server.run_program({"op": "run"}, bundle)
+    except (OSError, RuntimeError) as error:
+        processes.kill_all()
+        report = {"failed": f"{type(error).__name__}: {error}"}
+    else:
+        server.stop()
+    line = as_line({**report, "token": token_of(key, 0)}, os.path.dirname(folder))
+    with os.fdopen(output, "w", encoding="utf-8") as stream:
+        stream.write(f"\n{line}\n")
+    os._exit(0)
+
+
+def serve_session(folder: str, settings: Json, key: bytes, status: int) -> NoReturn:
+    """Become the server of a session, and report on a pipe whether it is ready."""
     os.setsid()
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(null, stream)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    prctl(PR_SET_DUMPABLE, 0)  # Programs run as the same user, and must not inspect this process.
+    detach()
     report: Json = {"token": token_of(key, 0), "ready": True}
     try:
         server = SessionServer(folder, settings, key)
-        shutil.rmtree(os.path.dirname(os.path.abspath(__file__)))  # It is loaded, and nobody is to change it.
+        server.listen()
     except (OSError, RuntimeError) as error:
-        report = {"token": token_of(key, 0), "broken": f"{type(error).__name__}: {error}"}
+        report = {"token": token_of(key, 0), "failed": f"{type(error).__name__}: {error}"}
     os.write(status, json.dumps(report).encode() + b"\n")
     os.close(status)
-    if "broken" in report:
+    if "failed" in report:
         processes.kill_all()
         os._exit(70)
     server.serve()
+
+
+def detach() -> None:
+    """Part from the command's streams, adopt orphans, and let nobody inspect this process."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_DUMPABLE, 0)  # Programs run as the same user.
 
 
 class SessionServer:
@@ -120,10 +150,9 @@ class SessionServer:
         self._root = os.path.join(folder, ROOT)
         os.mkdir(self._root, 0o700)
         self._reader = FrameReader(self._limits["artifacts"])
+        self._listener: socket.socket | None = None
         self._start_supervisor(self._config(settings))
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(SOCKET)
-        self._listener.listen()
+        shutil.rmtree(os.path.dirname(os.path.abspath(__file__)))  # It is loaded, and nobody is to change it.
 
     def _config(self, settings: Json) -> WorkerConfig:
         """Return the configuration of the supervisor; the sandbox isolates, so it does not."""
@@ -145,6 +174,7 @@ class SessionServer:
             "limits": settings["limits"],
             "uid": 0,
             "root": self._root,
+            "counted": settings["counted"],
             "libraries": 0,
             "own_modules": cell.own_modules(),
             "threads": 1,
@@ -177,28 +207,39 @@ class SessionServer:
         if not self._frames or "broken" in self._frames[0]:
             raise RuntimeError((self._frames or [{}])[0].get("broken", LOST))
 
+    def listen(self) -> None:
+        """Let later commands reach this process.
+
+        Raises:
+            OSError: The sandbox admits no socket.
+        """
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(SOCKET)
+        self._listener.listen()
+
     # -- requests --------------------------------------------------------------------------------------------
 
     def serve(self) -> NoReturn:
         """Serve requests until the session ends."""
-        while os.path.isdir(self._folder):
+        while self._listener is not None and os.path.isdir(self._folder):
             ready = readable([self._listener.fileno(), self._control.fileno()], CHECK_INTERVAL_S)
             if self._control.fileno() in ready:  # It was idle for too long, or something of it ran.
                 break
-            if ready and (accepted := self._accept()):
+            if ready and (accepted := self._accept(self._listener)):
                 connection, request, body = accepted
                 report = self._serve_one(request, body)
                 self._answer(connection, request["number"], report)
                 if "broken" in report:
                     break
-        self._end()
+        self.stop()
+        os._exit(0)
 
-    def _accept(self) -> tuple[socket.socket, Json, bytes] | None:
+    def _accept(self, listener: socket.socket) -> tuple[socket.socket, Json, bytes] | None:
         """Return the next connection with its request; None if it is not the host's.
 
         Invariant: what a program has sent is never obeyed, nor is a request twice.
         """
-        connection, _ = self._listener.accept()
+        connection, _ = listener.accept()
         connection.settimeout(CLIENT_TIMEOUT_S)
         try:
             text, proof, body = receive_all(connection).split(b"\n", 2)
@@ -243,19 +284,26 @@ class SessionServer:
             connection.sendall(line.encode())
 
     def on_cell(self, request: Json, bundle: bytes) -> Json:
-        """Run a program in the state; return how it ended, with what it printed and made."""
+        """Run a program in the state."""
+        return self.run_program({"op": "cell", "number": request["number"]}, bundle)
+
+    def run_program(self, command: Json, bundle: bytes) -> Json:
+        """Let the supervisor run a program; return how it ended, with what it printed and made."""
         self._begin()
+        is_session = command["op"] == "cell"
         with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
             inputs = [name for name in archive.namelist() if name.startswith(INPUTS)]
-            self._send_files(archive, inputs)
-            command = {"op": "cell", "number": request["number"], "extra_seconds": 0.0}
-            self._send(command, [archive.read("request.json")])
+            self._send_files(archive, inputs, is_session=is_session)
+            self._send({**command, "extra_seconds": 0.0}, [archive.read("request.json")])
         reply = self._await_reply(self._limits["seconds"] + REPLY_GRACE_S)
         if "ended" not in reply:
             return reply
         for pipe in (self._result, *self._output):
             self._drain(pipe)
-        return self._report(reply["ended"], {name.removeprefix(INPUTS) for name in inputs})
+        ended: Json = reply["ended"]
+        if not is_session:
+            ended["ok"] = ended["exit"] == 0 and ended["reason"] is None
+        return self._report(ended, {name.removeprefix(INPUTS) for name in inputs})
 
     def on_command(self, request: Json, bundle: bytes) -> Json:
         """Let the supervisor roll back, save or restore the state."""
@@ -267,7 +315,7 @@ class SessionServer:
 
     def on_close(self, request: Json, bundle: bytes) -> Json:
         """End the session."""
-        self._stop_supervisor()
+        self.stop()
         return {"broken": "it was closed"}
 
     # -- the supervisor --------------------------------------------------------------------------------------
@@ -296,13 +344,13 @@ class SessionServer:
             for descriptor in descriptors:
                 os.close(descriptor)
 
-    def _send_files(self, archive: zipfile.ZipFile, paths: list[str]) -> None:
+    def _send_files(self, archive: zipfile.ZipFile, paths: list[str], *, is_session: bool) -> None:
         size = sum(archive.getinfo(path).file_size for path in paths)
         for start in range(0, len(paths), FILES_PER_MESSAGE):
             chunk = paths[start : start + FILES_PER_MESSAGE]
             names = [path.removeprefix(INPUTS) for path in chunk]
             # The first message announces the size of all files.
-            message = {"op": "files", "names": names, "size": 0 if start else size, "is_session": True}
+            message = {"op": "files", "names": names, "size": 0 if start else size, "is_session": is_session}
             self._send(message, [archive.read(path) for path in chunk])
 
     def _await_reply(self, seconds: float) -> Json:
@@ -310,16 +358,16 @@ class SessionServer:
         deadline = time.monotonic() + seconds
         watched = [self._control.fileno(), self._result, *self._output]
         while self._reply is None and time.monotonic() < deadline and os.path.isdir(self._folder):
-            listener = [self._listener.fileno()] if self._number else []
-            ready = readable([*watched, *listener], CHECK_INTERVAL_S)
-            if ready.intersection(listener):
-                self._obey_close()
+            listeners = [self._listener.fileno()] if self._listener else []
+            ready = readable([*watched, *listeners], RUN_CHECK_INTERVAL_S)
+            if self._listener and ready.intersection(listeners):
+                self._obey_close(self._listener)
             self._take(ready)
         return self._reply or {"broken": "its supervisor did not reply"}
 
-    def _obey_close(self) -> None:
+    def _obey_close(self, listener: socket.socket) -> None:
         """End the session while a program runs, if the host asks for it; nothing else is served meanwhile."""
-        accepted = self._accept()
+        accepted = self._accept(listener)
         if accepted is None:
             return
         connection, request, _ = accepted
@@ -365,6 +413,8 @@ class SessionServer:
 
     def _report(self, ended: Json, inputs: set[str]) -> Json:
         """Return how a program ended, as the supervisor of a single run reports it."""
+        # A session that fails returns to its files; those of a single run stay.
+        room = self._limits["artifacts"] if ended["ok"] or self._listener is None else 0
         frame = self._frames[0] if self._frames else {}
         peak = frame.get("peak")
         out, err = (bytes(output).decode(errors="replace") for output in self._output.values())
@@ -377,7 +427,7 @@ class SessionServer:
             "result": encode_frame(frame) if frame else "",
             "stdout": out,
             "stderr": err,
-            "files": self._collect_files(inputs, self._limits["artifacts"] if ended["ok"] else 0),
+            "files": self._collect_files(inputs, room),
             "is_committed": ended["ok"],
         }
 
@@ -406,8 +456,8 @@ class SessionServer:
 
     # -- the end ---------------------------------------------------------------------------------------------
 
-    def _stop_supervisor(self) -> None:
-        """Let the supervisor end everything, and end what it did not."""
+    def stop(self) -> None:
+        """Let the supervisor end everything, end what it did not, and remove the folder."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         deadline = time.monotonic() + END_TIMEOUT_S
@@ -415,10 +465,6 @@ class SessionServer:
             time.sleep(RETRY_INTERVAL_S)
         processes.kill_all()
         filesystem.remove(self._folder)
-
-    def _end(self) -> NoReturn:
-        self._stop_supervisor()
-        os._exit(0)
 
 
 def receive_all(connection: socket.socket) -> bytes:
@@ -433,9 +479,14 @@ def receive_all(connection: socket.socket) -> bytes:
 
 def memory_file(content: bytes) -> int:
     """Return the descriptor of a file in memory, sealed, as a program could otherwise grow it."""
-    descriptor = os.memfd_create("request", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        descriptor = os.memfd_create("request", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:  # Some sandboxes have no such files.
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
-    fcntl.fcntl(descriptor, 1033, SEALS)  # F_ADD_SEALS
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(descriptor, 1033, SEALS)  # F_ADD_SEALS
     return descriptor

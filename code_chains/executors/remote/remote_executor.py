@@ -1,0 +1,137 @@
+"""Shared by executors in third-party sandboxes: a run or a session there, served by a supervisor of ours."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Collection
+from typing import Any
+
+from code_chains.errors import (
+    EXECUTOR_CLOSED,
+    ConfigurationError,
+    ExecutorError,
+    InputError,
+    OverloadedError,
+    check_int,
+)
+from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.remote.backend_sessions import BackendSession
+from code_chains.executors.remote.external import ExternalExecutor, check_required
+from code_chains.executors.remote.protocol_sandbox import GRACE_S, TIMED_OUT, ProtocolSandbox, RunFolder
+from code_chains.executors.remote.server import SERVE, reply_token, server_bundle
+from code_chains.executors.remote.supervised import timed_out
+from code_chains.state import PROBED, Execution
+
+MAX_SESSIONS = 1000
+
+
+class RemoteExecutor(ExternalExecutor):
+    """An executor in third-party sandboxes.
+
+    Args:
+        limits: Limits of one run.
+        required_isolation: What the probe must find closed.
+        max_sessions: Sessions that are open at a time.
+        session_timeout: Seconds without a run after which a session ends.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+    """
+
+    max_sessions: int
+    required_isolation: tuple[str, ...]
+
+    language = "python"
+    returns_values = True
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        required_isolation: Collection[str] = PROBED,
+        max_sessions: int = 8,
+        session_timeout: float = 900.0,
+    ) -> None:
+        super().__init__(limits=limits)
+        self.required_isolation = check_required(required_isolation)
+        remedy = f"a whole number from 0 to {MAX_SESSIONS}"
+        check_int("max_sessions", max_sessions, remedy, minimum=0, maximum=MAX_SESSIONS)
+        if not isinstance(session_timeout, int | float) or not 0 < session_timeout <= MAX_SECONDS:
+            raise ConfigurationError("session_timeout", session_timeout, "a number of seconds, at most a day")
+        self.max_sessions, self._session_timeout = max_sessions, float(session_timeout)
+        self._sessions: set[BackendSession] = set()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def session(self) -> BackendSession:
+        """Open a session, which keeps variables, imports, files and the working directory between runs.
+
+        Raises:
+            OverloadedError: `max_sessions` are open.
+        """
+        self._check_open()
+        if not self.has_sessions:
+            super().session()  # Which says so.
+        with self._lock:
+            ended = {session for session in self._sessions if not session.alive}
+            self._sessions -= ended
+            if len(self._sessions) >= self.max_sessions:
+                raise OverloadedError(
+                    f"{self.max_sessions} sessions are open already. Close one, or try again later."
+                )
+            session = self._new_session()
+            self._sessions.add(session)
+        for one in ended:
+            one.close()
+        return session
+
+    @abstractmethod
+    def _new_session(self) -> BackendSession:
+        """Return a session that has not started."""
+
+    def close(self) -> None:
+        """Refuse further runs and end the sessions; the sandbox stays as it is."""
+        self._is_closed = True
+        with self._lock:
+            sessions, self._sessions = self._sessions, set()
+        for session in sessions:
+            session.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ExecutorError(EXECUTOR_CLOSED)
+
+    def _run_once(self, sandbox: ProtocolSandbox, folder: RunFolder, request: bytes) -> Execution:
+        """Run a program in a folder of its own.
+
+        Args:
+            sandbox: Where to.
+            folder: The folder.
+            request: The program, as `request_bundle` packs it.
+
+        Raises:
+            ExecutorError: The sandbox broke.
+            InputError: The program's files do not fit.
+        """
+        key = secrets.token_hex(32)
+        bundle = server_bundle(self.limits, key, sandbox.counted, request=request)
+        started = time.monotonic()
+        found, response = sandbox.launch(folder, bundle, ["-c", SERVE], self.limits.seconds + GRACE_S)
+        report: dict[str, Any] | None = sandbox.read_report(response, reply_token(key, 0))
+        # A program that kills its supervisor ends the command in the same way, but before.
+        is_late = time.monotonic() - started >= self.limits.seconds
+        if report is None and is_late and response.exit_code in TIMED_OUT:
+            return timed_out(self.limits, found)
+        if report is None:
+            sandbox.check_alive(response)
+        elif "failed" in report:
+            raise ExecutorError(f"{sandbox.name} did not start the program: {report['failed']}")
+        elif "input_error" in report:
+            raise InputError(str(report["input_error"]))
+        # Only a program ends its supervisor.
+        return sandbox.execution_of(
+            None if report is None or "broken" in report else report, self.limits, found
+        )

@@ -1,0 +1,87 @@
+"""The server of runs in a third-party sandbox, as this side starts it and asks it."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.remote.supervised import INSIDE_FOLDER
+from code_chains.executors.runner import Program
+from code_chains.executors.sandbox.inside.reports import token_of
+from code_chains.executors.sandbox.provider import run_limits
+from code_chains.inputs import check_code, check_json_variables, files_on_disk
+
+SERVER_FILES = {f"inside/{path.name}": path for path in INSIDE_FOLDER.glob("*.py")}
+"""What is copied into a sandbox: the kernel sandbox's own supervisor with all that it uses, and the server of runs."""
+SERVE = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+from inside.session_server import main
+main()
+"""
+"""Starts the server."""
+
+
+def pack(files: Mapping[str, str | bytes | Path]) -> bytes:
+    """Return files as one; each is text, bytes or a path."""
+    bundle = io.BytesIO()
+    with zipfile.ZipFile(bundle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content.read_bytes() if isinstance(content, Path) else content)
+    return bundle.getvalue()
+
+
+def server_bundle(
+    limits: Limits,
+    key: str,
+    counted: str,
+    *,
+    request: bytes | None = None,
+    session_timeout: float = MAX_SECONDS,
+) -> bytes:
+    """Return what a sandbox needs to serve runs.
+
+    Args:
+        limits: The limits of each run.
+        key: The secret by which server and host know each other.
+        counted: Folder of which everything counts for the disk of a run; empty for the run's own.
+        request: The only request; None for a session.
+        session_timeout: Seconds without a request after which a session ends.
+    """
+    settings = {
+        "is_session": request is None,
+        "counted": counted,
+        "limits": run_limits(limits),
+        "max_output_bytes": limits.output_bytes,
+        "session_timeout": session_timeout,
+    }
+    only = {} if request is None else {"request.zip": request}
+    return pack({**SERVER_FILES, "settings.json": json.dumps(settings), "key": key, **only})
+
+
+def request_bundle(program: Program) -> bytes:
+    """Return a program with its variables and files, as the server takes it.
+
+    Raises:
+        InputError: They are not what a program can be given.
+    """
+    body = {
+        "code": check_code(program.code),
+        "variables": check_json_variables(program.variables),
+        "tables": {},
+        "tools": None,
+        "is_harness": False,
+        "return_value": program.return_value,
+    }
+    with files_on_disk(program.files) as files:
+        inputs = {f"box/{name}": path for name, path in files.items()}
+        return pack({"request.json": json.dumps(body), **inputs})
+
+
+def reply_token(key: str, number: int) -> str:
+    """Return the token of the reply to a request; 0 is the start of a session, or the only request."""
+    return token_of(key.encode(), number)
