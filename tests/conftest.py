@@ -24,9 +24,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.executors.guest.sandbox.processes import pid_of
 from code_chains.executors.sandbox import launchers
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.processes import pid_of
 from code_chains.executors.sandbox.pool import _pools
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.support import other_systems
@@ -227,7 +227,7 @@ def patch_inside(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     monkeypatch.setattr(launchers, "PACKAGE_FOLDER", copy)
 
     def replace(module: str, old: str, new: str) -> None:
-        path = copy / "inside" / f"{module}.py"
+        [path] = (copy / "guest").rglob(f"{module}.py")
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new, 1))
 

@@ -21,7 +21,7 @@ from packaging.requirements import Requirement
 import code_chains
 from tests.conftest import ROOT
 
-PROGRAMS = "code_chains.executors.sandbox.inside."
+PROGRAMS = "code_chains.executors.guest."
 """What runs within a sandbox or a container, and thus only on Linux."""
 MODULES = sorted(
     module.name
@@ -148,7 +148,7 @@ NOT_IMPORTED = {
 }
 PROTOCOLS = {"connectrpc", "protobuf", "grpclib", "modal-proto"}
 """What the clients of E2B and Modal bring; the tests that serve these protocols skip without the clients."""
-OWN = {"code_chains", "benchmarks", "tests", "inside"} | {
+OWN = {"code_chains", "benchmarks", "tests", "guest"} | {
     folder.name for folder in (ROOT / "benchmarks/libraries").iterdir()
 }
 """Also the libraries that the benchmarks pretend to have."""

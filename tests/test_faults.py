@@ -23,7 +23,7 @@ from pydantic import SecretStr
 
 from code_chains import CodeChain, ConversationMemory, Repair, SqliteStore, create_code_chain
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.executors.sandbox.inside.processes import pid_of
+from code_chains.executors.guest.sandbox.processes import pid_of
 from code_chains.executors.waiting import Operation
 from code_chains.retrieval.store import SnippetStore
 from code_chains.state import Execution

@@ -14,11 +14,11 @@ from typing import Any
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, InputError, check_int
 from code_chains.executors.base import Executor
+from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
 from code_chains.executors.remote.external import load_extra
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import SandboxExecutor
-from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.executors.sql_program import READERS
 from code_chains.executors.waiting import Blocking, Operation
 from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk

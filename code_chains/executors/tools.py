@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.base import Executor
+from code_chains.executors.guest.tools import BYTES_PER_ITEM
+from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
-from code_chains.executors.sandbox.inside.tools import BYTES_PER_ITEM
-from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.toolbox import Toolbox, ToolCalls
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from code_chains.executors.sandbox.inside.display import VALUE_TYPE
-from code_chains.executors.sandbox.inside.serialization import REBUILDERS, unpack
-from code_chains.executors.sandbox.inside.untrusted import MAX_ITEMS, parse
+from code_chains.executors.guest.display import VALUE_TYPE
+from code_chains.executors.guest.serialization import REBUILDERS, unpack
+from code_chains.executors.guest.untrusted import MAX_ITEMS, parse
 from code_chains.state import Execution
 
 __all__ = ["VALUE_TYPE", "printed_value", "value_of"]

@@ -17,7 +17,7 @@ from code_chains.errors import InputError
 
 VARIABLES_REMEDY = 'variables must be a mapping, e.g. {"n": 3}.'
 TAG = "$"
-"""Key of the encoded values that are not JSON; the same as in `sandbox.inside.values`."""
+"""Key of the encoded values that are not JSON; the same as in `executors.guest.values`."""
 _SCALARS = {str, int, float, bool, type(None)}
 _DATES = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, complex)
 _ENCODERS: dict[type, Callable[[Any], JsonValue]] = {

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.executors.base import Executor
+from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.runner import RUN_DEADLINE
-from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
 from code_chains.state import Execution
 

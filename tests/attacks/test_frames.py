@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_chains.executors import Limits, SandboxExecutor
-from code_chains.executors.sandbox.inside import wire
-from code_chains.executors.sandbox.inside.frames import FrameReader
+from code_chains.executors.guest import wire
+from code_chains.executors.guest.frames import FrameReader
 
 ENDINGS = st.fixed_dictionaries(
     {"status": st.just("ok"), "result": st.just(True), "error": st.sampled_from([None, "é", "x\ud800"])}

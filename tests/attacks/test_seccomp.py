@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from code_chains.executors import SandboxExecutor
-from code_chains.executors.sandbox.inside import seccomp
+from code_chains.executors.guest.kernel import seccomp
 
 NEVER = """
 ptrace process_vm_readv process_vm_writev mount umount2 pivot_root chroot unshare setns open_tree open_tree_attr move_mount

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from code_chains.executors.sandbox.inside.untrusted import count_items, parse
+from code_chains.executors.guest.untrusted import count_items, parse
 from tests.conftest import ROOT
 from tests.support.hostile_values import ENTRANCES
 

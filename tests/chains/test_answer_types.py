@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field, field_validator
 from code_chains import Data, Escalate, Plan, Repair, SandboxExecutor, create_code_chain
 from code_chains.chains.answer_value import answer_value
 from code_chains.errors import ConfigurationError, InputError
-from code_chains.executors.sandbox.inside.display import VALUE_TYPE
+from code_chains.executors.guest.display import VALUE_TYPE
 from code_chains.executors.values import value_of
 from code_chains.state import as_json, from_json
 from code_chains.storage.sqlite import SqliteStore

@@ -103,7 +103,7 @@ def test_files_are_read_only_copies(executor: ContainerExecutor, sales: Path, tm
 
 
 def test_it_runs_as_main_from_a_private_directory(executor: ContainerExecutor) -> None:
-    code = "import os, sys; __name__, os.listdir(), sys.path[0], 'inside' in sys.modules"
+    code = "import os, sys; __name__, os.listdir(), sys.path[0], 'guest' in sys.modules"
     assert executor.run(code).result == "('__main__', [], '', False)"
 
 

@@ -19,7 +19,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, WasmExecutor
-from code_chains.executors.sandbox.inside.wire import FRAME_HEADER
+from code_chains.executors.guest.wire import FRAME_HEADER
 from code_chains.executors.values import value_of
 from code_chains.executors.wasm import runtime as wasm_runtime
 from code_chains.state import Execution

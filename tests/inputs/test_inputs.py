@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from code_chains import ExecuteChain, create_code_chain
 from code_chains.errors import InputError
 from code_chains.executors import MontyExecutor, SandboxExecutor
-from code_chains.executors.sandbox.inside.values import decode
+from code_chains.executors.guest.values import decode
 from code_chains.inputs import (
     check_files,
     check_query,

@@ -21,8 +21,8 @@ from typing import Any
 
 from code_chains.chains.answer_value import answer_value
 from code_chains.executors import Limits
+from code_chains.executors.guest.wire import FRAME_HEADER
 from code_chains.executors.remote.supervised import execution_of
-from code_chains.executors.sandbox.inside.wire import FRAME_HEADER
 from code_chains.executors.sandbox.tool_server import ToolServer, open_sandbox_calls
 from code_chains.executors.values import VALUE_TYPE, value_of
 from code_chains.state import DisplayData, Execution, Isolation

@@ -30,7 +30,7 @@ STARTUP_FOLDER = os.path.join(ROOT, "tests", "support", "other_systems_startup")
 """The folder of a `sitecustomize` that imitates what the variable names."""
 OURS = tuple(os.path.join(ROOT, name) + os.sep for name in ("code_chains", "tests", "examples", "docs"))
 PRODUCT = os.path.join(ROOT, "code_chains") + os.sep
-PROGRAMS = os.path.join(PRODUCT, "executors", "sandbox", "inside")
+PROGRAMS = os.path.join(PRODUCT, "executors", "guest")
 """What runs within a sandbox or a container, and thus only on Linux."""
 REFUSALS = {
     "The sandbox needs Linux": "needs the kernel sandbox of Linux",

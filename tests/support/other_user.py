@@ -121,7 +121,7 @@ def _serve(channel: socket.socket, options: dict[str, Any], executors: Path) -> 
         os.setresuid(NOBODY, NOBODY, NOBODY)
         os.environ["HOME"] = tempfile.gettempdir()
         sys.executable, launchers.PACKAGE_FOLDER = READABLE, executors
-        interpreter.__file__ = str(executors / "interpreter.py")
+        interpreter.__file__ = str(executors / "sandbox" / "interpreter.py")
         _answer(channel, options)
     finally:
         os._exit(0)

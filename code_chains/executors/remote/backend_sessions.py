@@ -18,12 +18,12 @@ from typing import Any
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
 from code_chains.executors.base import Session
 from code_chains.executors.checkpoints import CheckpointNames
+from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import rejected
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, reply_token, request_bundle, server_bundle
 from code_chains.executors.runner import Program
-from code_chains.executors.sandbox.inside.reports import sign
 from code_chains.executors.waiting import Operation, blocking
 from code_chains.state import Execution, Isolation
 

@@ -8,19 +8,19 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from code_chains.executors.guest.reports import token_of
 from code_chains.executors.limits import MAX_SECONDS, Limits
-from code_chains.executors.remote.supervised import INSIDE_FOLDER
+from code_chains.executors.remote.supervised import GUEST_FOLDER
 from code_chains.executors.runner import Program
-from code_chains.executors.sandbox.inside.reports import token_of
 from code_chains.executors.sandbox.provider import run_limits
 from code_chains.inputs import check_code, check_json_variables, files_on_disk
 
-SERVER_FILES = {f"inside/{path.name}": path for path in INSIDE_FOLDER.glob("*.py")}
+SERVER_FILES = {f"guest/{path.relative_to(GUEST_FOLDER)}": path for path in GUEST_FOLDER.rglob("*.py")}
 """What is copied into a sandbox: the kernel sandbox's own supervisor with all that it uses, and the server of runs."""
 SERVE = """
 import os, sys
 sys.path.insert(0, os.getcwd())
-from inside.session_server import main
+from guest.sandbox.session_server import main
 main()
 """
 """Starts the server."""

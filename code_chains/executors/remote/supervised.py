@@ -8,32 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from code_chains.executors.guest.frames import FrameReader
+from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.limits import Limits
 from code_chains.executors.outcomes import RunOutcome, limit_reached, reported_outcome
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
-from code_chains.executors.sandbox.inside.frames import FrameReader
-from code_chains.executors.sandbox.inside.untrusted import parse
 from code_chains.records import signal_name
 from code_chains.state import Artifact, ErrorReport, Execution, Isolation
 
 MAX_REPORT_ITEMS = 10_000
 """Items of a supervisor's report, most of which name files."""
-INSIDE_FOLDER = Path(__file__).parents[1] / "sandbox" / "inside"
-INSIDE_MODULES = (
-    "__init__",
-    "cell",
-    "collection",
-    "display",
-    "reports",
-    "serialization",
-    "suggestions",
-    "tables",
-    "tools",
-    "untrusted",
-    "values",
-    "wire",
-)
-GUEST_FILES = {f"inside/{name}.py": INSIDE_FOLDER / f"{name}.py" for name in INSIDE_MODULES}
+GUEST_FOLDER = Path(__file__).parents[1] / "guest"
+GUEST_FILES = {f"guest/{path.name}": path for path in GUEST_FOLDER.glob("*.py")}
 """The modules that run a program anywhere."""
 
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from code_chains.executors.sandbox.inside.display import VALUE_TYPE
-from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, Folders, open_folder
+from code_chains.executors.guest.display import VALUE_TYPE
+from code_chains.executors.guest.sandbox.snapshot import FOLDER_FLAGS, Folders, open_folder
 from code_chains.state import Artifact, DisplayData
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000

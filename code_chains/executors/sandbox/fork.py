@@ -15,8 +15,8 @@ from enum import Enum, auto
 from typing import Any, Literal, Self
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.sandbox.inside import wire
-from code_chains.executors.sandbox.inside.frames import FrameReader
+from code_chains.executors.guest import wire
+from code_chains.executors.guest.frames import FrameReader
 from code_chains.executors.sandbox.worker import Worker
 from code_chains.state import Isolation
 

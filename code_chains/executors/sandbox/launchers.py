@@ -37,7 +37,7 @@ __all__ = [
     "readable_paths",
 ]
 
-PACKAGE_FOLDER = Path(__file__).parent
+PACKAGE_FOLDER = Path(__file__).parents[1]
 WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 """Where a program may write: its working directory, temporary files, shared memory."""
 ZERO_BYTES = 1 << 20
@@ -77,7 +77,9 @@ if not child:
     os._exit(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-START_CODE = "import sys; sys.path.insert(0, {!r}); from inside.worker import main; sys.path.pop(0); main({})"
+START_CODE = (
+    "import sys; sys.path.insert(0, {!r}); from guest.sandbox.worker import main; sys.path.pop(0); main({})"
+)
 
 
 @dataclass
@@ -116,11 +118,11 @@ class SandboxSpec:
     def binds(self) -> tuple[tuple[str, str], ...]:
         """Paths of the host that are visible read-only, with their paths in the sandbox."""
         readable = readable_paths(self.python, commands=self.commands)
-        own = [(str(PACKAGE_FOLDER / "inside"), f"{MODULES_FOLDER}/inside"), (self.canary, CANARY_FOLDER)]
+        own = [(str(PACKAGE_FOLDER / "guest"), f"{MODULES_FOLDER}/guest"), (self.canary, CANARY_FOLDER)]
         return (*readable, *own)
 
     def worker_command(self, home: str) -> list[str]:
-        """Return the command that starts the worker, whose modules are in a package `inside` in `home`."""
+        """Return the command that starts the worker, whose modules are in a package `guest` in `home`."""
         return [self.python.executable, "-s", "-P", "-B", "-c", START_CODE.format(home, self.control)]
 
     def pass_text(self, text: str) -> int:
@@ -242,7 +244,14 @@ def namespaces(spec: SandboxSpec) -> list[str]:
         "descriptors": [spec.control],
     }
     descriptor = spec.pass_text(json.dumps(parts))
-    return [executable(), "-I", "-S", "-B", str(PACKAGE_FOLDER / "namespaces.py"), str(descriptor)]
+    return [
+        executable(),
+        "-I",
+        "-S",
+        "-B",
+        str(PACKAGE_FOLDER / "sandbox" / "namespaces.py"),
+        str(descriptor),
+    ]
 
 
 def plain(spec: SandboxSpec) -> list[str]:
@@ -278,7 +287,7 @@ def may_make_namespaces() -> bool:
     """Return whether a process of this user can make namespaces; a process of its own tries what the sandbox needs."""
     if not sys.platform.startswith("linux"):
         return False
-    commands = [[executable(), "-I", "-S", "-c", TRY_NAMESPACES, str(PACKAGE_FOLDER)]]
+    commands = [[executable(), "-I", "-S", "-c", TRY_NAMESPACES, str(PACKAGE_FOLDER / "sandbox")]]
     if bubblewrap := shutil.which("bwrap"):
         commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "true"])
     return any(map(_succeeds, commands))

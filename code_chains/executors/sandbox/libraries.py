@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 
-from code_chains.executors.sandbox.inside.config import LARGE_MODULES
+from code_chains.executors.guest.sandbox.config import LARGE_MODULES
 
 _SMALL = {*sys.stdlib_module_names} - {*LARGE_MODULES}
 _DYNAMIC = re.compile(r"\b(?:import_module|__import__|exec|eval|runpy)\b")

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from code_chains.errors import EXECUTOR_CLOSED, NO_FOLDER, ExecutorError
+from code_chains.executors.guest.sandbox.filesystem import remove
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.filesystem import remove
 from code_chains.executors.sandbox.worker import Worker, WorkerSpec
 from code_chains.temporary import process_folder
 

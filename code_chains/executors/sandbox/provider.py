@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from code_chains.errors import EXECUTOR_CLOSED, ConfigurationError, ExecutorError, IsolationError
+from code_chains.executors.guest.sandbox.config import RunLimits, WorkerConfig
 from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.canary import Canary
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.config import RunLimits, WorkerConfig
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import (
     CACHE_FOLDER,

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from code_chains.errors import ExecutorError, InputError
+from code_chains.executors.guest.wire import MAX_DESCRIPTORS
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing, Program
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside.wire import MAX_DESCRIPTORS
 from code_chains.executors.sandbox.libraries import imported_libraries
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.sandbox.tool_server import ToolServer

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from code_chains.errors import InputError
-from code_chains.executors.sandbox.inside.tables import JSON_COLUMNS, SERIES_COLUMN
+from code_chains.executors.guest.tables import JSON_COLUMNS, SERIES_COLUMN
 from code_chains.inputs.variables import columns_for_json, encode_cells
 
 

@@ -22,9 +22,9 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from code_chains.executors.guest.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing
-from code_chains.executors.sandbox.inside.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.tools import open_tool_calls, read_call
 from code_chains.inputs import check_variables, encode_value, table_kind

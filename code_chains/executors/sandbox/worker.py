@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_chains.errors import ExecutorError
-from code_chains.executors.sandbox.inside import wire
-from code_chains.executors.sandbox.inside.config import WorkerConfig
-from code_chains.executors.sandbox.inside.filesystem import FOLDERS
-from code_chains.executors.sandbox.inside.processes import kill_descendants, pid_of
+from code_chains.executors.guest import wire
+from code_chains.executors.guest.sandbox.config import WorkerConfig
+from code_chains.executors.guest.sandbox.filesystem import FOLDERS
+from code_chains.executors.guest.sandbox.processes import kill_descendants, pid_of
 from code_chains.executors.sandbox.interpreter import Interpreter
 from code_chains.executors.sandbox.launchers import CANARY_FOLDER, LAUNCHERS, SandboxSpec, has_privileges
 

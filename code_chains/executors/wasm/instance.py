@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from code_chains.errors import ExecutorError
+from code_chains.executors.guest.collection import made_files
+from code_chains.executors.guest.sandbox.snapshot import FOLDER_FLAGS, remove_at
 from code_chains.executors.remote.supervised import parse_line
-from code_chains.executors.sandbox.inside.collection import made_files
-from code_chains.executors.sandbox.inside.snapshot import FOLDER_FLAGS, remove_at
 from code_chains.executors.sandbox.interpreter import executable
 from code_chains.executors.wasm.runtime import WORKER, Runtime
 from code_chains.temporary import process_folder
@@ -26,8 +26,8 @@ START_TIMEOUT_S = 60.0
 GRACE_S = 2.0
 """Seconds that a run may take besides its program before its process is killed."""
 FOLDER_NAMES = ("work", "tmp", "report")
-INSIDE = WORKER.parents[1] / "sandbox"
-"""The folder with the modules that the worker shares with the kernel sandbox."""
+MODULES = WORKER.parents[1]
+"""The folder of the package `guest`, of which the worker uses a module."""
 
 
 class Instance:
@@ -56,7 +56,7 @@ class Instance:
         options = {
             "module": str(runtime.module),
             "lib": str(runtime.lib),
-            "sandbox": str(INSIDE),
+            "modules": str(MODULES),
             "folders": [str(folder) for folder in folders],
             "limits": dict(limits),
             "probe": probe,

@@ -27,7 +27,7 @@ PYTHON_SHA256 = "e5dc5a398b07b54ea8fdb503bf68fb583d533f10ec3f930963e02b9505f7a76
 """The checksum of `python-3.12.0.wasm` in release `python/3.12.0+20231211-040d5a6` of WebAssembly Language Runtimes."""
 FOLDER = Path(__file__).parent
 WORKER = FOLDER / "worker.py"
-MODULES = {**GUEST_FILES, "guest.py": FOLDER / "guest.py"}
+MODULES = {**GUEST_FILES, "main.py": FOLDER / "main.py"}
 """What is copied for the guest, by its name there."""
 _trusted = set[Path]()
 """Folders that this process has looked at."""

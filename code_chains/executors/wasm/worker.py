@@ -60,7 +60,7 @@ def main() -> None:
     if "compile" in options:
         compile_python(Path(options["compile"]), Path(options["folder"]))
         return
-    sys.path.insert(0, options["sandbox"])
+    sys.path.insert(0, options["modules"])
     worker = Worker(options)
     threading.stack_size(THREAD_STACK_BYTES)
     thread = threading.Thread(target=worker.run)
@@ -168,7 +168,7 @@ class Worker:
         folders = self.options["folders"]
         wasi = WasiConfig()
         report = f"{REPORT}/outcome"
-        wasi.argv = ["python", "-I", f"{LIB}/guest.py", self.options["probe"], WORKDIR, report]
+        wasi.argv = ["python", "-I", f"{LIB}/main.py", self.options["probe"], WORKDIR, report]
         wasi.env = [("HOME", WORKDIR), ("PWD", WORKDIR), ("TMPDIR", TEMPORARY), ("PYTHONUTF8", "1")]
         wasi.inherit_stdin()
         wasi.stdout_custom = lambda data: self.take("stdout", data)
@@ -216,7 +216,7 @@ class Worker:
 
     def exceeded_disk(self) -> str | None:
         """Return the limit of disk that is exceeded, if any."""
-        from inside.collection import disk_usage  # The option `sandbox` says where it is.
+        from guest.collection import disk_usage  # The option `modules` says where it is.
 
         *places, report = self.options["folders"]
         size, count = disk_usage(places)
@@ -268,7 +268,7 @@ def private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 def unlinked_bytes() -> int:
     """Return the bytes of open files that have no name any more."""
-    from inside.collection import space  # The option `sandbox` says where it is.
+    from guest.collection import space  # The option `modules` says where it is.
 
     size = 0
     for descriptor in range(os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else 0):

@@ -20,8 +20,9 @@ import pytest
 
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
+from code_chains.executors.guest import wire
+from code_chains.executors.guest.sandbox import processes
 from code_chains.executors.sandbox.fork import Fork
-from code_chains.executors.sandbox.inside import processes, wire
 from code_chains.executors.sandbox.libraries import count_libraries, imported_libraries
 from code_chains.executors.sandbox.provider import PRELOAD
 from code_chains.executors.sandbox.worker import Worker
@@ -503,7 +504,7 @@ def test_the_end_of_a_program_with_libraries_is_told(loaded: SandboxExecutor) ->
 
 
 def test_a_fork_that_fails_is_reported_and_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    from code_chains.executors.sandbox.inside import worker  # Not on Windows.
+    from code_chains.executors.guest.sandbox import worker  # Not on Windows.
 
     def no_fork() -> int:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))

@@ -9,12 +9,13 @@ import socket
 import time
 from dataclasses import dataclass
 
-from . import filesystem, processes, wire
+from .. import wire
+from ..kernel.polling import readable
+from ..wire import Json
+from . import filesystem, processes
 from .config import WorkerConfig
 from .monitor import LimitMonitor
-from .polling import readable
 from .snapshot import FOLDER_FLAGS, Snapshot, remove_at
-from .wire import Json
 
 CHECK_INTERVAL_S = 0.02
 FORK_TIMEOUT_S, IDLE_FORK_TIMEOUT_S = 5.0, 0.5

@@ -25,16 +25,17 @@ import time
 import zipfile
 from typing import NoReturn
 
-from . import cell, filesystem, processes, wire
-from .collection import made_files
+from .. import cell, wire
+from ..collection import made_files
+from ..frames import FrameReader
+from ..kernel.polling import readable
+from ..kernel.syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
+from ..reports import as_line, encode_frame, sign, token_of
+from ..wire import Json
+from . import filesystem, processes
 from .config import WorkerConfig
-from .frames import FrameReader
-from .polling import readable
-from .reports import as_line, encode_frame, sign, token_of
 from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
-from .syscalls import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl
-from .wire import Json
 
 SOCKET, KEY, SETTINGS, REQUEST, ROOT = "socket", "key", "settings.json", "request.zip", "files"
 INPUTS = "box/"
@@ -152,7 +153,7 @@ class SessionServer:
         self._reader = FrameReader(self._limits["artifacts"])
         self._listener: socket.socket | None = None
         self._start_supervisor(self._config(settings))
-        shutil.rmtree(os.path.dirname(os.path.abspath(__file__)))  # It is loaded, and nobody is to change it.
+        shutil.rmtree(os.path.join(self._folder, "guest"))  # It is loaded, and nobody is to change it.
 
     def _config(self, settings: Json) -> WorkerConfig:
         """Return the configuration of the supervisor; the sandbox isolates, so it does not."""

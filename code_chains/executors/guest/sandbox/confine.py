@@ -13,9 +13,9 @@ import socket
 import struct
 from collections.abc import Callable, Sequence
 
+from ..kernel.syscalls import call, libc
+from ..wire import Json
 from .config import RunLimits
-from .syscalls import call, libc
-from .wire import Json
 
 SPARE_FILES = 1024
 """Files that the worker and what it forks may open beyond the limit of a program; see `set_program_limits`."""

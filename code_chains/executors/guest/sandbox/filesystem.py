@@ -11,9 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 
-from .config import WorkerConfig
-from .snapshot import COPIES_FOLDER, FOLDER_FLAGS, open_folder
-from .syscalls import (
+from ..kernel.syscalls import (
     CLONE_NEWNET,
     CLONE_NEWNS,
     MS_BIND,
@@ -28,6 +26,8 @@ from .syscalls import (
     unmount,
     unshare,
 )
+from .config import WorkerConfig
+from .snapshot import COPIES_FOLDER, FOLDER_FLAGS, open_folder
 
 FOLDERS = ("box", "tmp", "shm")
 """Working directory, temporary files and shared memory, all in one file system of limited size."""

@@ -16,8 +16,8 @@ def main() -> None:
     """Serve one program."""
     probe, workdir, report_path = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from inside.cell import hide, new_main, own_modules, run  # It is copied next to this file.
-    from inside.wire import outcome_frame
+    from guest.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+    from guest.wire import outcome_frame
 
     os.chdir(workdir)
     report = os.open(report_path, os.O_WRONLY)

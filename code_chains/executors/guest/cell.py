@@ -58,7 +58,7 @@ def new_main() -> Json:
 
 def own_modules() -> list[str]:
     """Return the names of this package's modules, for `hide`; called early, as the scan touches all of their memory."""
-    return [name for name in sys.modules if name.partition(".")[0] == "inside"]
+    return [name for name in sys.modules if name.partition(".")[0] == "guest"]
 
 
 def hide(names: Iterable[str]) -> None:

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from code_chains.executors.sandbox.inside import processes
+from code_chains.executors.guest.sandbox import processes
 from tests.conftest import soon
 
 # While the list of processes is read, `first` leaves a child that is in no list, and ends before anybody looks at it.
 HEIR = """
 import os, signal, sys, time
-from code_chains.executors.sandbox.inside import processes
-from code_chains.executors.sandbox.inside.syscalls import PR_SET_CHILD_SUBREAPER, prctl
+from code_chains.executors.guest.sandbox import processes
+from code_chains.executors.guest.kernel.syscalls import PR_SET_CHILD_SUBREAPER, prctl
 
 prctl(PR_SET_CHILD_SUBREAPER, 1)
 kept = os.fork() if sys.argv[1] == "kept" else 0
@@ -59,7 +59,7 @@ def test_a_child_forked_while_processes_are_listed_is_killed_too(but: str, livin
 # While the first process of a namespace reads the list, what it spares is resumed, forks, and stops again.
 RESUMED = """
 import os, signal, time
-from code_chains.executors.sandbox.inside import processes
+from code_chains.executors.guest.sandbox import processes
 
 kept = os.fork()
 while not kept:

@@ -17,11 +17,12 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
-from . import cell, template, warmup, wire
+from .. import cell, wire
+from ..kernel.polling import readable
+from ..kernel.seccomp import MACHINES, packed_filter
+from ..kernel.syscalls import CLONE_NEWNS, MS_NODEV, MS_NOSUID, mount, unshare
+from . import template, warmup
 from .config import LARGE_MODULES, WorkerConfig
-from .polling import readable
-from .seccomp import MACHINES, packed_filter
-from .syscalls import CLONE_NEWNS, MS_NODEV, MS_NOSUID, mount, unshare
 
 
 def load(config: WorkerConfig, names: Iterable[str]) -> None:

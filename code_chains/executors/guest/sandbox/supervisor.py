@@ -14,13 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import filesystem, folders, loopback, processes, program, template, wire
+from .. import wire
+from ..kernel import loopback
+from ..kernel.polling import readable
+from ..kernel.syscalls import CLONE_NEWNET, PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, unshare
+from ..wire import Json
+from . import filesystem, folders, processes, program, template
 from .config import WorkerConfig
 from .monitor import LimitMonitor
-from .polling import readable
 from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess
-from .syscalls import CLONE_NEWNET, PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, unshare
-from .wire import Json
 
 EXIT_TIMEOUT_S = 0.1
 """How long a program may take to exit once it has reported its result."""

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from . import confine, processes, program, wire
+from .. import wire
+from ..kernel.syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
+from ..wire import Json
+from . import confine, processes, program
 from .config import WorkerConfig
 from .states import StateProcess
-from .syscalls import CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, setns
-from .wire import Json
 
 NAMESPACES = (("pid", CLONE_NEWPID), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET))
 """The namespaces of a sandbox that a template joins, for itself or for its children."""

@@ -24,24 +24,10 @@ from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
-from . import (
-    cell,
-    confine,
-    determinism,
-    harness,
-    landlock,
-    memory,
-    rpc,
-    seccomp,
-    tables,
-    tools,
-    values,
-    warmup,
-    wire,
-)
-from .config import RunLimits, WorkerConfig
-from .polling import readable
-from .syscalls import (
+from .. import cell, harness, rpc, tables, tools, values, wire
+from ..kernel import landlock, seccomp
+from ..kernel.polling import readable
+from ..kernel.syscalls import (
     CLONE_NEWUSER,
     PR_CAPBSET_DROP,
     PR_SET_DUMPABLE,
@@ -51,7 +37,9 @@ from .syscalls import (
     prctl,
     unshare,
 )
-from .wire import Json
+from ..wire import Json
+from . import confine, determinism, memory, warmup
+from .config import RunLimits, WorkerConfig
 
 MAX_CAPABILITIES = 64
 NICENESS = 5

@@ -9,8 +9,8 @@ import stat
 import time
 from collections.abc import Collection, Sequence
 
+from ..kernel.polling import readable
 from .config import RunLimits
-from .polling import readable
 
 SOCKET_BUFFER_BYTES = 212_992
 """What the kernel buffers for a socket."""

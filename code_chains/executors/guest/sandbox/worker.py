@@ -17,11 +17,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn, cast
 
-from . import confine, filesystem, spawner, wire
-from .config import WorkerConfig
-from .polling import readable
-from .supervisor import supervise
-from .syscalls import (
+from .. import wire
+from ..kernel.polling import readable
+from ..kernel.syscalls import (
     CLONE_NEWNS,
     CLONE_NEWPID,
     CLONE_NEWUSER,
@@ -38,6 +36,9 @@ from .syscalls import (
     setns,
     unshare,
 )
+from . import confine, filesystem, spawner
+from .config import WorkerConfig
+from .supervisor import supervise
 
 COMMON_MODULES = ("csv", "datetime", "decimal", "math", "random", "statistics", "string", "typing")
 """Modules of the standard library that programs often import."""

@@ -1,0 +1,1 @@
+"""Calls of the kernel for which Python has no functions."""
