@@ -72,8 +72,8 @@ class CodeState(TypedDict, total=False):
         query: The question, in any language.
         files: Paths, bytes or open binary files by their names in the working directory, or a list of paths and patterns;
             the program gets read-only copies.
-        variables: Values by name that exist when the program starts: JSON values and, if the executor supports them,
-            dates, bytes, sets, arrays and tables.
+        variables: Values by name that exist when the program starts: numbers, text, lists, dicts and, if the
+            executor supports them, dates, bytes, sets, arrays and tables.
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
         expectations: Tests and examples, validated; internal, set by `CodeChain`.

@@ -161,8 +161,8 @@ class Runner:
             code: The source.
             files: Paths on this machine, bytes or open binary files by their name in the working directory; the program
                 gets read-only copies.
-            variables: `{name: value}` that exist when the program starts: JSON values, and if the executor
-                supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
+            variables: `{name: value}` that exist when the program starts: numbers, text, lists, dicts and,
+                if the executor supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
             tools: LangChain tools or typed functions that the program may call, or a `Toolbox`; only of what
                 `takes_tools`.
             return_value: Whether the value of the last expression is returned with its type, for

@@ -1,18 +1,22 @@
-"""The host's end of typed values: count and decode what a program reported as the value of its last expression."""
+"""The host's end of typed values: pack variables, and count and unpack what a program reported as its value."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
 
+from pydantic import JsonValue
+
+from code_chains.errors import InputError
 from code_chains.executors.guest.display import VALUE_TYPE
-from code_chains.executors.guest.serialization import REBUILDERS, unpack
+from code_chains.executors.guest.serialization import REBUILDERS, no_object, pack, unpack
 from code_chains.executors.guest.untrusted import MAX_ITEMS, parse
+from code_chains.inputs import check_variables, table_kind
 from code_chains.state import Execution
 
-__all__ = ["VALUE_TYPE", "printed_value", "value_of"]
+__all__ = ["VALUE_TYPE", "pack_value", "pack_variables", "printed_value", "value_of"]
 
 _UNREADABLE = (
     ValueError,
@@ -59,10 +63,29 @@ def value_of(execution: Execution) -> Any:
                 # Invariant: libraries may make a list of a range, as of a label, but not of the value itself.
                 if isinstance(packed, list | dict) and sum(map(len, _nested_ranges(packed))) > MAX_ITEMS:
                     raise ValueError("ranges of too many items")
-                return unpack(packed, _no_object)
+                return unpack(packed, no_object)
             except _UNREADABLE as error:
                 raise LookupError(f"The value of the program cannot be read: {error}") from error
     raise LookupError("The program ended with no value, or with one that is too large or of another type.")
+
+
+def pack_value(value: Any) -> JsonValue:
+    """Return a checked value as JSON, with its exact type."""
+    return cast("JsonValue", pack(value, no_object))
+
+
+def pack_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonValue]:
+    """Return variables for an executor that takes no tables.
+
+    Raises:
+        InputError: One is invalid, or a table.
+    """
+    checked = check_variables(variables)
+    for name, value in checked.items():
+        if table_kind(value):
+            remedy = "Pass numbers, text, dates, lists, dicts, sets or a file, or use SandboxExecutor."
+            raise InputError(f"The variable {name!r} is a table, and this executor takes none. {remedy}")
+    return {name: pack_value(value) for name, value in checked.items()}
 
 
 def printed_value(execution: Execution) -> Any:
@@ -90,13 +113,14 @@ def _check(packed: Any, *, is_hashed: bool = False) -> None:
         raise ValueError(f"it is no {kind}")
     if check := _CHECKS.get(kind):
         check(*content)
+    if kind in _MAPPINGS:
+        _check(content[::2], is_hashed=True)
+        content = content[1::2]
     _check(content, is_hashed=is_hashed or kind in _HASHED)
 
 
 def _may_collide(value: Any) -> bool:
     """Return whether a number may have the hash of others: that of small ones is their own."""
-    if isinstance(value, list):
-        return any(map(_may_collide, value[:1]))
     return (isinstance(value, int | float) and abs(value) >= sys.hash_info.modulus) or isinstance(value, dict)
 
 
@@ -151,19 +175,17 @@ _CELLS = {
     *("pandas.Timestamp", "pandas.NaTType"),
 }
 """Kinds of scalars in an array, besides those that JSON has."""
+_MAPPINGS = {"builtins.dict", "collections.Counter", "collections.OrderedDict"}
+"""Kinds whose content is keys and values by turns."""
 _HASHED = {
     "builtins.set",
     "builtins.frozenset",
-    "builtins.dict",
-    "collections.Counter",
-    "collections.OrderedDict",
-} | {f"builtins.dict_{part}" for part in ("keys", "values", "items")}
+    "builtins.dict_keys",
+    "builtins.dict_values",
+    "builtins.dict_items",
+}
 _CHECKS: dict[str, Callable[..., None]] = {
     "numpy.ndarray": _check_array,
     "pandas.Series": _check_series,
     "pandas.DataFrame": _check_frame,
 }
-
-
-def _no_object(_: Any) -> Any:
-    raise ValueError("it is no packed value")

@@ -14,7 +14,7 @@ from code_chains.inputs.text import (
     fenced,
     shortened,
 )
-from code_chains.inputs.variables import check_json_variables, check_variables, encode_value, table_kind
+from code_chains.inputs.variables import check_json_variables, check_variables, table_kind
 
 __all__ = [
     "MAX_FILES",
@@ -32,7 +32,6 @@ __all__ = [
     "check_variables",
     "describe",
     "describe_inputs",
-    "encode_value",
     "fenced",
     "files_on_disk",
     "files_with",

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import base64
 import datetime
 import decimal
 import json
 import keyword
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 
 from code_chains.errors import InputError
 
 VARIABLES_REMEDY = 'variables must be a mapping, e.g. {"n": 3}.'
-TAG = "$"
-"""Key of the encoded values that are not JSON; the same as in `executors.guest.values`."""
 _SCALARS = {str, int, float, bool, type(None)}
-_DATES = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, complex)
-_ENCODERS: dict[type, Callable[[Any], JsonValue]] = {
-    bytes: lambda value: base64.b64encode(value).decode(),
-    datetime.datetime: datetime.datetime.isoformat,  # Before dates, as it is one.
-    datetime.date: datetime.date.isoformat,
-    datetime.time: datetime.time.isoformat,
-    datetime.timedelta: lambda value: [value.days, value.seconds, value.microseconds],
-    decimal.Decimal: str,
-    complex: lambda value: [value.real, value.imag],
+_EXACT: dict[type, Callable[[Any], Any]] = {
+    # Moments first, as they are dates.
+    datetime.datetime: lambda value: datetime.datetime.fromisoformat(value.isoformat()),
+    datetime.date: lambda value: datetime.date.fromisoformat(value.isoformat()),
+    datetime.time: lambda value: datetime.time.fromisoformat(value.isoformat()),
+    datetime.timedelta: lambda value: datetime.timedelta(value.days, value.seconds, value.microseconds),
+    decimal.Decimal: decimal.Decimal,
+    complex: complex,
 }
+"""Other scalars, and what makes them of their subclasses."""
 _TABLES = {
     ("numpy", "ndarray"): "numpy",
     ("pandas", "DataFrame"): "pandas",
@@ -68,7 +65,7 @@ def _check_value(name: str, value: Any) -> Any:
             _check_frame(name, value.to_frame() if kind == "pandas_series" else value)
         return value
     try:
-        return _plain(value)
+        return plain_value(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
             f"The variable {name!r} cannot be passed ({error}). Pass numbers, text, dates, bytes, lists, dicts, sets, NumPy"
@@ -76,14 +73,14 @@ def _check_value(name: str, value: Any) -> Any:
         ) from error
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as the program will see it: Python's own types for their subclasses and NumPy's, lists for tuples."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, Mapping):
-        return {_plain_key(key): _plain(item) for key, item in value.items()}
+        return {_plain_key(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return list(value) if _is_flat(value) else [_plain(item) for item in value]
+        return list(value) if _is_flat(value) else [plain_value(item) for item in value]
     if isinstance(value, set | frozenset):
         return (set if isinstance(value, set) else frozenset)(map(_plain_key, value))
     if isinstance(value, bytes | bytearray | memoryview):
@@ -99,12 +96,13 @@ def _plain_scalar(value: Any) -> Any:
         ).item()
     if hasattr(type(value), "to_pydatetime"):  # A Timestamp of pandas.
         value = None if value != value else value.to_pydatetime(warn=False)
-    if value is None or isinstance(value, _DATES):
-        if _has_rules(value):
-            raise TypeError(
-                "a time zone with rules of its own; convert it, e.g. with .astimezone(timezone.utc)"
-            )
-        return value
+    if value is None:
+        return None
+    if _has_rules(value):
+        raise TypeError("a time zone with rules of its own; convert it, e.g. with .astimezone(timezone.utc)")
+    for kind, exact in _EXACT.items():
+        if isinstance(value, kind):
+            return value if type(value) is kind else exact(value)
     if isinstance(value, str | int | float):
         return json.loads(json.dumps(value))
     raise TypeError(f"{type(value).__name__} is not known")
@@ -118,28 +116,7 @@ def _has_rules(value: Any) -> bool:
 
 def _plain_key(key: Any) -> Any:
     """Return a key of a dict or an item of a set, which may be a tuple."""
-    return tuple(map(_plain_key, key)) if isinstance(key, tuple) else _plain(key)
-
-
-def encode_value(value: Any) -> JsonValue:
-    """Encode a checked variable as JSON; what JSON has no word for becomes `{"$": its kind, "value": …}`."""
-    if type(value) in _SCALARS:
-        return cast("JsonValue", value)
-    if isinstance(value, dict):
-        if TAG not in value and {str}.issuperset(map(type, value)):
-            return {key: encode_value(item) for key, item in value.items()}
-        return {
-            TAG: "dict",
-            "value": [[encode_value(key), encode_value(item)] for key, item in value.items()],
-        }
-    if isinstance(value, list):
-        return value if _is_flat(value) else [encode_value(item) for item in value]
-    if isinstance(value, tuple | set | frozenset):
-        return {TAG: type(value).__name__, "value": [encode_value(item) for item in value]}
-    for kind, encode in _ENCODERS.items():
-        if isinstance(value, kind):
-            return {TAG: kind.__name__, "value": encode(value)}
-    return cast("JsonValue", value)
+    return tuple(map(_plain_key, key)) if isinstance(key, tuple) else plain_value(key)
 
 
 def check_json_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonValue]:
@@ -150,7 +127,7 @@ def check_json_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonV
     """
     checked = check_variables(variables)
     for name, value in checked.items():
-        if table_kind(value) or _is_tagged(encode_value(value)):
+        if table_kind(value) or not _is_json(value):
             raise InputError(
                 f"The variable {name!r} is not a JSON value, and this executor takes nothing else. Pass numbers, text,"
                 " lists and dicts with text as keys, or use SandboxExecutor."
@@ -163,10 +140,12 @@ def _is_flat(items: Sequence[Any]) -> bool:
     return _SCALARS.issuperset(map(type, items))
 
 
-def _is_tagged(value: JsonValue) -> bool:
+def _is_json(value: Any) -> bool:
     if isinstance(value, list):
-        return any(map(_is_tagged, value))
-    return isinstance(value, dict) and (TAG in value or any(map(_is_tagged, value.values())))
+        return all(map(_is_json, value))
+    if isinstance(value, dict):
+        return {str}.issuperset(map(type, value)) and all(map(_is_json, value.values()))
+    return type(value) in _SCALARS
 
 
 def _check_frame(name: str, frame: Any) -> None:
@@ -180,7 +159,8 @@ def _check_frame(name: str, frame: Any) -> None:
     for position in columns_for_json(frame):
         column = frame.columns[position]
         try:
-            encode_cells(frame.iloc[:, position])
+            for cell in frame.iloc[:, position]:
+                plain_value(cell)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(
                 f"The column {column!r} of {name!r} holds values that no table can ({error}). Convert it, e.g. with"
@@ -200,11 +180,6 @@ def columns_for_json(frame: Any) -> list[int]:
         except (pyarrow.ArrowException, OverflowError, ValueError, TypeError):
             positions.append(position)
     return positions
-
-
-def encode_cells(column: Any) -> list[str]:
-    """Encode each cell of a column as JSON text; raise `TypeError` for a cell that is no value of a variable."""
-    return [json.dumps(encode_value(_plain(cell))) for cell in column]
 
 
 def table_kind(value: object) -> str | None:

@@ -11,9 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from code_chains import create_code_chain
@@ -98,6 +101,17 @@ def test_a_cancelled_run_is_stopped_inside(executor: BackendExecutor, backend: S
 
     asyncio.run(cancel())
     assert soon(lambda: left(backend) == before, 20)
+
+
+def test_variables_keep_their_types(executor: BackendExecutor) -> None:
+    variables = {"day": date(2024, 2, 29), "ids": {1, 2}, "share": Decimal("0.10"), "by_id": {1: b"x"}}
+    done = executor.run("day.year, ids, share, by_id", variables=variables)
+    assert done.result == "(2024, {1, 2}, Decimal('0.10'), {1: b'x'})"
+
+
+def test_a_table_is_refused_before_anything_starts(executor: BackendExecutor) -> None:
+    with pytest.raises(InputError, match=r"'t' is a table, and this executor takes none\. Pass "):
+        executor.run("1", variables={"t": pd.Series([1])})
 
 
 def test_a_chain_takes_a_sandbox_by_its_shape(backend: SandboxBackend) -> None:

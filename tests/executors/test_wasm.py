@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gc
 import json
 import os
@@ -175,6 +176,12 @@ def test_values_keep_their_types(shared: WasmExecutor) -> None:
 def test_the_standard_library_works(shared: WasmExecutor, code: str, output: str) -> None:
     variables = {"text": "x" * 3_000_000} if "text" in code else {}
     assert shared.run(code, variables=variables).output == output
+
+
+def test_variables_keep_their_types(shared: WasmExecutor) -> None:
+    variables = {"day": datetime.date(2024, 2, 29), "ids": {1, 2}, "by_id": {1: b"x"}}
+    done = shared.run("day.year, ids, by_id", variables=variables)
+    assert done.result == "(2024, {1, 2}, {1: b'x'})"
 
 
 @pytest.mark.slow
@@ -440,7 +447,7 @@ def test_what_others_could_have_written_is_not_loaded(
         assert compiled.module.is_relative_to(tmp_path)
     finally:
         os.umask(previous)
-    (compiled.lib / "guest.py").chmod(0o666)
+    (compiled.lib / "main.py").chmod(0o666)
     wasm_runtime._trusted.clear()
     monkeypatch.setattr(wasm_runtime, "_temporary", lambda: tmp_path / "elsewhere")
     assert wasm_runtime.runtime().module == tmp_path / "elsewhere" / "python.cwasm"

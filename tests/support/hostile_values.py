@@ -75,14 +75,12 @@ ENTRANCES: dict[str, Callable[[], Callable[[], object]]] = {
     "value: brackets": lambda: value(many("[]", 16 * MB // 3)),
     "value: braces": lambda: value(many("{}", 16 * MB // 3)),
     "value: keys": lambda: value("{" + ",".join(f'"{number:07}":0' for number in range(16 * MB // 12)) + "}"),
-    "value: packed keys": lambda: value(
-        '{"builtins.dict": [' + ",".join(f"[{n},0]" for n in range(MB)) + "]}"
-    ),
+    "value: packed keys": lambda: value('{"builtins.dict": [' + ",".join(f"{n},0" for n in range(MB)) + "]}"),
     "answer: texts for integers": lambda: answer(many('"a"', 1_500_000), list[int]),
     "answer: bad dates": lambda: answer(many('"2024-13-01"', 600_000), list[datetime.date]),
     "answer: values for any": lambda: answer(many("[]", 16 * MB // 3), Any),
     "answer: dict of texts": lambda: answer(
-        '{"builtins.dict": [' + ",".join(f'["{n}", "a"]' for n in range(400_000)) + "]}", dict[str, int]
+        '{"builtins.dict": [' + ",".join(f'"{n}", "a"' for n in range(400_000)) + "]}", dict[str, int]
     ),
     "printed: brackets": lambda: printed(many("[]", 300_000), list[int]),
     "printed: for any": lambda: printed(many("[]", 300_000), Any),

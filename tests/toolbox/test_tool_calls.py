@@ -169,7 +169,7 @@ VALUES: list[Any] = [
     datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC),
     b"\x00\xff",
     {1: "a"},
-    {"$": "set", "value": [1]},
+    {"builtins.set": [1]},
 ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import importlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,17 +14,30 @@ from .wire import Json
 MAX_DEPTH = 100
 MAX_INT_BITS = 1000
 """Longer integers are packed as hexadecimal text, as JSON is slow with them and refuses the longest."""
-JSON_TYPES = (type(None), bool, int, float, str)
+SCALARS: set[type] = {type(None), bool, int, float, str}
+"""What JSON has."""
 Convert = Callable[[Any], Any]
 """Packs or unpacks a part of a value."""
 
 
 def _list(value: Any, pack: Convert) -> Any:
-    return [pack(item) for item in value]
+    return value if type(value) is list and is_flat(value) else [pack(item) for item in value]
 
 
-def _pairs(value: Any, pack: Convert) -> Any:
-    return [[pack(key), pack(item)] for key, item in value.items()]
+def is_flat(items: list[Any]) -> bool:
+    """Return whether items are what JSON has, so that long lists need not be looked at one by one."""
+    kinds = set(map(type, items))
+    return kinds <= SCALARS and not (int in kinds and any(map(is_long, items)))
+
+
+def is_long(value: Any) -> bool:
+    """Return whether a value is an integer that JSON is slow with."""
+    return type(value) is int and value.bit_length() > MAX_INT_BITS
+
+
+def _mapping(value: Any, pack: Convert) -> Any:
+    """Return keys and values by turns: a list for each pair would keep the garbage collector busy."""
+    return _list([*itertools.chain.from_iterable(value.items())], pack)
 
 
 def _frame(value: Any, pack: Convert) -> Any:
@@ -46,9 +60,9 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
     **dict.fromkeys(
         ["pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"], lambda value, pack: str(value)
     ),
-    "collections.OrderedDict": _pairs,
+    "collections.OrderedDict": _mapping,
     "builtins.slice": lambda value, pack: [pack(value.start), pack(value.stop), pack(value.step)],
-    "collections.Counter": _pairs,
+    "collections.Counter": _mapping,
     **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _list),
     **dict.fromkeys(
         ["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)
@@ -57,7 +71,7 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
         ["datetime.date", "datetime.time", "datetime.datetime", "pandas.Timestamp"],
         lambda value, pack: value.isoformat(),
     ),
-    "builtins.dict": _pairs,
+    "builtins.dict": _mapping,
     "builtins.bytes": lambda value, pack: value.hex(),
     "datetime.timedelta": lambda value, pack: [value.days, value.seconds, value.microseconds],
     "namedtuple": lambda value, pack: [
@@ -70,6 +84,11 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
     "pandas.DataFrame": _frame,
     "pandas.Series": _series,
 }
+
+
+def _dict(content: Any, unpack: Convert) -> Any:
+    parts = iter(unpack(content))
+    return dict(zip(parts, parts, strict=True))
 
 
 def _namedtuple(content: Any, unpack: Convert) -> Any:
@@ -144,17 +163,13 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "builtins.dict_keys": lambda content, unpack: dict.fromkeys(map(unpack, content)).keys(),
     "builtins.dict_values": lambda content, unpack: dict(enumerate(map(unpack, content))).values(),
     "builtins.dict_items": lambda content, unpack: dict(map(unpack, content)).items(),
-    "collections.OrderedDict": lambda content, unpack: collections.OrderedDict(
-        (unpack(key), unpack(value)) for key, value in content
-    ),
+    "collections.OrderedDict": lambda content, unpack: collections.OrderedDict(_dict(content, unpack)),
     "pathlib.PosixPath": _by("pathlib.Path"),
     "pathlib.PurePosixPath": _by("pathlib.PurePosixPath"),
     "uuid.UUID": _by("uuid.UUID"),
     "builtins.slice": lambda content, unpack: slice(*map(unpack, content)),
-    "collections.Counter": lambda content, unpack: collections.Counter(
-        {unpack(key): unpack(n) for key, n in content}
-    ),
-    "builtins.dict": lambda content, unpack: {unpack(key): unpack(value) for key, value in content},
+    "collections.Counter": lambda content, unpack: collections.Counter(_dict(content, unpack)),
+    "builtins.dict": _dict,
     "builtins.bytes": _from_text(bytes.fromhex),
     "builtins.complex": _from_text(complex),
     "decimal.Decimal": _by("decimal.Decimal"),
@@ -190,17 +205,18 @@ def kind_of(value: Any) -> str:
 
 def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
     """Return a value as JSON; objects of other types, and parts that are too deep, are passed to `lend`."""
+    if type(value) in SCALARS and not is_long(value):
+        return value
 
     def pack_part(part: Any) -> Any:
         return pack(part, lend, depth + 1)
 
     if isinstance(value, enum.Enum) and isinstance(value, int | str):
-        return pack(value.value, lend, depth + 1)
-    is_long = type(value) is int and abs(value) >> MAX_INT_BITS
-    if type(value) in JSON_TYPES and not is_long:
-        return value
+        return pack_part(value.value)
     if depth >= MAX_DEPTH:
         return lend(value)
+    if type(value) is dict:
+        return {"builtins.dict": _mapping(value, pack_part)}
     if type(value) is list:
         return _list(value, pack_part)
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
@@ -211,13 +227,23 @@ def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
 
 def unpack(packed: Any, borrow: Callable[[Json], Any]) -> Any:
     """Return a packed value with its exact types; objects that were lent are passed to `borrow`."""
+    if not isinstance(packed, list | dict):
+        return packed
 
     def unpack_part(part: Any) -> Any:
         return unpack(part, borrow)
 
     if isinstance(packed, list):
-        return [unpack_part(part) for part in packed]
-    if not isinstance(packed, dict):
-        return packed
+        return packed if SCALARS.issuperset(map(type, packed)) else [unpack_part(part) for part in packed]
     kind = next(iter(packed))
     return REBUILDERS[kind](packed[kind], unpack_part) if kind in REBUILDERS else borrow(packed)
+
+
+def unpack_all(values: dict[str, Any]) -> dict[str, Any]:
+    """Return packed values by name, none of which is an object that was lent."""
+    return {name: unpack(value, no_object) for name, value in values.items()}
+
+
+def no_object(value: Any) -> Any:
+    """Raise for an object that cannot be packed, or that nobody lent."""
+    raise ValueError(f"a value of the type {type(value).__name__} cannot be passed")

@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any, BinaryIO
 
-from . import values
+from . import serialization
 from .wire import Json
 
 
@@ -46,7 +46,10 @@ def pandas(file: BinaryIO) -> Any:
     table = arrow(file)
     frame = table.to_pandas(use_threads=False)
     for position in json.loads(table.schema.metadata[JSON_COLUMNS]):
-        cells = [values.decode(json.loads(cell)) for cell in frame.iloc[:, position]]
+        cells = [
+            serialization.unpack(json.loads(cell), serialization.no_object)
+            for cell in frame.iloc[:, position]
+        ]
         frame.isetitem(position, type(frame.iloc[:, position])(cells, index=frame.index, dtype=object))
     return frame
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from . import tables, values
+from . import serialization, tables
 from .untrusted import count_items
 from .wire import FRAME_HEADER, Json, decode, encode
 
@@ -94,7 +94,7 @@ class Connection:
             raise ToolError(reply["error"])
         if "kind" in reply:
             return tables.read_table(reply, io.BytesIO(data))
-        return values.decode(reply["value"])
+        return serialization.unpack(reply["value"], serialization.no_object)
 
     def _send(self, name: str, arguments: Json) -> int:
         with self._writing:

@@ -13,7 +13,8 @@ from code_chains.executors.limits import MAX_SECONDS, Limits
 from code_chains.executors.remote.supervised import GUEST_FOLDER
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.provider import run_limits
-from code_chains.inputs import check_code, check_json_variables, files_on_disk
+from code_chains.executors.values import pack_variables
+from code_chains.inputs import check_code, files_on_disk
 
 SERVER_FILES = {f"guest/{path.relative_to(GUEST_FOLDER)}": path for path in GUEST_FOLDER.rglob("*.py")}
 """What is copied into a sandbox: the kernel sandbox's own supervisor with all that it uses, and the server of runs."""
@@ -71,7 +72,7 @@ def request_bundle(program: Program) -> bytes:
     """
     body = {
         "code": check_code(program.code),
-        "variables": check_json_variables(program.variables),
+        "variables": pack_variables(program.variables),
         "tables": {},
         "tools": None,
         "is_harness": False,

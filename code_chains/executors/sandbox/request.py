@@ -21,7 +21,8 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.libraries import imported_libraries
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.sandbox.tool_server import ToolServer
-from code_chains.inputs import check_code, check_variables, encode_value, files_on_disk, table_kind
+from code_chains.executors.values import pack_value
+from code_chains.inputs import check_code, check_variables, files_on_disk, table_kind
 from code_chains.state import Execution
 
 with contextlib.suppress(ImportError):  # Windows has none.
@@ -70,7 +71,7 @@ class Request(Closing):
                 "tools": self._describe_tools(values),
                 "return_value": program.return_value and not is_harness,
                 "variables": {
-                    name: encode_value(value) for name, value in values.items() if name not in tables
+                    name: pack_value(value) for name, value in values.items() if name not in tables
                 },
                 "tables": {
                     name: {"kind": kind, "label": label_of(kind, values[name])}

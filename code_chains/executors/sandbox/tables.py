@@ -8,7 +8,8 @@ from typing import Any, BinaryIO
 
 from code_chains.errors import InputError
 from code_chains.executors.guest.tables import JSON_COLUMNS, SERIES_COLUMN
-from code_chains.inputs.variables import columns_for_json, encode_cells
+from code_chains.executors.values import pack_value
+from code_chains.inputs.variables import columns_for_json, plain_value
 
 
 def write_table(kind: str, value: Any, target: BinaryIO) -> None:
@@ -66,11 +67,16 @@ def _pandas_table(frame: Any) -> Any:
     if positions := columns_for_json(frame):
         frame = frame.copy(deep=False)
     for position in positions:
-        frame.isetitem(position, encode_cells(frame.iloc[:, position]))
+        frame.isetitem(position, [_cell(cell) for cell in frame.iloc[:, position]])
     table = pyarrow.Table.from_pandas(frame)
     return table.replace_schema_metadata(
         {**(table.schema.metadata or {}), JSON_COLUMNS: json.dumps(positions)}
     )
+
+
+def _cell(value: Any) -> str:
+    """Return a cell as JSON text."""
+    return json.dumps(pack_value(plain_value(value)))
 
 
 def _write_series(value: Any, target: BinaryIO) -> None:

@@ -27,7 +27,8 @@ from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.tools import open_tool_calls, read_call
-from code_chains.inputs import check_variables, encode_value, table_kind
+from code_chains.executors.values import pack_value
+from code_chains.inputs import check_variables, table_kind
 from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
 MAX_OUTBOX_BYTES = 1 << 16
@@ -63,7 +64,7 @@ def encode_reply(value: Any, max_bytes: int) -> Reply:
         message: Json = {"kind": kind, "label": label_of(kind, checked)}
         data = file.getvalue()
     else:
-        message, data = {"value": encode_value(checked)}, b""
+        message, data = {"value": pack_value(checked)}, b""
     size = len(data) or len(json.dumps(message))
     if size > max_bytes:
         raise ValueError(f"it takes {size:,} bytes, and {max_bytes:,} are allowed")

@@ -19,10 +19,11 @@ from code_chains.executors.remote.external import PROBE, canary, isolation, load
 from code_chains.executors.remote.supervised import execution_of, timed_out
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.provider import run_limits
+from code_chains.executors.values import pack_variables
 from code_chains.executors.waiting import Operation, blocking, drive
 from code_chains.executors.wasm.instance import Instance
 from code_chains.executors.wasm.runtime import runtime
-from code_chains.inputs import check_code, check_json_variables, files_on_disk
+from code_chains.inputs import check_code, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation
 
 MAX_QUEUED, QUEUE_TIMEOUT_S = 1000, 60.0
@@ -124,7 +125,7 @@ class WasmExecutor(Executor):
     def _run(self, call: _Call, program: Program) -> Execution:
         request = {
             "code": check_code(program.code),
-            "variables": check_json_variables(program.variables),
+            "variables": pack_variables(program.variables),
             "views": self.limits.artifacts_bytes,
             "return_value": program.return_value,
         }

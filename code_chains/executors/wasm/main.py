@@ -17,6 +17,7 @@ def main() -> None:
     probe, workdir, report_path = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from guest.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+    from guest.serialization import unpack_all
     from guest.wire import outcome_frame
 
     os.chdir(workdir)
@@ -30,7 +31,7 @@ def main() -> None:
     packages = os.path.join(sys.path[0], "packages")
     sys.argv, sys.path[:] = [""], ["", *sys.path[1:], packages]
     names = new_main()
-    names |= request["variables"]
+    names |= unpack_all(request["variables"])
     outcome = run(
         request["code"], names, max_view_bytes=request["views"], return_value=request["return_value"]
     )

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
-from .. import cell, harness, rpc, tables, tools, values, wire
+from .. import cell, harness, rpc, serialization, tables, tools, wire
 from ..kernel import landlock, seccomp
 from ..kernel.polling import readable
 from ..kernel.syscalls import (
@@ -218,7 +218,7 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
             with contextlib.suppress(OSError):
                 os.chdir(folder)
         request = read_request(descriptors)
-        names |= values.decode(request["variables"]) | tables.read(request["tables"])
+        names |= serialization.unpack_all(request["variables"]) | tables.read(request["tables"])
         names |= tools.connect(request["tools"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
         run = run_connected if request["channel"] else run_alone
