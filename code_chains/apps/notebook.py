@@ -19,7 +19,7 @@ from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named
 from code_chains.apps.remedies import remedy
-from code_chains.apps.terminal.progress import STAGE_LABELS, retry_note
+from code_chains.apps.run_view import STAGE_LABELS, RunView
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
@@ -242,32 +242,26 @@ class _RunDisplay:
     """The programs of a question as they are written, what they print meanwhile, and the outcome."""
 
     def __init__(self) -> None:
-        self._program = self._output = self._failure = ""
+        self._run = RunView()
         self._live: DisplayHandle | None = None
 
     def show(self, chunk: Mapping[str, Any]) -> None:
         """Display what is new in a chunk of the chain's result."""
-        if chunk.get("execution"):  # Cached outcomes come all at once.
-            self._show_outcome(chunk["code"], chunk["execution"])
-            if not chunk["execution"].ok:
-                failure = describe_failure(chunk["execution"], chunk["code"], chunk.get("problems") or ())
-                display(Pretty(strip_control_chars(failure)))
-            return
-        for program in chunk.get("programs") or ():
-            self._show_program(program)
-        if chunk.get("stdout"):
-            self._show_output(self._output + chunk["stdout"])
-        self._failure = retry_note(chunk.get("attempts") or ()) or self._failure
+        for kind, value in self._run.add(chunk):
+            if kind == "printed":
+                self._show_output(value)
+            elif kind == "outcome":
+                self._show_outcome(value, chunk)
+            else:
+                self._show_program(value, is_another=kind == "program" and bool(self._run.failure))
 
-    def _show_program(self, program: str) -> None:
-        self._program, self._output, self._live = program, "", None
-        if self._failure:
-            display(Pretty(printable(f"{self._failure} Another attempt:")))
-            self._failure = ""
+    def _show_program(self, program: str, *, is_another: bool) -> None:
+        self._live = None
+        if is_another:
+            display(Pretty(printable(f"{self._run.failure} Another attempt:")))
         display(Markdown(fenced(strip_control_chars(program), "python")))
 
     def _show_output(self, output: str) -> None:
-        self._output = output
         text = Pretty(strip_control_chars(output.rstrip("\n")))
         if self._live is None:
             self._live = DisplayHandle()
@@ -275,9 +269,7 @@ class _RunDisplay:
         else:
             self._live.update(text)
 
-    def _show_outcome(self, code: str, execution: Execution) -> None:
-        if code != self._program:  # An earlier program was the best.
-            self._show_program(code)
+    def _show_outcome(self, execution: Execution, chunk: Mapping[str, Any]) -> None:
         tables = [data.data for data in execution.display_data if data.media_type == "text/html"]
         output = execution.stdout if tables else execution.output
         if output:
@@ -289,6 +281,9 @@ class _RunDisplay:
                 display(Image(artifact.data))
         files = [artifact for artifact in execution.artifacts if not _SHOWN_FIGURE.fullmatch(artifact.name)]
         self._save(files)
+        if not execution.ok:
+            failure = describe_failure(execution, chunk["code"], chunk.get("problems") or ())
+            display(Pretty(strip_control_chars(failure)))
 
     def _save(self, files: list[Artifact]) -> None:
         folder = ArtifactFolder(Path(DEFAULT_FOLDER))

@@ -154,7 +154,9 @@ def _cells(name: str, turn: Turn, images: Sequence[Artifact]) -> Iterator[dict[s
 
 def _text_and_value(turn: Turn) -> Iterator[dict[str, Any]]:
     """Yield what a program printed, and the value of its last expression if it displays itself as more than text."""
-    bundle = {data.media_type: _safe_markup(data) for data in turn.display_data}
+    # Jupyter shows no CSV beside a view.
+    shown = [data for data in turn.display_data if data.media_type != "text/csv"]
+    bundle = {data.media_type: _safe_markup(data) for data in shown}
     printed = _text(turn.output)
     if bundle:
         printed = printed.removesuffix(bundle.get("text/plain", "")).rstrip("\n")

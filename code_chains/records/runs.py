@@ -149,8 +149,8 @@ class DisplayData(Record):
     """How a notebook displays the value of the last expression: untrusted markup.
 
     Attributes:
-        media_type: `text/html`, `text/markdown` or `text/x-latex`; in turns also `text/plain`; and for the value itself
-            what `executors.values` reads.
+        media_type: `text/html`, `text/markdown` or `text/x-latex`; `text/csv` for the first rows of a frame; in turns also
+            `text/plain`; and for the value itself what `executors.values` reads.
         data: The markup. It may hold scripts: display HTML in a sandboxed frame alone.
     """
 

@@ -22,7 +22,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
 from code_chains import CodeChain, Repair, SandboxExecutor, create_code_chain
-from code_chains.apps.terminal.progress import STAGE_LABELS
+from code_chains.apps.run_view import STAGE_LABELS
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.conftest import QUESTION, ROOT, SUM_ANSWER, at_rest, descendants, soon
 

@@ -94,7 +94,11 @@ def test_no_script_of_a_program_is_in_an_exported_notebook() -> None:
 
 
 def test_a_turn_remembers_how_its_table_is_displayed(session: list[Turn]) -> None:
-    assert [data.media_type for data in session[0].display_data] == ["text/html", "text/plain"]
+    assert [data.media_type for data in session[0].display_data] == [
+        "text/html",
+        "text/csv",
+        "text/plain",
+    ]
 
 
 @pytest.mark.slow

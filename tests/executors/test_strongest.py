@@ -85,7 +85,7 @@ def test_what_hangs_counts_as_unavailable(monkeypatch: pytest.MonkeyPatch) -> No
     may_make_namespaces.cache_clear()
 
 
-@pytest.mark.parametrize("make", [SandboxExecutor, WasmExecutor])
+@pytest.mark.parametrize("make", [SandboxExecutor, pytest.param(WasmExecutor, marks=pytest.mark.slow)])
 def test_without_a_temporary_folder_the_first_question_ends_with_an_error_that_names_it(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Executor]
 ) -> None:

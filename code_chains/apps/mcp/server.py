@@ -32,8 +32,8 @@ from code_chains.apps.mcp.clients import (
 from code_chains.apps.mcp.files import MAX_INPUT_BYTES, InputFiles, SharedFiles
 from code_chains.apps.mcp.results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
 from code_chains.apps.mcp.tokens import token_options
+from code_chains.apps.run_view import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
-from code_chains.apps.terminal.progress import STAGE_LABELS
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain

@@ -9,7 +9,7 @@ from typing import Any
 
 from code_chains.analysis.replies.extraction import extract_code, extract_fenced
 from code_chains.apps.page.approval import Approval
-from code_chains.apps.terminal.progress import STAGE_LABELS, retry_note, stage_note
+from code_chains.apps.run_view import STAGE_LABELS, RunView, stage_note
 from code_chains.language import detect_language
 from code_chains.state import Artifact, Execution, Source, Status, StopReason, Turn, Verdict
 
@@ -21,23 +21,23 @@ _LIMIT_MESSAGES: Mapping[str, str] = {
     "effects": "The program called a tool that may have changed something, and failed; it was not repeated.",
     "seconds": "The budget is spent: its limit of seconds is reached.",
 }
+_DISPLAYED = {"text/html": "result.html", "text/csv": "result.csv"}
+"""The names of what a program displayed, by media type."""
 _MIN_GROWTH = 32
 """A reply is parsed again when it has grown by this fraction of itself."""
 
 
 @dataclass
-class EntryProgress:
+class EntryProgress(RunView):
     """How far the work on an entry is.
 
     Attributes:
         queue_position: Position in the queue, from 1; 0 once work begins.
-        stage: Name of the current stage, as in `progress.STAGE_LABELS`; empty before and after.
+        stage: Name of the current stage, as in `run_view.STAGE_LABELS`; empty before and after.
         finished_stages: Names of the stages before, in order.
         notes: Problems on the way.
-        failure: Why the attempt before the current one failed; empty during the first.
         approval: The program that waits for approval, if there is one.
         reply: What the model has written of a program so far.
-        printed: What the latest program has printed so far.
         is_running: Whether work has not ended.
     """
 
@@ -45,10 +45,8 @@ class EntryProgress:
     stage: str = ""
     finished_stages: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    failure: str = ""
     approval: Approval | None = None
     reply: str = ""
-    printed: str = ""
     is_running: bool = True
     _model_run: str = field(default="", init=False)
     _extracted: tuple[int, str] = field(default=(0, ""), init=False)
@@ -66,14 +64,6 @@ class EntryProgress:
             self._model_run, self.reply, self._extracted = event["run_id"], "", (0, "")
         elif kind == "on_chat_model_stream" and event["run_id"] == self._model_run:
             self.reply += str(data["chunk"].text)
-
-    def add(self, chunk: Mapping[str, Any]) -> None:
-        """Advance by a chunk of the chain's result."""
-        if chunk.get("programs"):
-            self.printed = ""
-        if chunk.get("attempts"):
-            self.failure = retry_note(chunk["attempts"])
-        self.printed += chunk.get("stdout") or ""
 
     def code_in_reply(self, language: str) -> str:
         """Return the program in the reply so far.
@@ -118,12 +108,18 @@ class EntryOutcome:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """What the program wrote or displayed; a table that it displayed is a file of the page's."""
-        if self.execution is None:
-            return ()
-        tables = [data for data in self.execution.display_data if data.media_type == "text/html"]
-        displayed = [Artifact("result.html", table.media_type, table.data.encode()) for table in tables]
-        return (*self.execution.artifacts, *displayed)
+        """What the program wrote or displayed."""
+        return () if self.execution is None else (*self.execution.artifacts, *self.displayed)
+
+    @property
+    def displayed(self) -> list[Artifact]:
+        """What the program displayed, as files of the page's: a view, and the rows of a table."""
+        data = self.execution.display_data if self.execution else ()
+        return [
+            Artifact(_DISPLAYED[one.media_type], one.media_type, one.data.encode())
+            for one in data
+            if one.media_type in _DISPLAYED
+        ]
 
     @property
     def limit_message(self) -> str:
@@ -135,8 +131,8 @@ class EntryOutcome:
         for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason"):
             if key in chunk:
                 setattr(self, key, chunk[key])
-        if self.execution is not None:  # Only tables are shown; the rest would count for no limit.
-            shown = tuple(data for data in self.execution.display_data if data.media_type == "text/html")
+        if self.execution is not None:  # The rest would count for no limit.
+            shown = tuple(data for data in self.execution.display_data if data.media_type in _DISPLAYED)
             self.execution = replace(self.execution, display_data=shown)
         self.answer += chunk.get("answer") or ""
 

@@ -10,9 +10,9 @@ from nicegui import ui
 
 from code_chains.apps.page.elements import text
 from code_chains.apps.page.entries import ChatEntry
-from code_chains.apps.page.tables import is_shortened, is_table
+from code_chains.apps.page.tables import has_table, label_of
 from code_chains.apps.safe_html import plain
-from code_chains.apps.terminal.progress import strip_control_chars
+from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.state import Artifact, ErrorReport
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
@@ -22,12 +22,12 @@ _MAX_LOCALS = 6
 
 def is_recoloured(html: bytes) -> bool:
     """Return whether a view is a table without images, which may be displayed in dark colours."""
-    return is_table(html) and not re.search(rb"<(img|svg)\b", html)
+    return has_table(html) and not re.search(rb"<(img|svg)\b", html)
 
 
 def frame_height(html: bytes) -> int:
     """Estimate the height of a view in a frame, as the frame cannot be measured; a higher view scrolls."""
-    return min(420, 20 + 31 * html.count(b"<tr")) if is_table(html) else 240
+    return min(420, 20 + 31 * html.count(b"<tr")) if has_table(html) else 240
 
 
 class OutcomeView:
@@ -96,9 +96,8 @@ class OutcomeView:
                 f'<iframe sandbox src="{url}" title="{escape(title)}" style="height: {height}px"></iframe>'
             )
             _figure(frame).classes("table" if is_recoloured(artifact.data) else "paper")
-            if is_table(artifact.data):
-                label = "Download the rows shown as CSV" if is_shortened(artifact.data) else "Download as CSV"
-                _link(f"tables/{self._entry.id}/{index}", label)
+        elif artifact in self._entry.outcome.displayed:
+            _link(f"tables/{self._entry.id}/{index}", label_of(artifact.data))
         else:
             _link(url, name)
 

@@ -6,13 +6,13 @@ import secrets
 import webbrowser
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import click
 
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.registry import SessionRegistry
-from code_chains.apps.page.tables import table_as_csv
+from code_chains.apps.page.tables import for_spreadsheets
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
 from code_chains.records.filenames import safe_name
@@ -97,8 +97,7 @@ def _find_artifact(sessions: SessionRegistry, request: Request, entry_id: str, i
 
 
 def _table_response(artifact: Artifact) -> Response:
-    name = f"{PurePosixPath(artifact.name).stem}.csv"
-    return _download(table_as_csv(artifact.data), name)
+    return _download(for_spreadsheets(artifact.data), artifact.name)
 
 
 def _artifact_response(artifact: Artifact) -> Response:

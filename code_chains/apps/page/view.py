@@ -16,8 +16,8 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import OutcomeView
 from code_chains.apps.remedies import CHECKS_OF_PAGE, remedy
+from code_chains.apps.run_view import STAGE_LABELS
 from code_chains.apps.safe_html import MAX_CHARS, plain
-from code_chains.apps.terminal.progress import STAGE_LABELS
 from code_chains.language import detect_language
 
 _TITLES = {

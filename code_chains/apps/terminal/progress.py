@@ -21,44 +21,15 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from code_chains.apps.remedies import remedy
+from code_chains.apps.run_view import STAGE_LABELS, RunView, did_work, stage_note
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.inputs import shortened
 from code_chains.state import Attempt, Source, Usage
 
 if TYPE_CHECKING:
     from code_chains.batch.records import Answer
-
-__all__ = [
-    "STAGE_LABELS",
-    "Counts",
-    "Progress",
-    "did_work",
-    "follow",
-    "format_usage",
-    "retry_note",
-    "show_batch",
-    "spinner",
-    "stage_note",
-    "strip_control_chars",
-    "watch_batch",
-]
-
-STAGE_LABELS = {
-    "translate": "Translating the question",
-    "retrieve": "Searching for examples",
-    "profile": "Looking at the files",
-    "plan": "Planning",
-    "write_tests": "Writing tests",
-    "generate": "Writing a program",
-    "validate": "Checking the program",
-    "execute": "Running the program",
-    "evaluate": "Evaluating the outcome",
-    "interpret": "Phrasing the answer",
-}
-
 
 _MAX_SOURCES = 5
 REPORT_INTERVAL_S = 10.0
@@ -83,13 +54,13 @@ class Progress(BaseCallbackHandler):
         self._status = self.console.status("Starting …")
         self._stages: dict[UUID, tuple[str, float]] = {}
         self._has_answer = False
-        self._program = self._printed = self._shown = ""
+        self._run, self._shown = RunView(), ""
         self._approval_lock = threading.Lock()
         self._has_ended = threading.Event()
 
     def __enter__(self) -> Self:
         self._has_answer = False
-        self._program = self._printed = self._shown = ""
+        self._run, self._shown = RunView(), ""
         self._stages.clear()
         if self.console.is_terminal:
             self._status.start()
@@ -169,24 +140,15 @@ class Progress(BaseCallbackHandler):
 
     def _show_run(self, chunk: Mapping[str, Any]) -> None:
         """Show programs as they are written, what they print meanwhile, and of the outcome what was not shown yet."""
-        if "code" not in chunk:  # Cached outcomes come all at once.
-            self._show_live(chunk)
-        if "code" in chunk and chunk["code"] != self._program:  # An earlier program was the best.
-            self._show_program(chunk["code"])
+        for kind, value in self._run.add(chunk):
+            if kind in ("program", "selected"):
+                self._shown = ""
+                if "code" in self.keys:
+                    self.show_value("code", value)
+            elif kind == "printed" and "output" in self.keys:
+                self._show_lines(value.rpartition("\n")[0])
         if "output" in self.keys and "output" in chunk:
             self._show_lines(chunk["output"])
-
-    def _show_live(self, chunk: Mapping[str, Any]) -> None:
-        for program in chunk.get("programs") or ():
-            self._show_program(program)
-        if "output" in self.keys and chunk.get("stdout"):
-            self._printed += chunk["stdout"]
-            self._show_lines(self._printed.rpartition("\n")[0])
-
-    def _show_program(self, program: str) -> None:
-        self._program, self._printed, self._shown = program, "", ""
-        if "code" in self.keys:
-            self.show_value("code", program)
 
     def _show_lines(self, output: str) -> None:
         """Show the output of a program as far as it was not shown."""
@@ -359,26 +321,3 @@ def watch_batch(answers: Iterable[Answer], counts: Counts) -> Iterator[Answer]:
                 reported = time.monotonic()
                 console.print(Text(str(counts)), soft_wrap=True)
             yield answer
-
-
-def did_work(name: str, outputs: Any) -> bool:
-    """Return whether a stage did anything: a program that is refused does not run."""
-    execution = outputs.get("execution") if name == "execute" and isinstance(outputs, Mapping) else None
-    return execution is None or bool(execution.status != "refused")
-
-
-def retry_note(attempts: Iterable[Attempt]) -> str:
-    """Return why the latest of the attempts so far is followed by another; empty if it succeeded."""
-    latest = list(attempts)[-1:]
-    failed = [attempt for attempt in latest if not attempt.verdict.ok]
-    return shortened(f"Attempt {failed[0].number} failed: {failed[0].verdict.reason}", 200) if failed else ""
-
-
-def stage_note(name: str, outputs: Any) -> str:
-    """Return the problem of a stage that did not succeed; empty if it did."""
-    if not isinstance(outputs, Mapping):
-        return ""
-    if name == "validate" and outputs.get("problems"):
-        return str(outputs["problems"][0])
-    execution = outputs.get("execution") if name == "execute" else None
-    return execution.summary if execution and execution.status not in ("ok", "refused") else ""

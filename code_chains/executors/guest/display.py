@@ -37,6 +37,8 @@ METHODS = (
     ("_repr_latex_", "text/x-latex", "tex"),
 )
 MAX_VIEWS = 300
+MAX_CSV_ROWS = 1_000
+"""Rows of a frame as CSV beside its view, which leaves out most of a long one; one row more says that there are others."""
 CHARTS = {"plotly": "application/vnd.plotly.v1+json", "altair": "application/vnd.vegalite.v5+json"}
 
 
@@ -108,3 +110,14 @@ def rich_views(value: object) -> Iterator[View]:
                 view = view[0]
             if isinstance(view, str | bytes) and view:
                 yield f"result.{suffix}", media_type, view.encode() if isinstance(view, str) else view
+    yield from table_view(value, library)
+
+
+def table_view(value: Any, library: str) -> Iterator[View]:
+    """Yield the first rows of a frame or series as CSV, with the index if that says anything."""
+    with contextlib.suppress(Exception):
+        if library == "polars":
+            yield "result.csv", "text/csv", value.head(MAX_CSV_ROWS + 1).write_csv().encode()
+        elif library == "pandas":
+            has_index = type(value.index).__name__ != "RangeIndex"
+            yield "result.csv", "text/csv", value.head(MAX_CSV_ROWS + 1).to_csv(index=has_index).encode()

@@ -16,7 +16,7 @@ from code_chains.state import Artifact, DisplayData
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
 """Files that are collected, depth of folders, and entries that are looked at."""
-_DISPLAYS = ("text/html", "text/markdown", "text/x-latex", VALUE_TYPE)
+_DISPLAYS = ("text/html", "text/csv", "text/markdown", "text/x-latex", VALUE_TYPE)
 """How a value displays itself as text, and the value itself; figures are artifacts."""
 Marks = Mapping[str, tuple[int, int, int]]
 

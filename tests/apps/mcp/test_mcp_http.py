@@ -162,7 +162,6 @@ async def test_a_large_file_is_accepted(served: Served) -> None:
 
 
 @pytest.mark.rows(1)
-@pytest.mark.smoke
 @pytest.mark.host
 @ERAS
 async def test_a_question_is_answered_with_progress(openai_server: OpenAI, tmp_path: Path, mode: str) -> None:
