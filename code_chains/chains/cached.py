@@ -12,8 +12,6 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.runnables.graph import Graph
@@ -28,13 +26,9 @@ from code_chains.inputs import check_query, files_on_disk
 from code_chains.state import as_json, from_json
 from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
-from code_chains.storage.sqlite import SqliteStore
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
-MIN_POLL_INTERVAL_S, MAX_POLL_INTERVAL_S = 0.02, 0.5
-"""Bounds of the interval at which another process's answer is polled for; it grows with the time waited."""
-LEASE_S = 10.0
 _NOT_IN_KEY = ("session", "session_id", "session_variables")
 
 
@@ -65,10 +59,9 @@ class CachedChain(StreamingChain):
 
     Only answers that are verified, plausible or unverified are cached: no failures, none that a budget cut
     short, none of programs that read the clock, draw unseeded random numbers, use the network, or call tools that are
-    not marked as pure. On a hit
-    nothing runs, so nothing is checked or approved either. Concurrent equal questions (of threads, tasks or,
-    with a `SqliteStore`, processes) are computed once; the others wait. A broken or locked store counts as a
-    cache miss.
+    not marked as pure. On a hit nothing runs, so nothing is checked or approved either. Concurrent equal questions of
+    one process, in threads or tasks, are computed once; the others wait. A broken or locked store counts as a cache
+    miss.
 
     Args:
         chain: The chain; its outputs must be known keys or JSON.
@@ -93,7 +86,7 @@ class CachedChain(StreamingChain):
     repeatable: bool = False
     should_cache: Callable[[State], bool] | None = None
     timeout: float = 30.0
-    _in_flight: _InFlight = PrivateAttr(default_factory=lambda: _InFlight())
+    _in_flight: dict[tuple[int, str], _Flight] = PrivateAttr(default_factory=dict)
 
     def __init__(self, chain: Chain, *, store: BaseStore[str, bytes], **kwargs: Any) -> None:
         if not isinstance(store, BaseStore):
@@ -143,7 +136,7 @@ class CachedChain(StreamingChain):
 
     def _compute_once(self, key: str, values: State, config: Config) -> Flow:
         """Invoke the chain, unless an equal question is being computed: then wait for its answer."""
-        flight = _SingleFlight(key)
+        flight = _Flight(key)
         try:
             outputs = yield RunFunction(self._join, flight, config, self._ajoin)
             if outputs is not None:
@@ -153,7 +146,7 @@ class CachedChain(StreamingChain):
             yield RunFunction(self._save, (flight, outputs), config)
             yield {"cached": False}
         finally:
-            flight.finish()  # However it went: others wait for it.
+            self._leave(flight)  # However it went: others wait for it.
 
     def _only_outputs(self, chunk: State) -> State:
         return {key: value for key, value in chunk.items() if key in self.chain.output_keys}
@@ -202,7 +195,7 @@ class CachedChain(StreamingChain):
             _log.warning("The cache cannot be read, which counts as a miss: %s", error)
             return None
 
-    def _save(self, result: tuple[_SingleFlight, State]) -> None:
+    def _save(self, result: tuple[_Flight, State]) -> None:
         """Cache outputs that are cacheable, and hand them to those who wait."""
         flight, outputs = result
         try:
@@ -224,172 +217,55 @@ class CachedChain(StreamingChain):
 
     # -- concurrent equal questions --------------------------------------------------------------------------
 
-    def _join(self, flight: _SingleFlight) -> State | None:
+    def _join(self, flight: _Flight) -> State | None:
         """Wait for the answer to an equal question; return None if the caller must compute it."""
-        flight.owner = threading.get_ident()
-        while not (attempt := self._try_join(flight)).over:
-            concurrent.futures.wait([attempt.awaits], attempt.wait_s)
-        return attempt.outputs
+        leader = self._enter(flight, threading.get_ident())
+        if leader.owner != flight.owner:
+            concurrent.futures.wait([leader.finished], self.timeout)
+        return self._shared(leader)
 
-    async def _ajoin(self, flight: _SingleFlight) -> State | None:
-        flight.owner = asyncio.current_task()
-        while not (attempt := await asyncio.to_thread(self._try_join, flight)).over:
-            await asyncio.wait([asyncio.wrap_future(attempt.awaits)], timeout=attempt.wait_s)
-        return attempt.outputs
+    async def _ajoin(self, flight: _Flight) -> State | None:
+        leader = self._enter(flight, asyncio.current_task())
+        if leader.owner != flight.owner:
+            await asyncio.wait([asyncio.wrap_future(leader.finished)], timeout=self.timeout)
+        return await asyncio.to_thread(self._shared, leader)
 
-    def _try_join(self, flight: _SingleFlight) -> _JoinAttempt:
-        """Check once whether to compute the answer, use another's, or wait for it."""
-        if (leader := flight.leader) is not None and leader.finished.done():
-            # Where it has nothing to share, all who waited compute at the same time rather than one after
-            # another.
-            return _JoinAttempt(
-                True, self._lookup(flight.key) if leader.outputs is None else from_json(leader.outputs)
-            )
-        flight.leader = leader = self._in_flight.enter(flight)
-        if leader is not None and leader.owner == flight.owner:
-            # Halfway through a stream of the same question, waiting would be a deadlock.
-            return _JoinAttempt(True)
-        if leader is None and (flight.lease is not None or self._acquire_lease(flight)):
-            # Read again: another process may have finished between the first read and the lease.
-            return _JoinAttempt(True, self._lookup(flight.key))
-        if leader is None:  # Another process holds the lease.
-            flight.leave()
-            if (outputs := self._lookup(flight.key)) is not None:
-                return _JoinAttempt(True, outputs)
-        waited_s = time.monotonic() - flight.began
-        remaining_s = max(0.0, self.timeout - waited_s)
-        wait_s = min(MAX_POLL_INTERVAL_S, MIN_POLL_INTERVAL_S + waited_s / 8, remaining_s)
-        return _JoinAttempt(waited_s >= self.timeout, None, (leader or flight).finished, wait_s)
+    def _enter(self, flight: _Flight, owner: object) -> _Flight:
+        """Return the flight that computes the question, which may be the caller's.
 
-    def _acquire_lease(self, flight: _SingleFlight) -> bool:
-        """Keep other processes from computing the same, where the store has leases; return whether to go on."""
-        if not isinstance(self.store, SqliteStore):
-            return True
-        try:
-            token = self.store.lease(flight.key, LEASE_S)
-        except Exception as error:
-            _log.warning(
-                "The cache cannot be locked, so other processes may compute the same answer: %s", error
-            )
-            return True
-        if token is not None:
-            flight.hold(_RenewedLease(self.store, flight.key, token))
-        return token is not None
+        Halfway through a stream of the same question, the caller owns the other flight: waiting would be a deadlock.
+        """
+        flight.owner = owner
+        # Atomic. A forked child does not run the threads that compute in its parent.
+        return self._in_flight.setdefault((os.getpid(), flight.key), flight)
+
+    def _shared(self, leader: _Flight) -> State | None:
+        """Return the outputs of a flight, or those in the store: an earlier flight may have saved them just now."""
+        return self._lookup(leader.key) if leader.outputs is None else from_json(leader.outputs)
+
+    def _leave(self, flight: _Flight) -> None:
+        """Wake those who wait, and let others compute."""
+        if self._in_flight.get((os.getpid(), flight.key)) is flight:
+            del self._in_flight[os.getpid(), flight.key]
+        flight.finished.set_result(None)
 
 
-@dataclass(frozen=True)
-class _JoinAttempt:
-    """The result of one attempt to join.
-
-    Attributes:
-        over: Whether waiting is over.
-        outputs: The answer of another; None to compute it.
-        awaits: What to wait for otherwise.
-        wait_s: How long to wait for it at most.
-    """
-
-    over: bool
-    outputs: State | None = None
-    awaits: Future[None] = field(default_factory=Future)
-    wait_s: float = 0.0
-
-
-class _SingleFlight:
+class _Flight:
     """One caller's question, which it computes itself or waits for.
 
     Attributes:
         key: The cache key of the question.
         owner: The thread or task of the caller.
-        leader: The flight that computes the same question already.
         outputs: The computed outputs as JSON; None if they cannot be shared.
         finished: Done when the computation is over.
-        lease: The lease held meanwhile, if any.
     """
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.owner: object = None
-        self.leader: _SingleFlight | None = None
         self.outputs: State | None = None
         self.finished: Future[None] = Future()
         self.finished.set_running_or_notify_cancel()  # A waiter that is cancelled must not cancel it for all.
-        self.began = time.monotonic()
-        self.lease: _RenewedLease | None = None
-        self.in_flight: _InFlight | None = None
-        self._lock = threading.Lock()
-
-    def hold(self, lease: _RenewedLease) -> None:
-        """Hold a lease until the flight finishes; if it has finished, as after a cancellation, release it at once."""
-        with self._lock:
-            if not self.finished.done():
-                self.lease = lease
-                return
-        lease.release()
-
-    def leave(self) -> None:
-        """Let others of this process compute the question."""
-        if self.in_flight is not None:
-            self.in_flight.leave(self)
-
-    def finish(self) -> None:
-        """Wake those who wait, and let others compute; may be called more than once."""
-        with self._lock:
-            if not self.finished.done():
-                self.finished.set_result(None)
-            lease, self.lease = self.lease, None
-        self.leave()
-        if lease is not None:
-            lease.release()
-
-
-class _InFlight:
-    """The flights of this process that compute, by question.
-
-    Invariant: at most one flight per process and key is registered, and never one that has finished.
-    """
-
-    def __init__(self) -> None:
-        self._leaders: dict[tuple[int, str], _SingleFlight] = {}
-        self._lock = threading.Lock()
-
-    def enter(self, flight: _SingleFlight) -> _SingleFlight | None:
-        """Register a flight, or return the one that is registered for its question."""
-        with self._lock:
-            # A forked child does not run the threads that compute in its parent.
-            slot = (os.getpid(), flight.key)
-            leader = self._leaders.get(slot)
-            if leader is flight or flight.finished.done():
-                return None
-            if leader is None:
-                self._leaders[slot], flight.in_flight = flight, self
-            return leader
-
-    def leave(self, flight: _SingleFlight) -> None:
-        """Remove a flight if it is registered."""
-        with self._lock:
-            slot = os.getpid(), flight.key
-            if self._leaders.get(slot) is flight:
-                del self._leaders[slot]
-
-
-class _RenewedLease:
-    """A lease that a thread renews until it is released or the process ends."""
-
-    def __init__(self, store: SqliteStore, key: str, token: str) -> None:
-        self._store, self._key, self._token = store, key, token
-        self._released = threading.Event()
-        threading.Thread(target=self._renew, daemon=True).start()
-
-    def release(self) -> None:
-        """Stop renewing the lease and release it."""
-        self._released.set()
-        with suppress(Exception):  # It expires by itself.
-            self._store.release(self._key, self._token)
-
-    def _renew(self) -> None:
-        while not self._released.wait(LEASE_S / 3):
-            with suppress(Exception):
-                self._store.renew(self._key, self._token, LEASE_S)
 
 
 def _is_in_key(name: str) -> bool:

@@ -1,9 +1,8 @@
-"""A key-value store in one SQLite file that threads and processes share: a LangChain `ByteStore`, with leases."""
+"""A key-value store in one SQLite file that threads and processes share: a LangChain `ByteStore`."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -168,48 +167,6 @@ class SqliteStore(BaseStore[str, bytes]):
             for key in page:
                 yield key
             start = page[-1].encode() + b"\0"
-
-    # -- leases ----------------------------------------------------------------------------------------------
-
-    def lease(self, key: str, seconds: float) -> str | None:
-        """Acquire a lease, so that only one of many does what all of them need. Leases have a namespace of their own.
-
-        Args:
-            key: The name of the lease.
-            seconds: Seconds after which it expires if it is neither renewed nor released.
-
-        Returns:
-            A token to renew or release it; None where it is held elsewhere.
-        """
-        name, duration, token = _key(key), _seconds("seconds", seconds), secrets.token_hex(16)
-        with self._writing() as connection:
-            now = time.time()
-            connection.execute("DELETE FROM leases WHERE expires <= ?", (now,))
-            taken = connection.execute(
-                "INSERT OR IGNORE INTO leases VALUES (?, ?, ?)", (name, token, now + duration)
-            )
-        return token if taken.rowcount else None
-
-    def release(self, key: str, token: str) -> None:
-        """Release a lease; without effect where it has expired and been acquired elsewhere."""
-        with self._writing() as connection:
-            connection.execute("DELETE FROM leases WHERE key = ? AND token = ?", (_key(key), token))
-
-    def renew(self, key: str, token: str, seconds: float) -> bool:
-        """Extend a lease from now on; return False where it has expired and been acquired elsewhere."""
-        name, duration = _key(key), _seconds("seconds", seconds)
-        with self._writing() as connection:
-            statement = "UPDATE leases SET expires = ? WHERE key = ? AND token = ?"
-            renewed = connection.execute(statement, (time.time() + duration, name, token))
-            return bool(renewed.rowcount)
-
-    async def alease(self, key: str, seconds: float) -> str | None:
-        """Acquire a lease without blocking the event loop."""
-        return await run_in_executor(None, self.lease, key, seconds)
-
-    async def arelease(self, key: str, token: str) -> None:
-        """Release a lease without blocking the event loop."""
-        await run_in_executor(None, self.release, key, token)
 
     # -- housekeeping ----------------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ INSERT INTO total VALUES (0);
 CREATE TRIGGER added AFTER INSERT ON entries BEGIN UPDATE total SET bytes = bytes + new.size; END;
 CREATE TRIGGER removed AFTER DELETE ON entries BEGIN UPDATE total SET bytes = bytes - old.size; END;
 CREATE TRIGGER resized AFTER UPDATE OF size ON entries BEGIN UPDATE total SET bytes = bytes - old.size + new.size; END;
-CREATE TABLE leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, expires REAL NOT NULL);
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT_VERSION};
 COMMIT;

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import multiprocessing
 import operator
 import subprocess
 import sys
@@ -652,48 +651,3 @@ async def test_a_cancelled_caller_leaves_the_question_to_others(executor: Proces
         with contextlib.suppress(asyncio.CancelledError):
             await asking
     assert (await asyncio.wait_for(chain.ainvoke(QUESTION), 10))["answer"] == "It is 15."
-
-
-def test_all_who_wait_for_another_process_get_its_answer(
-    model: Counted, executor: ProcessExecutor, tmp_path: Path
-) -> None:
-    path = tmp_path / "answers.sqlite"
-    with SqliteStore(path) as ours, SqliteStore(path) as theirs:
-        chain = chain_of(model, executor, ours)
-        chain.invoke(QUESTION)
-        (key,) = theirs.yield_keys()
-        (answer,) = theirs.mget([key])
-        theirs.mdelete([key])
-        token = theirs.lease(key, 30)
-        with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(chain.invoke, QUESTION) for _ in range(8)]
-            time.sleep(0.5)
-            theirs.mset([(key, answer or b"")])
-            theirs.release(key, token or "")
-            assert all(one.result(20)["cached"] for one in asked)
-
-
-def ask_in_a_process(path: str, log: str) -> None:
-    def model(messages: list[BaseMessage]) -> str:
-        with open(log, "a") as file:
-            file.write("asked\n")
-        time.sleep(1)
-        return "print(15)"
-
-    with ProcessExecutor(preload=()) as executor:
-        chain = create_code_chain(ScriptedModel(model), executor=executor, cache=path, interpret=False)
-        assert chain.invoke("What is 15?")["output"] == "15"
-
-
-@pytest.mark.slow
-def test_processes_ask_the_model_once(tmp_path: Path) -> None:
-    server = multiprocessing.get_context("forkserver")
-    server.set_forkserver_preload([__name__])
-    given = (str(tmp_path / "answers.sqlite"), str(tmp_path / "log"))
-    processes = [server.Process(target=ask_in_a_process, args=given) for _ in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    assert (tmp_path / "log").read_text() == "asked\n"

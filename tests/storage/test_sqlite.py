@@ -139,8 +139,6 @@ async def test_many_keys_come_in_pages_while_others_write(store: SqliteStore) ->
         (lambda store: store.mset([("good", b""), (1, b"")]), "A key must be a str, not int"),
         (lambda store: store.mset([("good", b""), ("\ud800", b"")]), "surrogates"),
         (lambda store: store.mget("good"), r"Pass \['good'\]"),
-        (lambda store: store.lease(b"a", 1), "A key must be a str, not bytes"),
-        (lambda store: store.lease("a", 0), "Invalid seconds=0"),
     ],
 )
 def test_wrong_types_are_refused_before_anything_is_written(store: SqliteStore, call: Any, said: str) -> None:
@@ -380,44 +378,6 @@ def test_it_can_be_used_again_after_it_was_closed(store: SqliteStore) -> None:
     assert store.mget(["a"]) == [b"1"]
 
 
-# -- leases ---------------------------------------------------------------------------------------------------------------
-
-
-def test_only_one_of_many_acquires_the_lease(store: SqliteStore) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        tokens = list(pool.map(lambda _: store.lease("work", 60), range(8)))
-    assert len([token for token in tokens if token]) == 1
-
-
-async def test_a_released_lease_can_be_acquired_again(store: SqliteStore) -> None:
-    token = await store.alease("work", 60)
-    assert (bool(token), await store.alease("work", 60), bool(await store.alease("other", 60))) == (
-        True,
-        None,
-        True,
-    )
-    store.release("work", "of somebody else")
-    assert store.lease("work", 60) is None
-    await store.arelease("work", token or "")
-    assert store.lease("work", 60)
-
-
-def test_a_lease_is_taken_over_when_its_time_is_over_and_its_holder_cannot_give_it_back_then(
-    store: SqliteStore,
-) -> None:
-    late = store.lease("work", 0.1)
-    time.sleep(0.15)
-    assert store.lease("work", 60)
-    store.release("work", late or "")
-    assert store.lease("work", 60) is None
-
-
-def test_leases_are_no_entries(store: SqliteStore) -> None:
-    token = store.lease("work", 60)
-    assert (store.mget(["work"]), store.clear(), list(store.yield_keys())) == ([None], 0, [])
-    assert (bool(token), store.lease("work", 60)) == (True, None)
-
-
 # -- files ----------------------------------------------------------------------------------------------------------------
 
 
@@ -493,13 +453,13 @@ _VIEW = "DROP TABLE entries; CREATE VIEW entries AS SELECT 1 AS id, 'a' AS key, 
 TAMPERING = {
     "endless view": f"{_VIEW} (SELECT 1 FROM ({_ENDLESS} SELECT x FROM n) WHERE x < 0) AS value",
     "huge view": f"{_VIEW} zeroblob(900000000) AS value",
-    "another trigger": "CREATE TRIGGER more AFTER INSERT ON leases BEGIN DELETE FROM entries; END",
+    "another trigger": "CREATE TRIGGER more AFTER INSERT ON total BEGIN DELETE FROM entries; END",
     "generated column": "ALTER TABLE entries ADD COLUMN more AS (zeroblob(900000000))",
     "another table": "CREATE TABLE more (x)",
     "index on an expression": "CREATE INDEX more ON entries (abs(size))",
     "missing trigger": "DROP TRIGGER added",
-    "missing lease table": "DROP TABLE leases",
-    "virtual table": "DROP TABLE leases; CREATE VIRTUAL TABLE leases USING fts5(key, token, expires)",
+    "missing table": "DROP TABLE total",
+    "virtual table": "DROP TABLE total; CREATE VIRTUAL TABLE total USING fts5(bytes)",
 }
 
 
