@@ -258,18 +258,18 @@ def full(name: str) -> Fault:
     @contextmanager
     def inject(world: World) -> Iterator[None]:
         store: SqliteStore = getattr(world, name)
-        open_connection = store._pool._open
+        open_connection = store._writer._open_connection
 
-        def small() -> Any:
+        def small() -> sqlite3.Connection:
             connection = open_connection()
             connection.execute("PRAGMA max_page_count = 1")
             return connection
 
         store.close()
-        store._pool._open = small  # type: ignore[method-assign]
+        store._writer._open_connection = small
         yield
         store.close()
-        store._pool._open = open_connection  # type: ignore[method-assign]
+        store._writer._open_connection = open_connection
 
     return inject
 

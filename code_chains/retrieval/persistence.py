@@ -174,7 +174,6 @@ class _File(SqliteStore):
             note = Saved(FORMAT, embedding, saved.revision + 1)
             connection.executemany(_PUT, [_row(_NOTE, json.dumps(note).encode())])
             for rows in _encoded(index, sorted(ids & index.ids)):
-                connection.begin_call()  # type: ignore[attr-defined]
                 connection.executemany(_PUT, rows)
         return note.revision
 

@@ -6,8 +6,9 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,13 +17,12 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.stores import BaseStore
 
 from code_chains.errors import ConfigurationError, InputError, StoreError, check_int
-from code_chains.storage.sqlite_connections import ConnectionPool, connect
-from code_chains.storage.sqlite_file import MOVE_ADVICE, create, verify
+from code_chains.storage.sqlite_connections import SharedConnection, open_store
+from code_chains.storage.sqlite_file import MOVE_ADVICE
 
 # Later than all previous uses, also where two coincide or the clock is set back: the LRU order is exact.
 _NOW = "max(?, (SELECT coalesce(max(used), 0) + 1e-6 FROM entries))"
-# CAST, because a column of an untrusted file may hold any type.
-_GET = "SELECT CAST(value AS BLOB), CAST(used AS REAL) FROM entries WHERE key = ? AND (expires IS NULL OR expires > ?)"
+_GET = "SELECT value, used FROM entries WHERE key = ? AND (expires IS NULL OR expires > ?)"
 _PUT = f"""
 INSERT INTO entries (key, value, size, expires, used) VALUES (?, ?, ?, ?, {_NOW}) ON CONFLICT (key)
 DO UPDATE SET value = excluded.value, size = excluded.size, expires = excluded.expires, used = excluded.used
@@ -34,7 +34,7 @@ _IN_RANGE = "key >= CAST(? AS TEXT) AND key < CAST(? AS TEXT)"
 _KEYS = f"SELECT key FROM entries WHERE {_IN_RANGE} AND (expires IS NULL OR expires > ?) ORDER BY key LIMIT ?"  # noqa: S608
 _CLEAR = f"DELETE FROM entries WHERE {_IN_RANGE}"  # noqa: S608
 _STATS = """
-SELECT count(*) - count(gone), CAST(coalesce(sum(size), 0) - coalesce(sum(gone), 0) AS INTEGER), count(gone)
+SELECT count(*) - count(gone), coalesce(sum(size), 0) - coalesce(sum(gone), 0), count(gone)
 FROM (SELECT size, CASE WHEN expires <= ? THEN size END AS gone FROM entries)
 """
 
@@ -47,7 +47,6 @@ _ADVICE = {
     sqlite3.SQLITE_BUSY: "Another process kept it locked for longer than its timeout; try again, or raise timeout=.",
     sqlite3.SQLITE_CANTOPEN: _WRITABLE,
     sqlite3.SQLITE_CORRUPT: MOVE_ADVICE,
-    sqlite3.SQLITE_INTERRUPT: f"The call was interrupted at its deadline. {MOVE_ADVICE}",
     sqlite3.SQLITE_FULL: "Free space on its disk.",
     sqlite3.SQLITE_IOERR: "Check whether its disk is full or damaged.",
     sqlite3.SQLITE_NOTADB: MOVE_ADVICE,
@@ -75,9 +74,9 @@ class SqliteStore(BaseStore[str, bytes]):
 
     A write is visible to all others once its method returns. It survives a crash of the process; a loss of
     power may undo the most recent writes, but never damages the file. The async methods run in threads. A
-    forked child opens its own connections. Values are limited to 256 MB.
+    forked child opens its own connections. A process has two connections at most, one to read and one to write.
 
-    The file may be untrusted: another schema is refused, and calls are bounded in time and memory.
+    A file of another program, and a store whose schema was changed, are refused.
 
     Args:
         path: The file; it and its folders are created, accessible to their owner alone.
@@ -106,12 +105,10 @@ class SqliteStore(BaseStore[str, bytes]):
         self.ttl: float | None = None if ttl is None else _seconds("ttl", ttl)
         self.max_bytes = max_bytes
         self.timeout: float = _seconds("timeout", timeout)
-        self._pool = ConnectionPool(self.path, self.timeout)
-        with self._errors():
-            create(self.path)
-            # Verified read-only: a file of another program is neither changed nor recovered from its journal.
-            with closing(connect(self.path, "ro", self.timeout)) as connection:
-                verify(self.path, connection)
+        open_file = partial(open_store, self.path, self.timeout)
+        self._reader, self._writer = SharedConnection(open_file), SharedConnection(open_file)
+        with self._errors(), self._reader.use():
+            pass  # It opens, and can still be read once the disk is full.
 
     # -- LangChain's ByteStore -------------------------------------------------------------------------------
 
@@ -121,13 +118,8 @@ class SqliteStore(BaseStore[str, bytes]):
         with self._reading() as connection:
             rows = [connection.execute(_GET, (key, now)).fetchone() for key in checked]
         if self.max_bytes is not None:
-            self._record_use(
-                [
-                    key
-                    for key, row in zip(checked, rows, strict=True)
-                    if row and row[1] <= now - USE_INTERVAL_S
-                ]
-            )
+            found = zip(checked, rows, strict=True)
+            self._record_use([key for key, row in found if row and row[1] <= now - USE_INTERVAL_S])
         return [row[0] if row else None for row in rows]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
@@ -185,7 +177,8 @@ class SqliteStore(BaseStore[str, bytes]):
 
     def close(self) -> None:
         """Close the connections once their calls have finished. Later calls open new ones."""
-        self._pool.close()
+        self._reader.close()
+        self._writer.close()
 
     def __enter__(self) -> Self:
         return self
@@ -199,34 +192,30 @@ class SqliteStore(BaseStore[str, bytes]):
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._errors(), self._pool.connection() as connection:
+        with self._errors(), self._reader.use() as connection:
             connection.execute("BEGIN")
             yield connection
             connection.commit()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._errors(), self._pool.write_lock, self._pool.connection() as connection:
+        with self._errors(), self._writer.use() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.commit()
 
     def _record_use(self, keys: list[str]) -> None:
         """Record that entries were read, unless a write is running: a read never waits."""
-        write_lock = self._pool.write_lock
-        if not keys or not write_lock.acquire(blocking=False):
+        if not keys:
             return
-        try:
-            with self._errors(), self._pool.connection() as connection:
-                connection.execute("PRAGMA busy_timeout = 0")
-                with suppress(sqlite3.OperationalError):
-                    connection.execute("BEGIN IMMEDIATE")
-                    connection.executemany(_USE, [(time.time(), key) for key in keys])
-                    connection.commit()
-                connection.rollback()
-                connection.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
-        finally:
-            write_lock.release()
+        with self._errors(), self._reader.use() as connection:
+            connection.execute("PRAGMA busy_timeout = 0")
+            with suppress(sqlite3.OperationalError):
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(_USE, [(time.time(), key) for key in keys])
+                connection.commit()
+            connection.rollback()
+            connection.execute(f"PRAGMA busy_timeout = {int(self.timeout * 1000)}")
 
     def _page(self, start: bytes, end: bytes) -> list[str]:
         with self._reading() as connection:
@@ -249,15 +238,13 @@ class SqliteStore(BaseStore[str, bytes]):
 
 def _evict(connection: sqlite3.Connection, max_bytes: int) -> None:
     """Delete the least recently used entries until the rest fits."""
-    excess = connection.execute("SELECT CAST(sum(bytes) AS INTEGER) FROM total").fetchone()[0] or 0
-    excess -= max_bytes
+    excess = connection.execute("SELECT bytes FROM total").fetchone()[0] - max_bytes
     removed = []
-    ordered = "SELECT id, CAST(size AS INTEGER) FROM entries ORDER BY used, id"
-    for identity, size in connection.execute(ordered) if excess > 0 else ():
-        removed.append((identity,))
-        excess -= size
+    for identity, size in connection.execute("SELECT id, size FROM entries ORDER BY used, id"):
         if excess <= 0:
             break
+        removed.append((identity,))
+        excess -= size
     connection.executemany("DELETE FROM entries WHERE id = ?", removed)
 
 

@@ -22,7 +22,7 @@ from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSync
 from benchmarks.durability import SUBJECTS, Outcome, run
 from code_chains.errors import ConfigurationError, InputError, StoreError
 from code_chains.storage.sqlite import SqliteStore, StoreStats
-from tests.conftest import ROOT
+from tests.conftest import ROOT, soon
 
 THREE = (b"foo", b"\x00\xff", b"")
 
@@ -322,10 +322,11 @@ def test_a_lock_timeout_is_retryable(path: Path) -> None:
 FORK = """
 import os, threading
 store = SqliteStore(sys.argv[1])
+store.mset([("first", b"1")])
 going = True
-def write():
-    while going: store.mset([("busy", b"")])
-threads = [threading.Thread(target=write) for _ in range(4)]
+def use():
+    while going: store.mset([("busy", b"")]), store.mget(["busy"])
+threads = [threading.Thread(target=use) for _ in range(4)]
 for thread in threads: thread.start()
 children = []
 for number in range(10):
@@ -334,19 +335,43 @@ for number in range(10):
         open_files = [os.path.realpath(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")]
         inherited = any(sys.argv[1] in name for name in open_files)
         for n in range(20): store.mset([(f"{number}-{n}", b"")])
-        os._exit(inherited)
+        keys = [f"{number}-{n}" for n in range(20)]
+        os._exit(inherited or store.mget(["first", *keys]) != [b"1", *[b""] * 20])
     children.append(child)
 codes = [os.waitpid(child, 0)[1] for child in children]
 going = False
 for thread in threads: thread.join()
-print(codes, len(list(store.yield_keys())))
+print(codes, len(list(store.yield_keys())), sqlite3.connect(sys.argv[1]).execute("PRAGMA integrity_check").fetchone()[0])
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_a_child_of_a_fork_writes_on_connections_of_its_own_while_its_parent_goes_on(path: Path) -> None:
-    assert python(FORK, path) == [f"{[0] * 10} 201\n"]
+    assert python(FORK, path) == [f"{[0] * 10} 202 ok\n"]
+
+
+OUTLIVED = """
+import os
+store = SqliteStore(sys.argv[1])
+store.mset([("before", b"")]), store.mget(["before"])
+from_child, to_parent = os.pipe()
+from_parent, to_child = os.pipe()
+if not os.fork():
+    store.mset([("first", b"")])
+    os.write(to_parent, b"!"), os.read(from_parent, 1)
+    for n in range(9): store.mset([(str(n), b"")])
+    os._exit(0)
+os.read(from_child, 1)
+store.close()
+os.write(to_child, b"!"), os.wait()
+print(len(list(store.yield_keys())))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_a_child_loses_nothing_when_its_parent_closes_the_store(path: Path) -> None:
+    assert python(OUTLIVED, path) == ["11\n"]
 
 
 LOCK = """
@@ -448,11 +473,8 @@ def tampered(path: Path, sql: str) -> Path:
     return path
 
 
-_ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
-_VIEW = "DROP TABLE entries; CREATE VIEW entries AS SELECT 1 AS id, 'a' AS key, 1 AS size, NULL AS expires, 0 AS used,"
 TAMPERING = {
-    "endless view": f"{_VIEW} (SELECT 1 FROM ({_ENDLESS} SELECT x FROM n) WHERE x < 0) AS value",
-    "huge view": f"{_VIEW} zeroblob(900000000) AS value",
+    "view": "DROP TABLE entries; CREATE VIEW entries AS SELECT 1 AS id, 'a' AS key, zeroblob(900000000) AS value",
     "another trigger": "CREATE TRIGGER more AFTER INSERT ON total BEGIN DELETE FROM entries; END",
     "generated column": "ALTER TABLE entries ADD COLUMN more AS (zeroblob(900000000))",
     "another table": "CREATE TABLE more (x)",
@@ -474,57 +496,9 @@ def test_a_file_that_is_exchanged_later_is_refused(path: Path, tmp_path: Path) -
     with SqliteStore(path) as store:
         store.mset([("a", b"1")])
         store.close()
-        tampered(tmp_path / "other.db", TAMPERING["huge view"]).replace(path)
+        tampered(tmp_path / "other.db", TAMPERING["view"]).replace(path)
         with pytest.raises(StoreError, match="were changed by something else"):
             store.mget(["a"])
-
-
-@pytest.mark.parametrize("what", ["endless view", "huge view"])
-def test_a_schema_that_is_changed_meanwhile_costs_bounded_time_and_memory(
-    path: Path, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import resource  # Not on Windows.
-
-    monkeypatch.setattr("code_chains.storage.sqlite_connections.MAX_CALL_S", 0.5)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with SqliteStore(path, timeout=0.1) as store:
-        store.mset([("a", b"1")])
-        tampered(path, TAMPERING[what])
-        began = time.monotonic()
-        with pytest.raises(StoreError, match=r"interrupted|too big"):
-            store.mget(["a"] * 20)
-    assert (
-        time.monotonic() - began < 10,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000,
-    ) == (
-        True,
-        True,
-    )
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "UPDATE entries SET value = 'text', used = 'never', size = 'large'",
-        "UPDATE entries SET value = 5, used = x'00', size = x'00'",
-        "DELETE FROM total",
-        "UPDATE total SET bytes = 'many'",
-    ],
-)
-def test_values_of_other_types_are_read_as_bytes(path: Path, sql: str) -> None:
-    with SqliteStore(tampered(path, sql), max_bytes=100) as store:
-        assert isinstance(store.mget(["a"])[0], bytes)
-        store.mset([(f"key {number}", b"x" * 30) for number in range(9)])
-        assert store.stats().entries >= 1
-
-
-def test_a_value_that_no_reader_would_take_is_refused(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("code_chains.storage.sqlite_connections.MAX_VALUE_BYTES", 1000)
-    with pytest.raises(StoreError, match="too big"):
-        store.mset([("a", b"x" * 2000)])
-    assert store.mget(["a"]) == [None]
 
 
 def test_a_foreign_database_with_a_journal_is_left_unchanged(tmp_path: Path) -> None:
@@ -600,11 +574,26 @@ def test_arguments_that_do_not_work_are_named(path: Path, options: dict[str, Any
         SqliteStore(**{"path": path, **options})
 
 
-def test_connections_are_few_however_many_threads_there_are(store: SqliteStore) -> None:
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed by Linux")
+def test_open_files_are_few_however_many_threads_there_are(store: SqliteStore) -> None:
     with ThreadPoolExecutor(40) as pool:
+        list(pool.map(lambda n: store.mset([(str(n), b"")]), range(40)))
         list(pool.map(lambda n: store.mget([str(n)]), range(400)))
     files = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
-    assert 1 <= files.count(str(store.path)) <= 8
+    # Two connections, and what SQLite keeps open of a third, as closing it would end the locks of the others.
+    assert 2 <= files.count(str(store.path)) <= 3
+
+
+def test_a_read_waits_for_no_thread_that_waits_to_write(store: SqliteStore) -> None:
+    store.mset([("a", b"1")])
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other, ThreadPoolExecutor(1) as pool:
+        other.execute("BEGIN IMMEDIATE")
+        writing = pool.submit(store.mset, [("a", b"2")])
+        assert soon(store._writer.lock.locked)
+        assert (store.mget(["a"]), writing.done()) == ([b"1"], False)
+        other.rollback()
+        writing.result()
+    assert store.mget(["a"]) == [b"2"]
 
 
 def hot_journal(store: Path, victim: Path) -> bytes:
@@ -630,5 +619,6 @@ def test_a_journal_beside_a_store_deletes_no_file(tmp_path: Path, when: str) -> 
         store = SqliteStore(path)
         journal.write_bytes(hot_journal(path, victim))
         with pytest.raises(StoreError):
-            store.mget(["a"])
+            store.mset([("a", b"2")])
+        assert store.mget(["a"]) == [b"1"]
     assert victim.read_text() == "precious"
