@@ -1,4 +1,4 @@
-"""Determinism: whether a program may print something else the next time, because of clocks, randomness or the network."""
+"""Determinism: whether a program may print something else the next time. When in doubt, it may."""
 
 from __future__ import annotations
 
@@ -6,55 +6,43 @@ import ast
 import re
 from collections.abc import Iterator
 
-from code_chains.analysis.references import Reading, Use, match, read, words
+from code_chains.analysis.references import Reading, match, read, words
 
-_NONDETERMINISTIC = words(
-    "time datetime.datetime.now datetime.datetime.today datetime.datetime.utcnow datetime.date.today random numpy.random"
-    " pandas.Timestamp.now pandas.Timestamp.today pandas.Timestamp.utcnow uuid.uuid1 uuid.uuid4 secrets os.urandom os.getpid"
-    " os.times os.environ os.getenv tempfile builtins.id builtins.hash socket urllib.request http.client requests httpx"
-    " aiohttp ftplib threading multiprocessing concurrent asyncio subprocess os.popen os.system os.getrandom os.getppid"
-    " os.getloadavg os.path.getmtime os.path.getctime os.path.getatime email.utils.localtime email.utils.formatdate"
-    " email.utils.make_msgid timeit cProfile profile psutil tracemalloc resource dateparser"
+_CHANGING = words(
+    "time random numpy.random secrets uuid os tempfile glob shutil platform timeit cProfile profile psutil tracemalloc"
+    " resource gc signal sched select threading multiprocessing concurrent asyncio subprocess ctypes importlib socket ssl"
+    " urllib.request http ftplib smtplib requests httpx aiohttp boto3 yfinance email.utils dateparser dateutil sympy.stats"
+    " sklearn scipy statsmodels networkx seaborn plotly polars duckdb dask pyspark ray joblib torch tensorflow keras jax"
+    " transformers xgboost lightgbm catboost optuna faker numpy.empty numpy.empty_like"
+    " builtins.id builtins.hash builtins.exec builtins.eval builtins.__import__"
 )
-_DETERMINISTIC = words("time.sleep time.strptime time.mktime time.struct_time")
-_SEEDS = words("random.seed numpy.random.seed")
-_GENERATORS = words("random.Random numpy.random.default_rng numpy.random.RandomState")
-_RANDOM_METHODS = words(
-    "sample shuffle rvs bootstrap permutation_test monte_carlo_test differential_evolution dual_annealing basinhopping"
+"""Modules and functions whose results may change: clocks, randomness, the machine, the network, parallel work."""
+_CHANGING_METHODS = words(
+    "now today utcnow localtime random rand randprime randMatrix sample samples shuffle rvs"
+    " stat lstat iterdir glob rglob walk cwd home absolute resolve"
 )
-_LEARNING = words("torch tensorflow keras jax faker")
-_ML_SEEDS = words("manual_seed set_seed set_random_seed seed seed_instance seed_everything PRNGKey key")
-_SEED_ARGUMENTS = words("random_state seed rng")
-_DETERMINISTIC_SKLEARN = words(
-    "sklearn.metrics sklearn.preprocessing sklearn.pipeline sklearn.compose sklearn.impute sklearn.feature_extraction"
-    " sklearn.naive_bayes sklearn.neighbors sklearn.base sklearn.linear_model.LinearRegression sklearn.linear_model.Ridge"
-    " sklearn.linear_model.Lasso sklearn.linear_model.ElasticNet sklearn.linear_model.LogisticRegression"
-    " sklearn.datasets.load_iris sklearn.datasets.load_wine sklearn.datasets.load_digits sklearn.datasets.load_diabetes"
-    " sklearn.datasets.load_breast_cancer sklearn.model_selection.cross_val_score sklearn.cluster.DBSCAN"
-    " sklearn.model_selection.cross_validate sklearn.model_selection.cross_val_predict sklearn.svm.SVR"
-    " sklearn.cluster.AgglomerativeClustering"
-)
-_ADDRESS = r"(?:https?|ftps?|s3|gs|hf)://"
-_NONDETERMINISTIC_SQL = re.compile(
+"""Attributes of any value whose results may change."""
+_CLOCKS = words("now today")
+_OUTSIDE = re.compile(r"(?:https?|ftps?|s3|gs|hf)://|/(?:dev|proc|sys)/", re.IGNORECASE)
+_SQL = re.compile(r"\s*(?:select|with|insert|create|update|replace|values)\b", re.IGNORECASE)
+_CHANGING_SQL = re.compile(
     r"\b(?:now|random|randomblob|rand|current_\w+|get_current_\w+|today|uuid\w*|gen_random_uuid|setseed|using\s+sample"
     r"|(?:transaction|clock|statement)_timestamp|localtime|localtimestamp|sysdate|getdate|tablesample|getenv"
-    rf"|age\s*\(|(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|{_ADDRESS})",
+    rf"|age\s*\(|(?:date|time|datetime|julianday|unixepoch)\s*\(\s*\)|{_OUTSIDE.pattern})",
     re.IGNORECASE,
 )
-_SQL = re.compile(r"\s*(?:select|with|insert|create|update|replace|values|from)\b", re.IGNORECASE)
-_REMOTE = re.compile(_ADDRESS, re.IGNORECASE)
-_CLOCKS = words("now today")
-_DEVICES = ("/dev/urandom", "/dev/random", "/proc/")
-_READERS = re.compile(
-    r"(?:read|scan|load|fetch|open|urlopen|urlretrieve|connect|imread|genfromtxt|execute|sql|query)"
-)
-_STABLE_STAT_FIELDS = words("st_size st_mode")
-_STAT_METHODS = words("stat lstat")
-_SET_TYPES = words("builtins.set builtins.frozenset builtins.object")
+_SETS = words("builtins.set builtins.frozenset")
+_SET_TYPES = _SETS | {"builtins.object"}
 _ITERATING = words(
     "builtins.list builtins.tuple builtins.enumerate builtins.iter builtins.map builtins.zip builtins.filter"
 )
 _SET_METHODS = words("union intersection difference symmetric_difference copy")
+_ORDER_FREE_METHODS = _SET_METHODS | words("add discard remove update issubset issuperset isdisjoint sort")
+_ORDER_FREE_NODES = (ast.comprehension, ast.Compare, ast.If, ast.While, ast.Return)
+_ORDER_FREE = words(
+    "builtins.sorted builtins.len builtins.min builtins.max builtins.sum builtins.any builtins.all"
+)
+_VIEWS = words("keys items")
 _PRINTING = words(
     "builtins.print builtins.str builtins.repr builtins.format builtins.next pprint.pprint pprint.pformat json.dumps"
     " pandas.DataFrame pandas.Series numpy.array builtins.dict builtins.dict.fromkeys collections.Counter"
@@ -65,8 +53,7 @@ _PRINTING_METHODS = words("join format write")
 def is_repeatable(code: str) -> bool:
     """Return whether a program shows the same each time, as far as its source tells. When in doubt, it does not.
 
-    A program that seeds its random numbers with a value of its own, before it draws any, is repeatable.
-    Python is read by its names and texts; anything else is taken for SQL.
+    A program that draws random numbers is not repeatable, seeded or not. Anything but Python is taken for SQL.
 
     Example:
         >>> is_repeatable("print(sum(range(6)))"), is_repeatable("import random as r; print(r.random())")
@@ -74,19 +61,19 @@ def is_repeatable(code: str) -> bool:
     """
     reading = read(code)
     if reading is None:
-        return not _NONDETERMINISTIC_SQL.search(code)
-    imported = any(
-        match(module.name, _NONDETERMINISTIC - {"time", "random", "numpy.random", "tempfile"})
-        for module in reading.imports
-    )
-    if imported or not _is_seeded(reading) or _reads_environment(reading):
+        return not _CHANGING_SQL.search(code)
+    if any(match(use.name, _CHANGING) or use.last in _CHANGING_METHODS for use in reading.uses):
+        return False
+    constants = [node.value for node in reading.nodes if isinstance(node, ast.Constant)]
+    texts = [value for value in constants if isinstance(value, str)]
+    if any(text.strip().lower() in _CLOCKS or _OUTSIDE.match(text) for text in texts):
+        return False
+    if any(map(_SQL.match, texts)) and _CHANGING_SQL.search(code):
+        return False
+    if any(use.name in _SETS and not use.call for use in reading.uses):  # As in `defaultdict(set)`.
         return False
     try:
-        return (
-            _Randomness(reading).is_deterministic()
-            and not _reads_file_times(reading)
-            and not _UnorderedValues(reading).is_printed()
-        )
+        return not _UnorderedValues(reading).has_effect()
     except RecursionError:  # An expression of thousands of operators: unknown.
         return False
 
@@ -104,101 +91,6 @@ def prints_set_order(code: str) -> bool:
     return reading is not None and _UnorderedValues(reading).is_shown()
 
 
-class _Randomness:
-    """The names that a program uses, and where it seeds random numbers."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.uses = reading.uses
-        self.pandas = any(match(module.name, {"pandas"}) for module in reading.imports)
-        self.seeds = [use for use in reading.uses if use.name in _SEEDS | _GENERATORS and _has_argument(use)]
-
-    def is_deterministic(self) -> bool:
-        """Return whether none of its names is random or depends on time."""
-        return all(self._is_deterministic(use) for use in self.uses)
-
-    def _is_deterministic(self, use: Use) -> bool:
-        name = use.name
-        if name in _GENERATORS:
-            return _has_argument(use)
-        if any(name.startswith(f"{item}.") for item in _GENERATORS):
-            return True  # Made with a seed, or it is said where it was made.
-        if name in _SEEDS:
-            return _has_argument(use) or not use.call
-        if use.last in _RANDOM_METHODS and name.startswith(("?", "scipy.", "sklearn.")):
-            return not use.call or self._has_seed_argument(use)
-        if name.startswith("sklearn.") and use.call and not match(name, _DETERMINISTIC_SKLEARN):
-            return self._has_seed_argument(use)
-        return (
-            name in _DETERMINISTIC
-            or name in ("time", "random", "numpy.random")
-            or self._is_seeded_or_fixed(use)
-        )
-
-    def _is_seeded_or_fixed(self, use: Use) -> bool:
-        module = match(use.name, {"random", "numpy.random"})
-        if module and "SystemRandom" not in use.name:
-            return any(
-                seed.name == f"{module}.seed" and _position(seed) <= _position(use) for seed in self.seeds
-            )
-        return not match(use.name, _NONDETERMINISTIC)
-
-    def _has_seed_argument(self, use: Use) -> bool:
-        states = [item.value for item in use.call.keywords if item.arg in _SEED_ARGUMENTS] if use.call else []
-        if states:
-            return not any(isinstance(state, ast.Constant) and state.value is None for state in states)
-        needs_numpy = self.pandas or not use.name.startswith("?")
-        return any(
-            _position(seed) < _position(use) and (not needs_numpy or seed.name == "numpy.random.seed")
-            for seed in self.seeds
-        )
-
-
-def _position(use: Use) -> tuple[int, int]:
-    return use.line, use.call.col_offset if use.call else 0
-
-
-def _has_argument(use: Use) -> bool:
-    arguments = [*use.call.args, *(item.value for item in use.call.keywords)] if use.call else []
-    return bool(arguments) and not (isinstance(arguments[0], ast.Constant) and arguments[0].value is None)
-
-
-def _is_seeded(reading: Reading) -> bool:
-    """Return whether libraries that learn or generate data are seeded, if there are any."""
-    if not any(match(module.name, _LEARNING) for module in reading.imports):
-        return True
-    return any(use.last in _ML_SEEDS and _has_argument(use) for use in reading.uses)
-
-
-def _strings(reading: Reading) -> Iterator[str]:
-    for node in reading.nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-        elif isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
-
-
-def _reads_environment(reading: Reading) -> bool:
-    """Return whether a string names a clock, a device or an address, or SQL does."""
-    texts = list(_strings(reading))
-    if any(text.strip().lower() in _CLOCKS or text.startswith(_DEVICES) for text in texts):
-        return True
-    if any(_SQL.match(text) and _NONDETERMINISTIC_SQL.search(text) for text in texts):
-        return True
-    return any(map(_REMOTE.match, texts)) and any(
-        _READERS.match(use.last) for use in reading.uses if use.call
-    )
-
-
-def _reads_file_times(reading: Reading) -> bool:
-    """Return whether it reads more of a file's metadata than its size."""
-    still = {
-        id(node.value)
-        for node in reading.nodes
-        if isinstance(node, ast.Attribute) and node.attr in _STABLE_STAT_FIELDS
-    }
-    return any(use.call and use.last in _STAT_METHODS and id(use.call) not in still for use in reading.uses)
-
-
 class _UnorderedValues:
     """Values whose order differs between processes: sets, above all of strings; addresses, too."""
 
@@ -214,14 +106,15 @@ class _UnorderedValues:
             and isinstance(node.func.value, ast.Name)
             and node.func.attr == "sort"
         }
-        for _ in range(3):  # What is named after what is named after a set.
-            self.names |= {name for name, value in assigned if self._is_unordered(value)} - sorted_later
+        new = {""}
+        while new:  # What is named after what is named after a set.
+            named = {name for name, value in assigned if self._is_unordered(value)}
+            new = named - sorted_later - self.names
+            self.names |= new
 
-    def is_printed(self) -> bool:
-        """Return whether any of it is printed, joined or iterated over."""
-        return self.is_shown() or any(
-            self._is_unordered(value) for node in self.reading.nodes for value in self._iterated(node)
-        )
+    def has_effect(self) -> bool:
+        """Return whether its order may have an effect: it is not only counted, compared, searched or sorted."""
+        return any(map(self._has_effect_in, self.reading.nodes))
 
     def is_shown(self) -> bool:
         """Return whether any of it is printed or joined."""
@@ -229,12 +122,32 @@ class _UnorderedValues:
             self._is_unordered(printed) for node in self.reading.nodes for printed in self._printed(node)
         )
 
-    def _iterated(self, node: ast.AST) -> Iterator[ast.expr]:
+    def _has_effect_in(self, node: ast.AST) -> bool:
+        """Return whether the order of a part of a node may have an effect there. When in doubt, it has."""
+        if isinstance(node, _ORDER_FREE_NODES) or (isinstance(node, ast.expr) and self._is_unordered(node)):
+            return False  # What is unordered has an effect where it is used.
         match node:
-            case ast.For(iter=value) | ast.Call(func=ast.Attribute(value=value, attr="pop"), args=[]):
-                yield value
-            case ast.DictComp(generators=generators):
-                yield from (item.iter for item in generators)
+            case ast.Assign(targets=[ast.Name()]) | ast.AnnAssign(target=ast.Name()):
+                return False
+            case ast.AugAssign(target=ast.Name(id=name)) if name in self.names:
+                return False
+            case ast.Attribute(value=value, attr=name):  # A name of a class is not followed.
+                return name in self.names or (name not in _ORDER_FREE_METHODS and self._is_unordered(value))
+            case ast.Call() if self._ignores_order(node):
+                return False
+            case ast.DictComp(generators=generators) if any(
+                self._is_unordered(item.iter) for item in generators
+            ):
+                return True
+        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        return any(map(self._is_unordered, parts))
+
+    def _ignores_order(self, call: ast.Call) -> bool:
+        """Return whether the order of its arguments makes no difference to a call."""
+        if isinstance(call.func, ast.Attribute) and self._is_unordered(call.func.value):
+            return True
+        has_key = "key" in [keyword.arg for keyword in call.keywords]
+        return not has_key and self.reading.names(call.func) <= _ORDER_FREE
 
     def _printed(self, node: ast.AST) -> Iterator[ast.expr]:
         match node:
@@ -258,7 +171,7 @@ class _UnorderedValues:
             case ast.ListComp(generators=generators) | ast.GeneratorExp(generators=generators):
                 return any(self._is_unordered(item.iter) for item in generators)
             case ast.BinOp(left=left, op=ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub(), right=right):
-                return self._is_unordered(left) or self._is_unordered(right)
+                return any(self._is_unordered(side) or _is_view(side) for side in (left, right))
             case ast.Call():
                 return self._returns_unordered(node)
         return False
@@ -273,8 +186,14 @@ class _UnorderedValues:
             case ast.Name(id=name):
                 return f"{name}()" in self.names
             case ast.Attribute(value=value, attr=method):
-                return method in _SET_METHODS and self._is_unordered(value)
+                is_set = method in _SET_METHODS and self._is_unordered(value)
+                return is_set or f"{method}()" in self.names
         return False
+
+
+def _is_view(node: ast.expr) -> bool:
+    """Return whether it is a view of a dict, whose intersection with another one is a set."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -58,10 +58,13 @@ class CachedChain(StreamingChain):
     `session`, since its state matters, too.
 
     Only answers that are verified, plausible or unverified are cached: no failures, none that a budget cut
-    short, none of programs that read the clock, draw unseeded random numbers, use the network, or call tools that are
-    not marked as pure. On a hit nothing runs, so nothing is checked or approved either. Concurrent equal questions of
-    one process, in threads or tasks, are computed once; the others wait. A broken or locked store counts as a cache
-    miss.
+    short, none of programs that may show something else the next time, and none of programs that call tools that are
+    not marked as pure. The clock, random numbers (seeded or not), the network, the order of a set, and libraries that
+    draw random numbers or compute in parallel, such as scikit-learn and DuckDB, may change what a program shows, unless
+    the executor makes runs repeatable.
+
+    On a hit nothing runs, so nothing is checked or approved either. Concurrent equal questions of one process, in
+    threads or tasks, are computed once; the others wait. A broken or locked store counts as a cache miss.
 
     Args:
         chain: The chain; its outputs must be known keys or JSON.
