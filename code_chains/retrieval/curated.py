@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from code_chains.errors import StoreError
 from code_chains.retrieval.embeddings import identity, resolve_embedding
 from code_chains.retrieval.loaders import digest, read_folder
-from code_chains.retrieval.persistence import FORMAT, cache_folder
+from code_chains.retrieval.persistence import cache_folder
 from code_chains.retrieval.store import SnippetStore
 from code_chains.storage.files import is_private
 
@@ -28,7 +28,7 @@ def curated_snippets(embedding: Embeddings | str | None = None) -> SnippetStore:
 
     embedding = resolve_embedding(embedding)
     documents = read_folder(curated_folder())
-    content = "".join(sorted(digest(document) for document in documents)) + identity(embedding) + FORMAT
+    content = "".join(sorted(digest(document) for document in documents)) + identity(embedding)
     folder = cache_folder(content)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -23,7 +23,7 @@ from code_chains.storage.sqlite import SqliteStore
 from code_chains.storage.sqlite_connections import connect
 from code_chains.storage.sqlite_file import verify
 
-FORMAT = "code-chains snippets 3"
+FORMAT = "code-chains snippets 4"
 _FILE, _OLD_FILE = "snippets.sqlite", "snippets.json"
 _NOTE = ""
 """The key of the entry that describes the others. Each of those has a vector after its JSON, in which there is no NUL."""
@@ -133,10 +133,10 @@ def write_index(folder: Path, index: SnippetIndex, embedding: str, known: int | 
 
 
 def cache_folder(key: str) -> Path:
-    """Return the folder in the user's cache for the index with this key."""
+    """Return the folder in the user's cache for the index with this key, in this format."""
     from platformdirs import user_cache_path
 
-    name = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:16]
+    name = hashlib.sha256(f"{FORMAT}\0{key}".encode("utf-8", "replace")).hexdigest()[:16]
     return user_cache_path("code_chains") / "snippets" / name
 
 

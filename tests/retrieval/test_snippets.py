@@ -471,7 +471,7 @@ def test_saving_writes_all_where_the_file_was_deleted_or_others_have_damaged_it(
     (tmp_path / "snippets.sqlite").unlink()
     store.add_and_save([Document("new")])
     assert texts(SnippetStore.load(tmp_path, embedding)) == texts(store)
-    altered("UPDATE entries SET value = ? WHERE key = ''", b'["code-chains snippets 3", "Recording", 9]')(
+    altered("UPDATE entries SET value = ? WHERE key = ''", b'["code-chains snippets 4", "Recording", 9]')(
         tmp_path
     )
     with_value(b"{")(tmp_path)
