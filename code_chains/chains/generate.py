@@ -13,9 +13,10 @@ from langchain_core.runnables import Runnable
 from code_chains.analysis.replies.extraction import extract_code, extract_fenced
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.errors import InputError
-from code_chains.inputs import FencedText, check_history, check_query, describe_inputs, fenced
+from code_chains.inputs import FencedText, check_history, check_query, fenced
 from code_chains.language import LANGUAGES
 from code_chains.models.sampling import for_sample, is_openai
+from code_chains.profiles import describe_inputs
 from code_chains.verification.expectations import expectations_of
 
 GENERATE_PROMPT = """\

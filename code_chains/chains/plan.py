@@ -13,8 +13,9 @@ from langchain_core.runnables import Runnable, RunnableBinding
 
 from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import reply_text
-from code_chains.inputs import check_query, describe_inputs, fenced
+from code_chains.inputs import check_query, fenced
 from code_chains.models.sampling import is_openai
+from code_chains.profiles import describe_inputs
 
 PLAN_PROMPT = """\
 You split a task for a Python programmer into steps, but only where it needs several.

@@ -15,7 +15,8 @@ from code_chains.analysis.replies.extraction import extract_code
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.generate import finish_reason, reply_text
 from code_chains.errors import BudgetError, InputError
-from code_chains.inputs import check_query, describe_inputs, fenced
+from code_chains.inputs import check_query, fenced
+from code_chains.profiles import describe_inputs
 from code_chains.verification.expectations import expect
 from code_chains.verification.expectations.assertions import names_of
 

@@ -1,6 +1,5 @@
-"""The inputs of a question: its text, files and variables, validated early and described for the model."""
+"""The inputs of a question: its text, files and variables, validated early."""
 
-from code_chains.inputs.description import describe, describe_inputs
 from code_chains.inputs.files import MAX_FILES, check_files, check_name, files_on_disk, walk_folder
 from code_chains.inputs.pasted import Paste, files_with, find_data, find_pasted, without_references
 from code_chains.inputs.text import (
@@ -30,8 +29,6 @@ __all__ = [
     "check_query",
     "check_session_id",
     "check_variables",
-    "describe",
-    "describe_inputs",
     "fenced",
     "files_on_disk",
     "files_with",

@@ -129,9 +129,10 @@ def _identity(path: Path) -> tuple[Any, ...]:
 def _sources() -> tuple[str, list[list[str]]]:
     """Return the bootstrap and the modules of the program."""
     folder = resources(__package__)
-    modules = [
-        [name, folder.joinpath("inside", f"{name}.py").read_text(encoding="utf-8")] for name in MODULES
-    ]
+    modules = []
+    for name in MODULES:
+        source = folder.joinpath("inside", f"{name}.py").read_text(encoding="utf-8")
+        modules.append([name, source])
     bootstrap = folder.joinpath("bootstrap.py").read_text(encoding="utf-8")
     return f"{bootstrap}\n\nstart(request)\n", modules
 

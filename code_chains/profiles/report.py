@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from code_chains.callbacks.redaction import strip_control_chars
-from code_chains.inputs.description import COLUMN_NAME
+from code_chains.profiles.description import COLUMN_NAME
 
 __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
 
@@ -37,10 +37,9 @@ def render_profile(
     kind, facts = _text(profile, "format", 60), _texts(profile, "facts", MAX_FACT_CHARS)
     if schema_only and kind.startswith("JSON"):
         facts = [fact for fact in facts if "[" not in fact]
-    summary = ", ".join([kind, *facts])
-    head = f"{title}: {summary}"
+    head = f"{title}: {', '.join([kind, *facts])}"
     has_names = not schema_only or trusts_names or _has_names(profile)
-    parts = [part for part in _items(profile, "parts") if isinstance(part, Mapping)]
+    parts = _items(profile, "parts", Mapping)
     room = max_chars - len(head)
     lines = [head, *_section(profile, has_names=has_names, schema_only=schema_only, max_chars=room)]
     for index, part in enumerate(parts):
@@ -58,22 +57,19 @@ def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
     return _section(part, has_names=has_names, schema_only=schema_only, max_chars=max_chars, indent="    ")
 
 
-def _columns(profile: Json) -> list[Json]:
-    return [column for column in _items(profile, "columns") if isinstance(column, Mapping)]
-
-
 def _has_names(profile: Json) -> bool:
     """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
     if _text(profile, "format", 60).startswith("JSON"):  # Keys may be values.
         return False
-    return all(COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in _columns(profile))
+    columns = _items(profile, "columns", Mapping)
+    return all(COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in columns)
 
 
 def _section(
     profile: Json, *, has_names: bool, schema_only: bool, max_chars: int, indent: str = "  "
 ) -> list[str]:
     """Return the lines about a table: how to read it first, as that matters most, then columns, notes and rows."""
-    columns = _columns(profile)
+    columns = _items(profile, "columns", Mapping)
     # Invariant: what may be a row instead of a header is not sent where only the schema may be.
     lines = _read_lines(profile, indent) if has_names else []
     budget = max_chars - sum(map(len, lines))
@@ -84,7 +80,7 @@ def _section(
         lines.append(f"{indent}{_count(profile, columns)} columns")
     extra: list[str] = []
     if not schema_only:
-        extra += [f"note: {note}" for note in _texts(profile, "notes", 200)]
+        extra += map("note: {}".format, _texts(profile, "notes", 200))
         if structure := _text(profile, "structure", 1200):
             extra.append(f"structure: {structure}")
         extra += _first_rows(profile)
@@ -97,14 +93,19 @@ def _section(
 
 def _read_lines(profile: Json, indent: str) -> list[str]:
     """Return how to read a file; nothing if it is too long, as a part of it would be wrong."""
-    read = _items(profile, "read")
-    if not read or not all(isinstance(line, str) and len(line) <= MAX_LINE_CHARS for line in read):
-        return []
-    if sum(map(len, read)) > MAX_READ_CHARS or any(
-        strip_control_chars(line) != line or "\n" in line for line in read
-    ):
+    read = _items(profile, "read", object)
+    if not read or not all(map(_is_line, read)) or sum(map(len, read)) > MAX_READ_CHARS:
         return []
     return [f"{indent}read it with:", *(f"{indent}  {line}" for line in read)]
+
+
+def _is_line(item: Any) -> bool:
+    """Return whether an item is a line of a program, with nothing in it that is not shown."""
+    return (
+        isinstance(item, str)
+        and len(item) <= MAX_LINE_CHARS
+        and item == strip_control_chars(item.replace("\n", ""))
+    )
 
 
 def _column(column: Json, *, schema_only: bool) -> str:
@@ -140,16 +141,18 @@ def _count(profile: Json, columns: Sequence[Any]) -> int:
 
 def _first_rows(profile: Json) -> list[str]:
     rows = _texts(profile, "first_rows", MAX_ROW_CHARS)[:12]
-    return ["begins with:", *(f"  {row}" for row in rows)] if rows else []
+    return ["begins with:", *map("  {}".format, rows)] if rows else []
 
 
-def _items(profile: Json, key: str) -> list[Any]:
+def _items(profile: Json, key: str, kind: type) -> list[Any]:
     items = profile.get(key)
-    return items[:MAX_ITEMS] if isinstance(items, list) else []
+    if not isinstance(items, list):
+        return []
+    return [item for item in items[:MAX_ITEMS] if isinstance(item, kind)]
 
 
 def _texts(profile: Json, key: str, limit: int) -> list[str]:
-    return [_shortened(item, limit) for item in _items(profile, key) if isinstance(item, str)]
+    return [_shortened(text, limit) for text in _items(profile, key, str)]
 
 
 def _text(profile: Json, key: str, limit: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from code_chains.inputs import table_kind
@@ -70,51 +71,52 @@ def _profile(value: Any) -> dict[str, Any]:
 
 def _profile_records(rows: list[dict[Any, Any]]) -> dict[str, Any]:
     columns = describe_rows(rows[:MAX_VALUES])
-    shown = [
-        ", ".join(f"{str(key)[:MAX_CELL_CHARS]}: {_cell(cell)}" for key, cell in row.items())
-        for row in rows[:3]
-    ]
     return {
         "format": "list of dicts",
         "facts": [f"{len(rows):,} items"],
         "columns": columns,
-        "first_rows": shown,
+        "first_rows": list(map(_record, rows[:3])),
         "notes": _sample_note(len(rows), MAX_VALUES),
     }
 
 
+def _record(row: dict[Any, Any]) -> str:
+    return ", ".join(f"{str(key)[:MAX_CELL_CHARS]}: {_cell(cell)}" for key, cell in row.items())
+
+
 def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[str, Any]:
+    rows: Iterable[Iterable[object]]
     if kind == "pandas":
         columns, limit = describe_frame(frame.head(MAX_ROWS)), MAX_ROWS
-        names, head = (
-            [str(column) for column in frame.columns],
-            frame.head(3).itertuples(index=False, name=None),
-        )
+        names, rows = list(frame.columns), frame.head(3).itertuples(index=False, name=None)
     else:
         columns, limit = _describe_columns(frame, kind), MAX_VALUES
         names = list(frame.column_names if kind == "pyarrow" else frame.columns)
-        start = frame.slice(0, 3)
-        head = (row.values() for row in (start.to_pylist() if kind == "pyarrow" else start.to_dicts()))
-    rows = [", ".join(map(_cell, list(row)[:MAX_COLUMNS])) for row in head]
+        rows = zip(*(_values(frame, kind, column, 3) for column in names[:MAX_COLUMNS]), strict=True)
     return {
         "format": name,
         "facts": facts,
         "columns": columns,
         "column_count": len(names),
-        "first_rows": [", ".join(map(_cell, names[:MAX_COLUMNS])), *rows],
+        "first_rows": list(map(_row, [names, *rows])),
         "notes": _sample_note(len(frame), limit),
     }
 
 
+def _row(values: Iterable[object]) -> str:
+    return ", ".join(map(_cell, itertools.islice(values, MAX_COLUMNS)))
+
+
 def _describe_columns(table: Any, kind: str) -> list[dict[str, Any]]:
     """Describe the columns of a table of polars or Arrow by their values."""
-    start = table.slice(0, MAX_VALUES)
     names = (table.column_names if kind == "pyarrow" else table.columns)[:MAX_COLUMNS]
-    columns = []
-    for name in names:
-        values = start.column(name).to_pylist() if kind == "pyarrow" else start[name].to_list()
-        columns.append(describe_column(str(name), values))
-    return columns
+    return [describe_column(str(name), _values(table, kind, name, MAX_VALUES)) for name in names]
+
+
+def _values(table: Any, kind: str, name: str, count: int) -> list[Any]:
+    """Return the first values of a column of polars or Arrow."""
+    start = table.slice(0, count)
+    return list(start.column(name).to_pylist() if kind == "pyarrow" else start[name].to_list())
 
 
 def _sample_note(count: int, limit: int) -> list[str]:

@@ -26,12 +26,11 @@ from code_chains.inputs import (
     check_files,
     check_query,
     check_variables,
-    describe,
-    describe_inputs,
     fenced,
     files_on_disk,
 )
 from code_chains.inputs import files as files_module
+from code_chains.profiles import describe, describe_inputs
 from code_chains.testing import ScriptedModel, asks_for_code
 
 

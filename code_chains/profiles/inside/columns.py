@@ -106,7 +106,7 @@ class Column:
 
 def classify(name: str, texts: Sequence[str]) -> Column:
     """Find out what a column holds."""
-    values = {text.strip() for text in texts} - PANDAS_MISSING
+    values = set(map(str.strip, texts)) - PANDAS_MISSING
     if not values:
         return Column(name, "empty")
     for marks in (set[str](), values & OTHER_MISSING):
@@ -134,14 +134,11 @@ def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | 
     others = values - numbers
     if len(others) > 5 or len(numbers) < MIN_FOR_ERRORS:
         return None
-    count = sum(text.strip() in others for text in texts)
+    count = sum(map(others.__contains__, map(str.strip, texts)))
     number = number_format(numbers)
-    if (
-        number is None
-        or number.is_identifier
-        or number.has_mixed_units
-        or count > (1 - MIN_SHARE) * len(texts)
-    ):
+    if number is None or number.is_identifier or number.has_mixed_units:
+        return None
+    if count > (1 - MIN_SHARE) * len(texts):
         return None
     return Column(name, "number", number=number, errors=tuple(sorted(others)))
 
@@ -178,12 +175,21 @@ def with_conversions(call: str, conversions: Mapping[str, str]) -> list[str]:
 
     Invariant: it is one statement wherever that is possible, as small models copy the first one alone.
     """
-    named = [f"{key}: lambda df: {expression}" for key, expression in conversions.items()]
-    if all(key.startswith(("'", '"')) for key in conversions):
-        assigned = f".assign(**{{{', '.join(named)}}})" if named else ""
-        if len(call) + len(assigned) <= MAX_STATEMENT_CHARS:
-            return [f"df = {call}{assigned}"]
-    return [f"df = {call}", *(f"df[{key}] = {expression}" for key, expression in conversions.items())]
+    if not conversions:
+        return [f"df = {call}"]
+    functions = mapping(
+        dict(zip(conversions, map("lambda df: {}".format, conversions.values()), strict=True))
+    )
+    assigned = f"{call}.assign(**{functions})"
+    has_names = all(key.startswith(("'", '"')) for key in conversions)
+    if has_names and len(assigned) <= MAX_STATEMENT_CHARS:
+        return [f"df = {assigned}"]
+    return [f"df = {call}", *map("df[{}] = {}".format, conversions, conversions.values())]
+
+
+def mapping(items: Mapping[str, str]) -> str:
+    """Return a dict of keys and values that are source already."""
+    return "{" + ", ".join(map(": ".join, items.items())) + "}"
 
 
 def literal(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .columns import classify, literal
-from .frames import Json, describe_rows, plural
+from .frames import Json, describe_lists, describe_rows, plural
 from .table import Table, quoted, separators
 
 
@@ -21,9 +21,7 @@ def profile_with_csv(table: Table) -> Json:
     names: dict[str, Any] = {}
     exec("\n".join(lines), names)
     rows = names["rows"]
-    columns = describe_rows(
-        rows if layout.header else [dict(zip(layout.names, row, strict=False)) for row in rows]
-    )
+    columns = describe_rows(rows) if layout.header else describe_lists(layout.names, rows)
     for described, column in zip(columns, table.columns, strict=False):
         if column.kind in ("number", "date"):
             described["type"] = f"text of {column.kind}s"

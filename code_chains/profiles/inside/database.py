@@ -7,10 +7,11 @@ import importlib.util
 import sqlite3
 import time
 import urllib.parse
+from operator import itemgetter
 from typing import Any
 
 from .columns import literal
-from .frames import Json, describe_frame, describe_rows, plural
+from .frames import Json, describe_frame, describe_lists, plural, row_text
 from .source import Source
 
 MAX_TABLES = 12
@@ -125,19 +126,21 @@ def _profile_table(database: sqlite3.Connection, connect: str, name: str) -> Jso
     count = _count(database, table)
     _limit_time(database)
     cursor = database.execute(f"SELECT * FROM {table} LIMIT {MAX_ROWS}")
-    names = [each[0] for each in cursor.description]
+    names = list(map(itemgetter(0), cursor.description))
     rows = cursor.fetchall()
-    facts = [plural(count, "row") if count is not None else "many rows"]
-    facts += [f"{key[3]} refers to {key[2]}.{key[4]}" for key in keys[:8]]
+    facts = ["many rows" if count is None else plural(count, "row")]
+    facts += map("{0[3]} refers to {0[2]}.{0[4]}".format, keys[:8])
+    if rows:
+        described = _columns(names, rows)
+    else:
+        described = [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]]
     return {
         "name": name,
         "facts": facts,
         "read": _lines(connect, name),
-        "columns": _columns(names, rows)
-        if rows
-        else [{"name": each[1], "type": each[2], "detail": "", "missing": 0} for each in columns[:40]],
+        "columns": described,
         "column_count": len(names),
-        "first_rows": [", ".join(str(value)[:60] for value in row)[:300] for row in rows[:3]],
+        "first_rows": list(map(row_text, rows[:3])),
     }
 
 
@@ -159,7 +162,7 @@ def _count(database: sqlite3.Connection, table: str) -> int | None:
 
 def _columns(names: list[str], rows: list[tuple[Any, ...]]) -> list[Json]:
     if importlib.util.find_spec("pandas") is None:
-        return describe_rows([dict(zip(names, row, strict=True)) for row in rows])
+        return describe_lists(names, rows)
     import pandas as pd
 
     return describe_frame(pd.DataFrame(rows, columns=names))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 ISO = "ISO8601"
 """The name that pandas has for all forms of ISO 8601."""
@@ -52,55 +53,60 @@ def date_format(values: Collection[str], name: str) -> DateFormat | None:
     """Return how distinct texts are written as dates; None if they are not all dates of one format."""
     if not values or max(map(len, values)) > MAX_CHARS:
         return None
-    texts = [value.strip() for value in values]
+    texts = list(map(str.strip, values))
     if all(map(_COMPACT.fullmatch, texts)):
         is_date = len(texts) >= MIN_COMPACT or _NAME_OF_DATE.search(name)
         return _proven(DateFormat("%Y%m%d"), texts) if is_date else None
     for pattern, build in ((_NUMERIC, _numeric), (_NAMED, _named), (_NAMED_US, _named)):
-        matches = [pattern.fullmatch(text) for text in texts]
-        if all(matches):
-            found = build([match for match in matches if match])
+        matches = list(filter(None, map(pattern.fullmatch, texts)))
+        if len(matches) == len(texts):
+            found = build(matches)
             return found and _proven(found, texts)
     return None
 
 
 def _numeric(matches: list[re.Match[str]]) -> DateFormat | None:
-    first, second = [int(match["a"]) for match in matches], [int(match["b"]) for match in matches]
-    gaps, time = {match["gap1"] for match in matches}, _time(matches)
-    if len(gaps) != 1 or time is None:
+    parts = (match.group("a", "b", "c", "gap1", "zone") for match in matches)
+    first, second, last, gaps, zones = map(list, zip(*parts, strict=True))
+    time = _time(matches)
+    if len(set(gaps)) > 1 or time is None:
         return None
-    gap, has_zones = gaps.pop(), any(match["zone"] for match in matches)
-    if all(len(match["a"]) == 4 for match in matches):
-        if gap == "-" and all(len(match["b"]) == len(match["c"]) == 2 for match in matches):
+    gap, has_zones = gaps[0], any(zones)
+    if _widths(first) == {4}:
+        if gap == "-" and _widths(second) == _widths(last) == {2}:
             return DateFormat(ISO, has_zones=has_zones)
         return DateFormat(f"%Y{gap}%m{gap}%d{time}", has_zones=has_zones)
-    widths = {len(match["c"]) for match in matches}
-    if widths not in ({4}, {2}) or any(len(match["a"]) > 2 for match in matches):
+    if _widths(last) not in ({4}, {2}) or max(_widths(first)) > 2:
         return None
-    year = "%Y" if widths == {4} else "%y"
+    year = "%Y" if _widths(last) == {4} else "%y"
     day_first = f"%d{gap}%m{gap}{year}{time}"
-    if max(first) > 12:
-        return DateFormat(day_first, has_zones=has_zones) if max(second) <= 12 else None
-    if max(second) > 12:
+    if max(map(int, first)) > 12:
+        return DateFormat(day_first, has_zones=has_zones) if max(map(int, second)) <= 12 else None
+    if max(map(int, second)) > 12:
         return DateFormat(_exchanged(day_first), has_zones=has_zones)
     return DateFormat(day_first, is_ambiguous=gap != ".", has_zones=has_zones)
 
 
+def _widths(texts: Iterable[str]) -> set[int]:
+    return set(map(len, texts))
+
+
 def _named(matches: list[re.Match[str]]) -> DateFormat | None:
     time = _time(matches)
-    month = "%b" if all(len(match["month"]) == 3 for match in matches) else "%B"
     if time is None:
         return None
+    months = map(itemgetter("month"), matches)
+    month = "%b" if _widths(months) == {3} else "%B"
     if "gap1" not in matches[0].groupdict():
         return DateFormat(f"{month} %d, %Y{time}")
-    gaps = {match["gap1"] for match in matches}
+    gaps = set(map(itemgetter("gap1"), matches))
     gap = gaps.pop()
     return None if gaps else DateFormat(f"%d{gap}{month}{gap}%Y{time}")
 
 
 def _time(matches: list[re.Match[str]]) -> str | None:
     """Return the format of the times; empty without times, None if they differ."""
-    formats = {_time_of(match) for match in matches}
+    formats = set(map(_time_of, matches))
     return formats.pop() if len(formats) == 1 else None
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
-from .columns import Column, classify, conversion, literal, with_conversions
+from .columns import Column, classify, conversion, literal, mapping, with_conversions
 from .csv_lines import profile_with_csv
 from .dialect import find_layout
 from .encoding import Text
@@ -149,19 +151,20 @@ def _row_arguments(table: Table) -> dict[str, str]:
     if layout.other_tables:
         lines = ", ".join(map(str, layout.other_tables))
         table.notes.append(f"the file has other tables, which this leaves out: line {lines}")
-    elif any(not row.is_blank for row in layout.footer):
+    elif not all(map(attrgetter("is_blank"), layout.footer)):
         what = "a row of totals" if layout.total else "a remark"
         table.notes.append(f"the table ends with {what}, which this leaves out")
     return arguments
 
 
 def _lines(table: Table) -> list[str]:
-    arguments = "".join(f", {name}={value}" for name, value in table.arguments.items())
-    call = f"pd.read_csv({literal(table.source.name)}{arguments})"
+    arguments = map("=".join, table.arguments.items())
+    call = f"pd.read_csv({', '.join([literal(table.source.name), *arguments])})"
     if table.layout.blank_lines:
         call += '.dropna(how="all")'
     lines = with_conversions(call, table.conversions)
-    if any(column.name != column.name.strip() for column in table.columns):
+    names = list(map(attrgetter("name"), table.columns))
+    if names != list(map(str.strip, names)):
         lines[-1:] = [f"{lines[-1]}.rename(columns=str.strip)"] if len(lines) == 1 else [lines[-1], STRIP]
     return lines
 
@@ -226,7 +229,7 @@ def _add_types(table: Table) -> None:
         if column.kind == "number" and column.number and not is_read_as_number(table, column):
             table.conversions[column.key] = conversion(column, column.number.resolved(table.decimal))
             _add_number_notes(table, column)
-    table.conversions = dict([*table.conversions.items()][:MAX_SPECIAL_COLUMNS])
+    table.conversions = dict(itertools.islice(table.conversions.items(), MAX_SPECIAL_COLUMNS))
 
 
 def _add_number_notes(table: Table, column: Column) -> None:
@@ -240,11 +243,7 @@ def _type_argument(table: Table, texts: list[Column]) -> str:
     """Return the types of columns that stay text; of all if that is shorter, which is right if all are."""
     if len(texts) == len(table.columns) and len(texts) > 1:
         return "str"
-    return _mapping({column.key: "str" for column in texts[: 2 * MAX_SPECIAL_COLUMNS]})
-
-
-def _mapping(items: dict[str, str]) -> str:
-    return "{" + ", ".join(f"{key}: {value}" for key, value in items.items()) + "}"
+    return mapping(dict.fromkeys(map(attrgetter("key"), texts[: 2 * MAX_SPECIAL_COLUMNS]), "str"))
 
 
 def _is_read_as_text(table: Table, column: Column) -> bool:
@@ -256,50 +255,46 @@ def _is_read_as_text(table: Table, column: Column) -> bool:
 
 
 def _add_dates(table: Table) -> None:
-    dates = [(column, column.date) for column in table.columns if column.kind == "date" and column.date]
-    others = [found for _, found in dates if not found.is_ambiguous]
-    month_first = any(found.format.startswith("%m") for found in others)
-    day_first = table.decimal == "," or any(found.format.startswith("%d") for found in others)
+    dates = [(column.key, column.date) for column in table.columns if column.date]
+    first_fields = {date.format[:2] for _, date in dates if not date.is_ambiguous}
+    is_month_first = "%m" in first_fields or not ("%d" in first_fields or table.decimal == ",")
     formats = {}
-    for column, found in dates[:MAX_SPECIAL_COLUMNS]:
-        if found.is_ambiguous and (month_first or not day_first):
-            found = found.with_month_first()
-        if found.is_ambiguous:
-            order = "day first" if found.format.startswith("%d") else "month first"
-            add_note(table, f"dates of {column.key} are read {order}, which they do not prove")
-        if found.has_zones:
-            table.conversions[column.key] = f"pd.to_datetime(df[{column.key}], utc=True)"
+    for key, date in dates[:MAX_SPECIAL_COLUMNS]:
+        if date.is_ambiguous:
+            date = date.with_month_first() if is_month_first else date
+            order = "day first" if date.format.startswith("%d") else "month first"
+            add_note(table, f"dates of {key} are read {order}, which they do not prove")
+        if date.has_zones:
+            table.conversions[key] = f"pd.to_datetime(df[{key}], utc=True)"
         else:
-            formats[column.key] = quoted(found.format)
+            formats[key] = quoted(date.format)
     if formats:
         table.arguments["parse_dates"] = f"[{', '.join(formats)}]"
-        is_one = len(set(formats.values())) == 1
-        value = next(iter(formats.values())) if is_one else _mapping(formats)
+        distinct = set(formats.values())
+        value = distinct.pop() if len(distinct) == 1 else mapping(formats)
         if value != '"ISO8601"':
             table.arguments["date_format"] = value
 
 
 def _add_missing(table: Table) -> None:
-    marks = {
-        column.key: column.missing
-        for column in table.columns
-        if column.missing and not _is_read_as_text(table, column)
-    }
-    if marks:
-        words = sorted({mark for each in marks.values() for mark in each})
-        texts = [column for column in table.columns if column.key not in marks]
-        if any(column.kind in ("text", "identifier") for column in texts):
-            table.arguments["na_values"] = _mapping(
-                {
-                    key: f"[{', '.join(map(literal, each))}]"
-                    for key, each in [*marks.items()][:MAX_SPECIAL_COLUMNS]
-                }
-            )
+    marks, other_kinds = dict[str, tuple[str, ...]](), set[str]()
+    for column in table.columns:
+        if column.missing and not _is_read_as_text(table, column):
+            marks[column.key] = column.missing
         else:
-            table.arguments["na_values"] = f"[{', '.join(map(literal, words))}]"
-    if any(column.has_code_na for column in table.columns):
+            other_kinds.add(column.kind)
+    if marks and other_kinds.isdisjoint({"text", "identifier"}):
+        table.arguments["na_values"] = _list(sorted(set[str]().union(*marks.values())))
+    elif marks:
+        lists = dict(zip(marks, map(_list, marks.values()), strict=True))
+        table.arguments["na_values"] = mapping(dict(itertools.islice(lists.items(), MAX_SPECIAL_COLUMNS)))
+    if any(map(attrgetter("has_code_na"), table.columns)):
         table.arguments |= {"keep_default_na": "False"}
         table.arguments.setdefault("na_values", '[""]')
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(literal, texts))}]"
 
 
 def _corrected(table: Table, frame: Any) -> bool:
@@ -311,15 +306,15 @@ def _corrected(table: Table, frame: Any) -> bool:
         series = frame.iloc[:, index]
         if series.dtype.kind not in "OTSU" and str(series.dtype) not in ("object", "str", "string"):
             continue
-        texts = [str(value) for value in series.dropna().unique()]
+        texts = list(map(str, series.dropna().unique()))
         if not texts:
             continue
         again = classify(column.name, _telling(texts, column))
         again.key = column.key
         again.may_be_numbers = True
-        table.columns[index] = (
-            again if again != column else Column(column.name, "text", key=column.key, may_be_numbers=True)
-        )
+        if again == column:
+            again = Column(column.name, "text", key=column.key, may_be_numbers=True)
+        table.columns[index] = again
         found = True
     return found
 

@@ -7,7 +7,10 @@ import io
 import itertools
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 
 from .dates import date_format
 from .numbers import number_format
@@ -16,7 +19,6 @@ DELIMITERS = ",;\t|"
 MAX_CELLS, MAX_ROWS, MIN_ROWS = 100_000, 2_000, 12
 """How much of a table is looked at field by field."""
 MIN_SCORE = 0.1
-MAX_FIELD_CHARS = 1_000_000
 MAX_TITLE_ROWS = 60
 MAX_FOOTER_ROWS = 12
 TAIL_CHARS, TAIL_LINES = 20_000, 60
@@ -38,10 +40,25 @@ class Row:
     line: int
     next_line: int
 
+    @cached_property
+    def cells(self) -> list[str]:
+        """The fields without blanks around them."""
+        return list(map(str.strip, self.fields))
+
+    @property
+    def width(self) -> int:
+        """How many fields it has."""
+        return len(self.fields)
+
     @property
     def is_blank(self) -> bool:
         """Whether it has no field with text."""
-        return not any(field.strip() for field in self.fields)
+        return not any(self.cells)
+
+    @property
+    def is_comment(self) -> bool:
+        """Whether it is a line that begins with `#`."""
+        return self.width == 1 and self.fields[0].startswith("#")
 
 
 @dataclass
@@ -84,17 +101,16 @@ class Layout:
     def names(self) -> list[str]:
         """The names of the columns; numbers if there is no header."""
         if self.header is None:
-            return [str(number) for number in range(self.width)]
+            return list(map(str, range(self.width)))
         return self.header.fields
 
     def column(self, index: int) -> list[str]:
         """Return the fields of a column."""
-        return [row.fields[index] for row in self.rows if index < len(row.fields)]
+        return [row.fields[index] for row in self.rows if index < row.width]
 
 
 def read_rows(text: str, delimiter: str, *, max_rows: int = MAX_ROWS) -> tuple[list[Row], bool]:
     """Read the first rows, and whether these are all."""
-    csv.field_size_limit(MAX_FIELD_CHARS)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows, line, cells = list[Row](), 0, 0
     try:
@@ -112,54 +128,67 @@ def read_rows(text: str, delimiter: str, *, max_rows: int = MAX_ROWS) -> tuple[l
 def find_delimiter(text: str) -> tuple[str, float]:
     """Return the delimiter, and how sure it is: 0 if nothing separates fields."""
     head = "".join(itertools.islice(io.StringIO(text[:200_000], newline=""), 300))
-    scores = {delimiter: _score(head, delimiter) for delimiter in DELIMITERS}
-    best = max(scores, key=scores.__getitem__)
-    return (best, scores[best]) if scores[best] > 0 else (",", 0.0)
+    scores = [_score(head, delimiter) for delimiter in DELIMITERS]
+    best = max(scores)
+    return (DELIMITERS[scores.index(best)], best) if best > 0 else (",", 0.0)
 
 
 def has_spaced_columns(text: str) -> bool:
     """Return whether spaces divide all lines into equally many words, as in aligned tables."""
-    lines = [line.split() for line in text[:200_000].splitlines()[:200] if line.strip()]
-    words = [word for line in lines[1:] for word in line]
-    is_even = len(lines) > 1 and len(lines[0]) > 1 and len({len(line) for line in lines}) == 1
-    return is_even and sum(map(_is_value, words)) * 2 >= len(words)
+    lines = list(filter(None, map(str.split, text[:200_000].splitlines()[:200])))
+    widths = set(map(len, lines))
+    if len(lines) < 2 or len(widths) > 1 or widths == {1}:
+        return False
+    words = list(itertools.chain.from_iterable(lines[1:]))
+    return sum(map(_is_value, words)) * 2 >= len(words)
 
 
 def _score(head: str, delimiter: str) -> float:
     """Return how well a delimiter divides lines: into equally many fields, which look like values."""
-    rows = [row for row in read_rows(head, delimiter, max_rows=200)[0] if not row.is_blank]
-    widths = Counter(len(row.fields) for row in rows)
-    width = _usual_width(widths)
+    rows = _filled_rows(head, delimiter)
+    width = _usual_width(rows)
     if width < 2:
         return 0.0
-    usual = [row for row in rows if len(row.fields) == width]
-    if any(cell.count('"') % 2 for row in usual for cell in row.fields[:50]):  # It divides what is quoted.
+    usual = [row for row in rows if row.width == width]
+    if any(map(_divides_quotes, usual)):
         return MIN_SCORE
-    cells = [cell.strip() for row in usual[1:80] for cell in row.fields[:50]]
-    others = [
-        other
-        for other in DELIMITERS
-        if other not in (delimiter, ",") and any(other in cell for cell in cells)
-    ]
+    cells = list(itertools.chain.from_iterable(row.cells[:50] for row in usual[1:80]))
+    others = {*DELIMITERS}.intersection("".join(cells)) - {delimiter, ","}
     # Invariant: what divides all lines, the header too, is not given up for what some cells hold.
     if others and (len(usual) < len(rows) or any(_divides_all(head, other) for other in others)):
         return 2 * MIN_SCORE
-    typed = sum(_is_value(cell) for cell in cells) / max(len(cells), 1)
+    typed = sum(map(_is_value, cells)) / max(len(cells), 1)
     return len(usual) / len(rows) + typed / 2 + (delimiter != ",") / 10
 
 
+def _divides_quotes(row: Row) -> bool:
+    """Return whether fields begin or end within what is quoted."""
+    return any(field.count('"') % 2 for field in row.fields[:50])
+
+
+def _filled_rows(head: str, delimiter: str) -> list[Row]:
+    rows, _ = read_rows(head, delimiter, max_rows=200)
+    return list(itertools.filterfalse(attrgetter("is_blank"), rows))
+
+
 def _divides_all(head: str, delimiter: str) -> bool:
-    rows = [row for row in read_rows(head, delimiter, max_rows=200)[0] if not row.is_blank]
-    return len({len(row.fields) for row in rows}) == 1 and len(rows[0].fields) > 1
+    widths = _widths(_filled_rows(head, delimiter))
+    return len(widths) == 1 and 1 not in widths
 
 
-def _usual_width(widths: Counter[int]) -> int:
+def _widths(rows: Iterable[Row]) -> Counter[int]:
+    return Counter(map(attrgetter("width"), rows))
+
+
+def _usual_width(rows: Iterable[Row]) -> int:
     """Return how many fields rows have: what most of them have, or else the most."""
-    wide = {width: count for width, count in widths.items() if width > 1}
+    wide = _widths(rows)
+    del wide[0], wide[1]
     return max(wide, key=lambda width: (wide[width], width), default=1)
 
 
 def _is_value(cell: str) -> bool:
+    """Return whether a cell is empty, a number or a date."""
     return not cell or number_format([cell]) is not None or date_format([cell], "") is not None
 
 
@@ -169,16 +198,16 @@ def find_layout(text: str, delimiter: str, *, is_complete: bool) -> Layout:
     if not is_complete and rows:
         rows = rows[:-1]  # The last one may be cut off.
     is_all = is_all and is_complete
-    filled = [row for row in rows if not row.is_blank]
-    width = _usual_width(Counter(len(row.fields) for row in filled))
+    filled = list(itertools.filterfalse(attrgetter("is_blank"), rows))
+    width = _usual_width(filled)
     start = _find_start(rows, width)
     body = rows[start:]
     layout = Layout(delimiter, None, [], width, is_complete=is_all)
-    layout.other_tables = [rows[index].line + 1 for index in _table_starts(rows[:start])]
+    _note_tables(layout, rows[:start])
     layout.skipped_lines = body[0].line if body else 0
     if body and _is_header(body[0], body[1:200]):
         layout.header = body.pop(0)
-        _check_widths(layout, filled)
+        _check_widths(layout, layout.header.width, filled)
     body = _without_units(layout, body)
     _split_body(layout, body, is_all=is_all)
     if is_complete and not is_all:
@@ -188,127 +217,113 @@ def find_layout(text: str, delimiter: str, *, is_complete: bool) -> Layout:
 
 def _find_start(rows: list[Row], width: int) -> int:
     """Return the index of the first row of the table, below titles and comments."""
-    needed = max(1, min(width, 2), (width + 1) // 2 if width > 3 else 1)
+    needed = max(min(width, 2), (width + 1) // 2)
     for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
-        count = sum(1 for cell in row.fields if cell.strip())
-        is_wide = len(row.fields) == width or _is_short_header(rows[index : index + 2], width)
-        if is_wide and count >= min(needed, width) and not _is_comment(row):
+        is_wide = row.width == width or _is_short_header(rows[index : index + 2], width)
+        if is_wide and sum(map(bool, row.cells)) >= needed and not row.is_comment:
             return index
     return 0
 
 
 def _is_short_header(rows: list[Row], width: int) -> bool:
     """Return whether the first of two rows has a field less than the second, which has values."""
-    if len(rows) < 2 or width < 3 or len(rows[0].fields) != width - 1 or len(rows[1].fields) != width:
+    if len(rows) < 2 or width < 3 or rows[0].width != width - 1 or rows[1].width != width:
         return False
-    return any(cell.strip() and _is_value(cell.strip()) for cell in rows[1].fields)
+    return any(map(_is_value, filter(None, rows[1].cells)))
 
 
-def _is_comment(row: Row) -> bool:
-    return row.fields[0].startswith("#") and len(row.fields) == 1
-
-
-def _check_widths(layout: Layout, filled: list[Row]) -> None:
+def _check_widths(layout: Layout, width: int, filled: list[Row]) -> None:
     """Note whether rows have an empty field more than the header, which shifts columns for some readers."""
-    assert layout.header is not None
-    width = len(layout.header.fields)
-    wider = [row for row in filled if len(row.fields) == width + 1]
-    if width == layout.width - 1 and wider and not any(row.fields[-1].strip() for row in wider):
+    last = [row.cells[-1] for row in filled if row.width == width + 1]
+    if width == layout.width - 1 and last and not any(last):
         layout.has_trailing_delimiter = True
         layout.width = width
 
 
 def _is_header(first: Row, others: list[Row]) -> bool:
     """Return whether the first row holds names: other texts than those below, and no values."""
-    cells = [cell.strip() for cell in first.fields]
-    names = [cell for cell in cells if cell]
-    values = [cell for cell in names if _is_value(cell)]
+    names = list(filter(None, first.cells))
+    values = list(filter(_is_value, names))
     are_years = len(values) < len(names) and all(map(_YEAR.fullmatch, values))
     if not names or (values and not are_years):
         return False
-    if not others or any(len(cell) > 200 for cell in names[:3]):
+    if not others or max(map(len, names[:3])) > 200:
         return True
     repeated = 0
-    for index, cell in enumerate(cells[:50]):
-        below = [row.fields[index].strip() for row in others if index < len(row.fields)]
+    for index, cell in enumerate(first.cells[:50]):
+        below = _cells_of(others, index)
         if any(map(_is_value, filter(None, below[:20]))):
             return True
         repeated += bool(cell) and cell in below
     return repeated == 0
 
 
+def _cells_of(rows: list[Row], index: int) -> list[str]:
+    """Return the cells of a column."""
+    return [row.cells[index] for row in rows if index < row.width]
+
+
 def _without_units(layout: Layout, body: list[Row]) -> list[Row]:
     """Take away a row of units, such as `(kg)`, below the header of columns of numbers."""
     if layout.header is None or len(body) < 2:
         return body
-    units = [cell.strip() for cell in body[0].fields]
     has_unit = False
-    for index, unit in enumerate(units):
-        below = [row.fields[index].strip() for row in body[1:30] if index < len(row.fields)]
-        is_numeric = number_format({*filter(None, below)}) is not None
-        if (
-            len(unit) > MAX_UNIT_CHARS
-            or not _UNIT_ROW.fullmatch(unit)
-            or (unit and not is_numeric and not _is_bracketed(unit))
-        ):
+    for index, unit in enumerate(body[0].cells):
+        is_numeric = number_format({*filter(None, _cells_of(body[1:30], index))}) is not None
+        if not _is_unit(unit, is_numeric=is_numeric):
             return body
-        has_unit = has_unit or bool(unit and unit != "-" and is_numeric)
+        has_unit = has_unit or (is_numeric and unit not in ("", "-"))
     if not has_unit:
         return body
     layout.unit_lines = list(range(body[0].line, body[0].next_line))
     return body[1:]
 
 
-def _is_bracketed(unit: str) -> bool:
-    return unit[0] in "([" or unit == "-"
+def _is_unit(cell: str, *, is_numeric: bool) -> bool:
+    """Return whether a cell may be in a row of units: above numbers any unit, else one in brackets or none."""
+    if len(cell) > MAX_UNIT_CHARS or not _UNIT_ROW.fullmatch(cell):
+        return False
+    return is_numeric or cell in ("", "-") or cell[0] in "(["
 
 
 def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
     """Divide what is below the header into rows and footer, to which other tables belong."""
-    others = [index for index in _table_starts(body) if index > 1] if is_all else []
-    layout.other_tables += [body[index].line + 1 for index in others]
-    end = min(others, default=len(body))
+    end = len(body)
     if is_all:
-        below = body[end:]
-        end = _find_end(layout, body[:end])
-        layout.footer = _rows_for_readers([*body[end : len(body) - len(below)], *below])
+        end = _find_end(layout, body[: _note_tables(layout, body, first=2)])
+        layout.footer = _rows_for_readers(body[end:])
     for row in body[:end]:
         if row.is_blank:
-            layout.blank_lines += len(row.fields) > 1
+            layout.blank_lines += row.width > 1
         elif row.fields[0].startswith("#"):
             layout.has_comments = True
         else:
-            layout.long_rows += len(row.fields) > layout.width + layout.has_trailing_delimiter
+            layout.long_rows += row.width > layout.width + layout.has_trailing_delimiter
             layout.rows.append(row)
 
 
-def _table_starts(rows: list[Row]) -> list[int]:
-    """Return the indices of rows that are headers of tables: the first one, or behind an empty line; with values below."""
-    return [
-        index
-        for index, row in enumerate(rows)
-        if (not index or rows[index - 1].is_blank) and _is_header_of_values(row, rows[index + 1 : index + 20])
-    ]
+def _note_tables(layout: Layout, rows: list[Row], *, first: int = 0) -> int:
+    """Note the tables that begin among rows: at the first one, or behind an empty line. Return where the first begins."""
+    end = len(rows)
+    for index in range(first, len(rows)):
+        if (not index or rows[index - 1].is_blank) and _is_header_of_values(*rows[index : index + 20]):
+            layout.other_tables.append(rows[index].line + 1)
+            end = min(end, index)
+    return end
 
 
-def _is_header_of_values(header: Row, below: list[Row]) -> bool:
+def _is_header_of_values(header: Row, *below: Row) -> bool:
     """Return whether a row is one of names, with as many fields in the rows below it, up to an empty line, and values."""
     rows = list(itertools.takewhile(lambda row: not row.is_blank, below))
-    names = [cell.strip() for cell in header.fields]
-    if len(names) < 2 or not all(names) or any(map(_is_value, names)):
+    if header.width < 2 or any(map(_is_value, header.cells)) or set(_widths(rows)) != {header.width}:
         return False
-    if not rows or any(len(row.fields) != len(names) for row in rows):
-        return False
-    return any(all(map(_is_value, filter(None, column))) and any(column) for column in _columns(rows))
-
-
-def _columns(rows: list[Row]) -> list[list[str]]:
-    return [[row.fields[index].strip() for row in rows] for index in range(len(rows[0].fields))]
+    columns = zip(*(row.cells for row in rows), strict=True)
+    return any(any(column) and all(map(_is_value, column)) for column in columns)
 
 
 def _rows_for_readers(rows: list[Row]) -> list[Row]:
     """Return rows without empty lines, which readers skip."""
-    return [row for row in rows if not row.is_blank or len(row.fields) > 1]
+    return [row for row in rows if not row.is_blank or row.width > 1]
 
 
 def _find_distant_footer(layout: Layout, text: str) -> None:
@@ -323,12 +338,9 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
     end = len(body)
     for index in range(len(body) - 1, max(len(body) - 1 - MAX_FOOTER_ROWS, 0), -1):
         row = body[index]
-        total = next((cell.strip() for cell in row.fields[:6] if _TOTAL.fullmatch(cell.strip())), "")
-        if total:
+        if total := next(filter(_TOTAL.fullmatch, row.cells[:6]), ""):
             layout.total = total
-        elif not row.is_blank and not _is_remark(
-            row, layout.width, is_apart=index > 0 and body[index - 1].is_blank
-        ):
+        elif not row.is_blank and not _is_remark(row, layout.width, is_apart=body[index - 1].is_blank):
             break
         end = index
     return end
@@ -336,6 +348,6 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
 
 def _is_remark(row: Row, width: int, *, is_apart: bool) -> bool:
     """Return whether a row has a text in its first field alone: in a table of several, or behind an empty line."""
-    filled = [cell for cell in row.fields if cell.strip()]
-    is_wide = width > 2 or (is_apart and width > 1 and not _is_value(row.fields[0].strip()))
-    return is_wide and len(filled) == 1 and bool(row.fields[0].strip())
+    first, *others = row.cells
+    is_wide = width > 2 or (is_apart and width > 1 and not _is_value(first))
+    return is_wide and first != "" and not any(others)

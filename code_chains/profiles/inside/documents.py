@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import struct
 import zipfile
@@ -10,42 +11,59 @@ from typing import Any
 
 from .columns import literal
 from .encoding import Text
-from .frames import Json, describe_frame, describe_rows, describe_values, plural
+from .frames import (
+    MAX_ROW_CHARS,
+    Json,
+    describe_frame,
+    describe_rows,
+    describe_values,
+    plural,
+    row_text,
+)
 from .source import Source
 
 MAX_ROWS = 50_000
 MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
-MAX_ROW_CHARS = 300
+DOCUMENTS = (
+    ({"content.xml", "mimetype"}, "OpenDocument file"),
+    ({"word/document.xml"}, "Word document"),
+    ({"ppt/presentation.xml"}, "PowerPoint presentation"),
+)
+"""What archives are that have these members."""
 
 
 def profile_lines(source: Source, text: Text) -> Json | None:
     """Describe JSON Lines; None if it is something else."""
-    lines = [line for line in text.text.split("\n") if line.strip()]
+    lines = list(filter(str.strip, text.text.split("\n")))
     if not source.is_complete:
         lines = lines[:-1]
     try:
-        rows = [json.loads(line) for line in lines[:MAX_ROWS]]
+        rows = list(map(json.loads, lines[:MAX_ROWS]))
     except (ValueError, RecursionError):
         return None
-    if not rows or not all(isinstance(row, dict) for row in rows):
+    if not _are_objects(rows):
         return None
     opening = _opening(source, text)
     read = ["import json", f"rows = [json.loads(line) for line in {opening} if line.strip()]"]
     if importlib.util.find_spec("pandas"):
         read = ["import json", "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
     count = len(lines) if source.is_complete else source.count_lines()
-    keys = {frozenset(row) for row in rows[:1000]}
-    notes = ["rows have different keys"] if len(keys) > 1 else []
+    notes = ["rows have different keys"] if len(set(map(frozenset, rows[:1000]))) > 1 else []
     return {
         "format": "JSON Lines",
         "facts": [plural(count, "row"), f"encoding {text.encoding}"],
         "read": read,
         "columns": describe_rows(rows),
-        "column_count": len({key for row in rows for key in row}),
+        "column_count": len(set(itertools.chain.from_iterable(rows))),
         "first_rows": [line[:MAX_ROW_CHARS] for line in lines[:3]],
         "notes": notes,
     }
+
+
+def _are_objects(rows: list[Any]) -> bool:
+    """Return whether there are rows, and all are objects of JSON."""
+    return set(map(type, rows)) == {dict}
 
 
 def _opening(source: Source, text: Text) -> str:
@@ -67,10 +85,10 @@ def profile_json(source: Source, text: Text) -> Json | None:
     profile: Json = {"format": "JSON", "facts": facts, "read": read}
     if rows is None:
         return profile | {"structure": _structure(value, 0)[:1200]}
-    place = "data" + "".join(f"[{literal(key)}]" for key in path)
+    place = "data" + "".join(map("[{}]".format, map(literal, path)))
     if importlib.util.find_spec("pandas"):
         read.insert(1, "import pandas as pd")
-        has_nested = any(isinstance(cell, dict) for row in rows[:100] for cell in row.values())
+        has_nested = any(dict in map(type, row.values()) for row in rows[:100])
         read.append(f"df = pd.json_normalize({place})" if has_nested else f"df = pd.DataFrame({place})")
         columns = _normalized(rows) if has_nested else describe_rows(rows)
     else:
@@ -94,11 +112,12 @@ def _records(value: Any) -> tuple[list[str], list[Json] | None]:
     pending: list[tuple[list[str], Any]] = [([], value)]
     while pending:
         path, item = pending.pop(0)
-        if isinstance(item, list) and item and all(isinstance(each, dict) for each in item):
+        if isinstance(item, list) and _are_objects(item):
             if best[1] is None or len(item) > len(best[1]):
                 best = (path, item)
         elif isinstance(item, dict) and len(path) < 2:
-            pending += [([*path, key], each) for key, each in [*item.items()][:50]]
+            for key in itertools.islice(item, 50):
+                pending += [([*path, key], item[key])]
     return best
 
 
@@ -107,9 +126,10 @@ def _structure(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         if depth > 2:
             return f"object of {len(value)} keys"
-        items = [f"{key[:60]}: {_structure(each, depth + 1)}" for key, each in [*value.items()][:MAX_NAMES]]
+        shown = itertools.islice(value, MAX_NAMES)
+        items = ", ".join(f"{key[:60]}: {_structure(value[key], depth + 1)}" for key in shown)
         more = f", and {len(value) - MAX_NAMES} more keys" if len(value) > MAX_NAMES else ""
-        return "{" + ", ".join(items) + more + "}"
+        return "{" + items + more + "}"
     if isinstance(value, list):
         inner = _structure(value[0], depth + 1) if value else ""
         return f"[{inner}, …] ({len(value)} items)"
@@ -145,10 +165,7 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
         "read": ["import pandas as pd", line],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
-        "first_rows": [
-            ", ".join(str(value)[:60] for value in row)[:MAX_ROW_CHARS]
-            for row in frame.head(3).values.tolist()
-        ],
+        "first_rows": list(map(row_text, frame.head(3).values.tolist())),
         "notes": notes,
     }
 
@@ -156,11 +173,11 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
 def profile_archive(source: Source) -> Json:
     """Describe a ZIP archive by the names in it."""
     with zipfile.ZipFile(source.name) as archive:
-        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-        names = {entry.filename for entry in entries}
-    kind = _document_kind(names)
-    if kind:
-        return {"format": kind, "facts": [], "read": []}
+        entries = list(itertools.filterfalse(zipfile.ZipInfo.is_dir, archive.infolist()))
+        names = archive.namelist()
+    for members, kind in DOCUMENTS:
+        if members.issubset(names):
+            return {"format": kind, "facts": [], "read": []}
     shown = ", ".join(f"{entry.filename[:80]} ({entry.file_size:,} bytes)" for entry in entries[:MAX_NAMES])
     more = f", and {len(entries) - MAX_NAMES} more" if len(entries) > MAX_NAMES else ""
     read = ["import zipfile", f"archive = zipfile.ZipFile({literal(source.name)})"]
@@ -169,14 +186,6 @@ def profile_archive(source: Source) -> Json:
         "facts": [f"{plural(len(entries), 'file')}: {shown}{more}"],
         "read": read,
     }
-
-
-def _document_kind(names: set[str]) -> str:
-    kinds = {"word/document.xml": "Word document", "ppt/presentation.xml": "PowerPoint presentation"}
-    found = [kind for name, kind in kinds.items() if name in names]
-    if "content.xml" in names and "mimetype" in names:
-        return "OpenDocument file"
-    return found[0] if found else ""
 
 
 def profile_image(source: Source) -> Json | None:

@@ -88,7 +88,7 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         text = _decoded(data, "utf-8", "replace")
         broken = text.count("\ufffd")
-        others = sum(character > "\x7f" for character in text[:1_000_000]) - broken
+        others = _count_non_ascii(text[:1_000_000]) - broken
         return others > 0 and broken <= MAX_BROKEN_SHARE * others
     return True
 
@@ -116,8 +116,11 @@ def _share(sample: bytes, encoding: str, letters: re.Pattern[str]) -> float:
         text = _decoded(sample, encoding, "strict")
     except UnicodeDecodeError:
         return 0.0
-    others = sum(character > "\x7f" for character in text)
-    return len(letters.findall(text)) / max(others, 1)
+    return len(letters.findall(text)) / max(_count_non_ascii(text), 1)
+
+
+def _count_non_ascii(text: str) -> int:
+    return len(text) - len(text.encode("ascii", "ignore"))
 
 
 def _is_valid(data: bytes, encoding: str) -> bool:

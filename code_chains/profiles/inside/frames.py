@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Json = dict[str, Any]
@@ -11,23 +12,21 @@ Json = dict[str, Any]
 MAX_COLUMNS = 40
 """Columns that are described one by one."""
 MAX_CATEGORIES, MAX_CATEGORY_CHARS, MAX_EXAMPLE_CHARS = 10, 30, 40
+MAX_CELL_CHARS, MAX_ROW_CHARS = 60, 300
 MAX_DISTINCT_ROWS = 50_000
 """Rows of which distinct values are counted."""
 
 
 def describe_frame(frame: Any) -> list[Json]:
     """Describe the first columns of a frame: name, type, missing values and range."""
-    positions = range(min(len(frame.columns), MAX_COLUMNS))
-    return [
-        {"name": str(frame.columns[position])[:200], **_describe_series(frame.iloc[:, position])}
-        for position in positions
-    ]
+    columns = enumerate(frame.columns[:MAX_COLUMNS])
+    return [_describe_series(str(name), frame.iloc[:, position]) for position, name in columns]
 
 
-def _describe_series(series: Any) -> Json:
+def _describe_series(name: str, series: Any) -> Json:
     missing = int(series.isna().sum())
     kind, detail = _kind_and_detail(series, series.dropna())
-    return {"type": kind, "detail": detail, "missing": missing}
+    return {"name": name[:200], "type": kind, "detail": detail, "missing": missing}
 
 
 def _kind_and_detail(series: Any, values: Any) -> tuple[str, str]:
@@ -63,8 +62,16 @@ def _number(value: float) -> str:
 
 def describe_rows(rows: Sequence[Mapping[Any, Any]]) -> list[Json]:
     """Describe the keys of records, such as those of JSON."""
-    names = dict.fromkeys(key for row in rows for key in row)
-    return [describe_column(str(name), [row.get(name) for row in rows]) for name in [*names][:MAX_COLUMNS]]
+    columns, names = [], dict.fromkeys(itertools.chain.from_iterable(rows))
+    for name in itertools.islice(names, MAX_COLUMNS):
+        values = [row.get(name) for row in rows]
+        columns.append(describe_column(str(name), values))
+    return columns
+
+
+def describe_lists(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[Json]:
+    """Describe the columns of rows that are lists; those that are short lack the last ones."""
+    return describe_rows([dict(zip(names, row, strict=False)) for row in rows])
 
 
 def describe_column(name: str, values: Sequence[Any]) -> Json:
@@ -76,20 +83,20 @@ def describe_column(name: str, values: Sequence[Any]) -> Json:
 
 def describe_values(values: Sequence[Any]) -> tuple[str, str]:
     """Return the type of values that are not missing, and their range or categories."""
-    kinds = {type(value) for value in values}
+    kinds = set(map(type, values))
     if not values:
         return "empty", ""
     if kinds == {bool}:
         return "bool", ""
     if kinds <= {int, float}:
-        finite = [value for value in values if math.isfinite(value)]
+        finite = list(filter(math.isfinite, values))
         detail = f"{_number(min(finite))} to {_number(max(finite))}" if finite else ""
         return ("float" if float in kinds else "int"), detail
     return _objects(values)
 
 
 def _objects(values: Sequence[Any]) -> tuple[str, str]:
-    kinds = sorted({type(value).__name__ for value in values})
+    kinds = sorted({kind.__name__ for kind in map(type, values)})
     if kinds == ["str"]:
         return _texts(values)
     if set(kinds) <= {"date", "datetime", "Timestamp"}:
@@ -104,18 +111,23 @@ def _objects(values: Sequence[Any]) -> tuple[str, str]:
 def _nested(kind: str, values: Sequence[Any]) -> tuple[str, str]:
     if kind != "dict":
         return "list", ""
-    keys = dict.fromkeys(str(key)[:40] for value in values[:100] for key in value)
+    keys = dict.fromkeys(str(key)[:40] for key in itertools.chain.from_iterable(values[:100]))
     return "dict", f"keys {', '.join([*keys][:10])}"
 
 
 def _texts(values: Sequence[str]) -> tuple[str, str]:
     distinct = dict.fromkeys(values)
-    if len(distinct) <= MAX_CATEGORIES and all(len(text) <= MAX_CATEGORY_CHARS for text in distinct):
+    if len(distinct) <= MAX_CATEGORIES and max(map(len, distinct)) <= MAX_CATEGORY_CHARS:
         return "text", ": " + ", ".join(sorted(distinct))
-    example = next((text for text in distinct if text.strip()), "")
+    example = next(filter(str.strip, distinct), "")
     if len(example) > MAX_EXAMPLE_CHARS:
         example = f"{example[:MAX_EXAMPLE_CHARS]}…"
     return "text", f"{len(distinct)} different, such as {example!r}"
+
+
+def row_text(row: Iterable[object]) -> str:
+    """Return the values of a row in short."""
+    return ", ".join(str(value)[:MAX_CELL_CHARS] for value in row)[:MAX_ROW_CHARS]
 
 
 def plural(count: int, word: str) -> str:

@@ -15,18 +15,20 @@ _NUMBER = re.compile(
     rf"(?P<open>\()?[{SPACES}]*(?P<sign>[+\-−]?)[{SPACES}]*(?P<before>{_CURRENCY})?[{SPACES}]*(?P<sign2>[+\-−]?)"
     rf"(?P<body>{_BODY})(?P<exponent>[eE][+-]?\d{{1,3}})?[{SPACES}]*(?P<after>{_UNIT_AFTER})?[{SPACES}]*(?P<trailing>-)?(?P<close>\))?"
 )
-_SAME_UNITS = (
-    *(
-        {"€", "eur"},
-        {"$", "us$", "usd"},
-        {"£", "gbp"},
-        {"¥", "jpy"},
-        {"₹", "inr"},
-        {"zł", "pln"},
-        {"kč", "czk"},
-    ),
-    *({"r$", "brl"}, {"fr", "chf"}),
-)
+_ODD_SIGN = re.compile(rf"−|[+-][{SPACES}]")
+_POINT = re.compile("[.,]")
+_SAME_UNITS = {
+    "€": "eur",
+    "$": "usd",
+    "us$": "usd",
+    "£": "gbp",
+    "¥": "jpy",
+    "₹": "inr",
+    "zł": "pln",
+    "kč": "czk",
+    "r$": "brl",
+    "fr": "chf",
+}
 _GROUPS = re.compile(r"[1-9]\d{0,2}(?:\D\d{3})+")
 MAX_UNITS = 2
 """A column of more units than these is text, such as house numbers."""
@@ -79,15 +81,36 @@ class NumberFormat:
 
 @dataclass
 class _Evidence:
+    """What the numbers of a column show of how they are written."""
+
     decimals: set[str] = field(default_factory=set)
     thousands: set[str] = field(default_factory=set)
     either: set[str] = field(default_factory=set)
+    units: set[str] = field(default_factory=set)
+    bodies: list[str] = field(default_factory=list)
+    has_parentheses: bool = False
+    has_trailing_minus: bool = False
+    has_odd_signs: bool = False
+    is_whole: bool = True
+    is_phone: bool = True
 
-    def add(self, body: str) -> bool:
-        """Take a number in; return whether it can be one."""
-        for separator in set(body) & {*SPACES, *QUOTES}:
-            self.thousands.add(separator)
-        points = [character for character in body if character in ".,"]
+    def add(self, match: re.Match[str]) -> bool:
+        """Take in what may be a number; return whether it can be one."""
+        body = match["body"]
+        if bool(match["open"]) != bool(match["close"]) or not self._add_separators(body):
+            return False
+        self.bodies.append(body)
+        self.units.update(filter(None, match.group("before", "after")))
+        self.has_parentheses |= bool(match["open"])
+        self.has_trailing_minus |= bool(match["trailing"])
+        self.has_odd_signs |= bool(_ODD_SIGN.search(match[0]))
+        self.is_whole &= body.isdigit() and not match["exponent"]
+        self.is_phone &= match["sign"] == "+" and len(body) >= 7
+        return True
+
+    def _add_separators(self, body: str) -> bool:
+        self.thousands.update({*SPACES, *QUOTES}.intersection(body))
+        points = _POINT.findall(body)
         if len(set(points)) == 2:
             self.decimals.add(points[-1])
             self.thousands.add(points[0])
@@ -95,8 +118,7 @@ class _Evidence:
         if len(points) == 1:
             self._add_single(body, points[0])
             return _is_grouped(body.partition(points[0])[0])
-        if points:
-            self.thousands.add(points[0])
+        self.thousands.update(points)
         return _is_grouped(body)
 
     def _add_single(self, body: str, point: str) -> None:
@@ -106,12 +128,53 @@ class _Evidence:
         else:
             self.either.add(point)
 
+    def format(self) -> NumberFormat | None:
+        """Return how the numbers are written; None if they contradict each other."""
+        either = self.either - self.decimals - self.thousands
+        # Two of `either` are "1,234" and "1.234" in one column.
+        if len(self.units) > MAX_UNITS or max(len(self.decimals), len(either)) > 1:
+            return None
+        if self.decimals & self.thousands:
+            return None
+        decimal, ambiguous = "".join(self.decimals), "".join(either)
+        if ambiguous:
+            decimal, ambiguous = self._decided(decimal, ambiguous)
+        return NumberFormat(
+            decimal=decimal,
+            thousands="".join(sorted(self.thousands)),
+            ambiguous=ambiguous,
+            units=tuple(sorted(self.units)),
+            has_parentheses=self.has_parentheses,
+            has_trailing_minus=self.has_trailing_minus,
+            has_odd_signs=self.has_odd_signs,
+            is_identifier=self._is_identifier(),
+        )
+
+    def _decided(self, decimal: str, separator: str) -> tuple[str, str]:
+        """Return the decimal separator, and a separator that may be either if the other numbers do not tell."""
+        plain = list(filter(str.isdigit, self.bodies))
+        if not (decimal or plain or self.thousands & {".", ","}):
+            return "", separator
+        # Invariant: who writes 1.234 for a thousand writes 999 without a point, and no 1234.
+        if not decimal and (self.thousands & {".", ","} or max(map(len, plain)) > 3):
+            return separator, ""
+        self.thousands.add(separator)
+        return decimal, ""
+
+    def _is_identifier(self) -> bool:
+        return self.is_whole and not self.units and (self.is_phone or any(map(_is_code, self.bodies)))
+
+
+def _is_code(digits: str) -> bool:
+    """Return whether digits have leading zeros, or are too many for an exact number."""
+    return (len(digits) > 1 and digits.startswith("0")) or (len(digits) > 15 and int(digits) > MAX_EXACT)
+
 
 def _meaning(unit: str) -> str:
     """Return what a unit is written like, whatever its sign, case and number."""
     text = unit.casefold().rstrip(".")
     text = text.removesuffix("s") if len(text) > 3 else text
-    return next((min(same) for same in _SAME_UNITS if text in same), text)
+    return _SAME_UNITS.get(text, text)
 
 
 def _is_grouped(digits: str) -> bool:
@@ -121,52 +184,9 @@ def _is_grouped(digits: str) -> bool:
 
 def number_format(values: Collection[str]) -> NumberFormat | None:
     """Return how distinct texts are written as numbers; None if they are not numbers."""
-    evidence, units, matches = _Evidence(), set[str](), []
+    evidence = _Evidence()
     for value in values:
         match = _NUMBER.fullmatch(value.strip()) if len(value) <= MAX_CHARS else None
-        if match is None or bool(match["open"]) != bool(match["close"]) or not evidence.add(match["body"]):
+        if match is None or not evidence.add(match):
             return None
-        units |= {unit for unit in (match["before"], match["after"]) if unit}
-        matches.append(match)
-    if not matches or len(units) > MAX_UNITS or len(evidence.decimals) > 1:
-        return None
-    if evidence.decimals & evidence.thousands:
-        return None
-    return _format(evidence, units, matches)
-
-
-def _format(evidence: _Evidence, units: set[str], matches: list[re.Match[str]]) -> NumberFormat | None:
-    decimal = "".join(evidence.decimals)
-    either = evidence.either - evidence.decimals - evidence.thousands
-    if len(either) == 2:  # "1,234" and "1.234" in one column.
-        return None
-    ambiguous = "".join(either)
-    if ambiguous and (decimal or evidence.thousands & {".", ","}):
-        evidence.thousands |= either if decimal else set()
-        decimal, ambiguous = decimal or ambiguous, ""
-    bodies = [match["body"] for match in matches]
-    if ambiguous and (plain := [body for body in bodies if body.isdigit()]):
-        # Invariant: who writes 1.234 for a thousand writes 999 without a point, and no 1234.
-        if max(map(len, plain)) <= 3:
-            evidence.thousands |= either
-        else:
-            decimal = ambiguous
-        ambiguous = ""
-    is_whole = all(body.isdigit() for body in bodies) and not any(match["exponent"] for match in matches)
-    return NumberFormat(
-        decimal=decimal,
-        thousands="".join(sorted(evidence.thousands)),
-        ambiguous=ambiguous,
-        units=tuple(sorted(units)),
-        has_parentheses=any(match["open"] for match in matches),
-        has_trailing_minus=any(match["trailing"] for match in matches),
-        has_odd_signs=any("−" in match[0] or re.search(rf"[+-][{SPACES}]", match[0]) for match in matches),
-        is_identifier=is_whole and not units and _are_identifiers(matches),
-    )
-
-
-def _are_identifiers(matches: list[re.Match[str]]) -> bool:
-    bodies = [match["body"] for match in matches]
-    has_leading_zero = any(len(body) > 1 and body.startswith("0") for body in bodies)
-    is_phone = all(match["sign"] == "+" and len(match["body"]) >= 7 for match in matches)
-    return has_leading_zero or is_phone or any(len(body) > 15 and int(body) > MAX_EXACT for body in bodies)
+    return evidence.format() if values else None

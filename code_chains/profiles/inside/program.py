@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import signal
 import sys
@@ -36,7 +37,7 @@ BINARY = {
     b"\x89HDF": "HDF5 file",
     b"\x93NUMPY": "NumPy array",
 }
-MAX_PROFILE_CHARS = 30_000
+MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
 
 
 class TimeLimitError(Exception):
@@ -45,6 +46,7 @@ class TimeLimitError(Exception):
 
 def main(names: Iterable[str], seconds: float) -> None:
     """Print a line of JSON for each file."""
+    csv.field_size_limit(MAX_FIELD_CHARS)
     for name in names:
         sys.stdout.write(json.dumps({"name": name, "profile": _profile_in_time(name, seconds)}) + "\n")
         sys.stdout.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from .columns import Column
 from .dialect import Layout
@@ -36,28 +37,27 @@ def quoted(text: str) -> str:
 def separators(table: Table) -> tuple[str, str]:
     """Return the separators of most numbers of the file."""
     formats = [column.number for column in table.columns if column.kind == "number" and column.number]
-    plain = [number for number in formats if number.is_plain]
-    decimal = _decimal(plain) or _decimal(formats)
+    plain = list(filter(attrgetter("is_plain"), formats))
+    decimal = _most_common("decimal", plain) or _most_common("decimal", formats)
     if not decimal:
         decimal = "," if table.layout.delimiter == ";" else "."
-        if ambiguous := [number.ambiguous for number in formats if number.ambiguous]:
-            what = f"{quoted(ambiguous[0])} is a decimal or a thousands separator"
+        if ambiguous := next(filter(None, map(attrgetter("ambiguous"), formats)), ""):
+            what = f"{quoted(ambiguous)} is a decimal or a thousands separator"
             add_note(table, f"whether {what} is not certain")
     resolved = [number.resolved(decimal) for number in plain]
-    thousands = Counter(number.thousands for number in resolved if _is_thousands(number.thousands))
-    separator = thousands.most_common(1)[0][0] if thousands else ""
-    has_decimals = any(number.decimal == decimal for number in resolved)
+    separator = _most_common("thousands", resolved)
+    has_decimals = decimal in map(attrgetter("decimal"), resolved)
     return (decimal if has_decimals or separator == "." else "."), separator
 
 
-def _decimal(formats: list[NumberFormat]) -> str:
-    """Return the most common decimal separator; empty if no number has one for certain."""
-    counts = Counter(number.decimal for number in formats if number.decimal)
-    return counts.most_common(1)[0][0] if counts else ""
+def _most_common(kind: str, formats: list[NumberFormat]) -> str:
+    """Return the most common separator of a kind that pandas takes; empty if no number has one for certain."""
+    counts = Counter(filter(_is_separator, map(attrgetter(kind), formats)))
+    return max(counts, key=counts.__getitem__, default="")
 
 
-def _is_thousands(separator: str) -> bool:
-    """Return whether pandas takes a thousands separator."""
+def _is_separator(separator: str) -> bool:
+    """Return whether pandas takes a separator."""
     return len(separator) == 1 and separator.isascii()
 
 

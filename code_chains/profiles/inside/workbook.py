@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 import warnings
 import zipfile
+from operator import attrgetter
 from typing import Any
 
-from .columns import Column, classify, conversion, literal, with_conversions
+from .columns import Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural
 from .source import Source
 
+Cells = tuple[Any, ...]
 MAX_SHEETS, MAX_HEADER_ROWS, MAX_WIDTH = 8, 30, 300
 MAX_EXPANDED_BYTES = 200 << 20
 """A spreadsheet that expands to more is not opened."""
@@ -23,7 +26,7 @@ MAX_CELLS = 40_000
 def profile_workbook(source: Source) -> Json:
     """Describe the sheets of a workbook."""
     with zipfile.ZipFile(source.name) as archive:
-        expanded = sum(entry.file_size for entry in archive.infolist())
+        expanded = sum(map(attrgetter("file_size"), archive.infolist()))
         if expanded > MAX_EXPANDED_BYTES:
             return {"format": "Excel workbook", "facts": [f"expands to {expanded:,} bytes"], "read": []}
         if importlib.util.find_spec("openpyxl") is None or importlib.util.find_spec("pandas") is None:
@@ -57,24 +60,26 @@ def _with_packages(source: Source) -> Json:
 
 def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
     width = min(sheet.max_column or MAX_WIDTH, MAX_WIDTH)
-    head = [list(row) for row in sheet.iter_rows(max_row=MAX_HEADER_ROWS, max_col=width, values_only=True)]
-    hidden = [] if sheet.sheet_state == "visible" else ["hidden"]
+    head = list(sheet.iter_rows(max_row=MAX_HEADER_ROWS, max_col=width, values_only=True))
+    facts = [] if sheet.sheet_state == "visible" else ["hidden"]
     start = _find_header(head)
     if start is None:
-        return {"name": sheet.title, "facts": [*hidden, "empty"]}
+        return {"name": sheet.title, "facts": [*facts, "empty"]}
     first, last = _span(head[start:])
     arguments = _arguments(sheet, start, first, last, count)
-    texts = _text_columns(head[start], _body(sheet, start, width))
+    texts = _text_columns(head[start], sheet, start)
     typed = [column for column in texts if column.kind in ("number", "identifier") or column.may_be_numbers]
     if typed:  # Texts that look like numbers would be read as such.
-        arguments += ", dtype={" + ", ".join(f"{column.key}: str" for column in typed) + "}"
+        arguments += f", dtype={mapping(dict.fromkeys(map(attrgetter('key'), typed), 'str'))}"
     call = f"pd.read_excel({literal(source.name)}{arguments}"
     nrows = max(20, MAX_CELLS // max(last - first + 1, 1))
     lines, frame = _run_lines(call, nrows, texts)
     rows = plural(len(frame), "row")
     if len(frame) >= nrows and sheet.max_row:
         rows = f"about {sheet.max_row - start - 1:,} rows"
-    facts = [*hidden, rows, *([f"{start} rows before the header"] if start else [])]
+    facts.append(rows)
+    if start:
+        facts.append(f"{start} rows before the header")
     if len(frame.columns) and bool(frame.isna().all().all()) and len(frame):
         facts.append("formulas without stored results")
     shown = [", ".join(map(_cell, row[first : last + 1]))[:400] for row in head[start : start + 4]]
@@ -92,20 +97,22 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)[:60]
 
 
-def _find_header(rows: list[list[Any]]) -> int | None:
+def _find_header(rows: list[Cells]) -> int | None:
     """Return the index of the first row that fills most columns."""
-    filled = [sum(1 for value in row if value is not None) for row in rows]
+    filled = [len(row) - row.count(None) for row in rows]
     widest = max(filled, default=0)
-    if widest == 0:
-        return None
-    needed = widest if widest <= 2 else (widest + 1) // 2 + 1
-    return next(index for index, count in enumerate(filled) if count >= min(needed, widest))
+    needed = min(widest, (widest + 1) // 2 + 1)
+    for index, count in enumerate(filled):
+        if count >= needed > 0:
+            return index
+    return None
 
 
-def _span(rows: list[list[Any]]) -> tuple[int, int]:
+def _span(rows: list[Cells]) -> tuple[int, int]:
     """Return the first and the last column with a value."""
-    used = {index for row in rows for index, value in enumerate(row) if value is not None}
-    return min(used), max(used)
+    columns = itertools.zip_longest(*rows)
+    used = [index for index, column in enumerate(columns) if column.count(None) < len(column)]
+    return used[0], used[-1]
 
 
 def _arguments(sheet: Any, start: int, first: int, last: int, count: int) -> str:
@@ -119,26 +126,15 @@ def _arguments(sheet: Any, start: int, first: int, last: int, count: int) -> str
     return arguments
 
 
-def _body(sheet: Any, start: int, width: int) -> list[list[Any]]:
-    """Return rows below a header."""
-    rows = sheet.iter_rows(
-        min_row=start + 2, max_row=start + 2 + MAX_BODY_ROWS, max_col=width, values_only=True
-    )
-    return [list(row) for row in rows]
-
-
-def _text_columns(names: list[Any], rows: list[list[Any]]) -> list[Column]:
-    """Return the columns that hold texts alone."""
+def _text_columns(names: Cells, sheet: Any, start: int) -> list[Column]:
+    """Return the columns that hold texts alone, by the rows below a header."""
+    last_row = start + 2 + MAX_BODY_ROWS
+    rows = sheet.iter_rows(min_row=start + 2, max_row=last_row, max_col=len(names), values_only=True)
     columns = []
-    for index, name in enumerate(names):
-        values = [row[index] for row in rows if index < len(row) and row[index] is not None]
-        if (
-            values
-            and isinstance(name, str)
-            and names.count(name) == 1
-            and all(isinstance(value, str) for value in values)
-        ):
-            column = classify(name, values)
+    for name, values in zip(names, itertools.zip_longest(*rows), strict=False):
+        texts = [value for value in values if value is not None]
+        if isinstance(name, str) and names.count(name) == 1 and set(map(type, texts)) == {str}:
+            column = classify(name, texts)
             column.key = literal(name)
             columns.append(column)
     return columns[:MAX_TEXT_COLUMNS]
