@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
+from typing import TypeVar
 
+Node = TypeVar("Node", bound=ast.AST)
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What `syntax_tree` raises."""
 _MAX_TRIES = 100
@@ -39,6 +42,18 @@ def syntax_tree(code: str) -> ast.Module:
         with suppress(SystemError):  # Until Python 3.12 threads share a recursion counter (gh-106905).
             return ast.parse(code)
     return ast.parse(code)
+
+
+def nodes(tree: ast.AST, kind: type[Node]) -> Iterator[Node]:
+    """Yield the nodes of a tree that are of a kind."""
+    for node in ast.walk(tree):
+        if isinstance(node, kind):
+            yield node
+
+
+def names_in(*trees: ast.AST) -> set[str]:
+    """Return the names that occur in trees."""
+    return {node.id for tree in trees for node in nodes(tree, ast.Name)}
 
 
 def child_statements(node: ast.AST) -> list[ast.AST]:

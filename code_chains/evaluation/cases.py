@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -80,7 +81,7 @@ def cases_of(cases: Iterable[Case | Mapping[str, Any]]) -> list[Case]:
     Raises:
         InputError: There are none, one is invalid, or two have the same id.
     """
-    return _validated((f"Case {number}", case) for number, case in enumerate(cases, 1))
+    return _validated(zip(map("Case {}".format, itertools.count(1)), cases, strict=False))
 
 
 def read_cases(path: str | Path, *, files: Mapping[str, Path] | None = None) -> list[Case]:
@@ -97,7 +98,7 @@ def read_cases(path: str | Path, *, files: Mapping[str, Path] | None = None) -> 
     Raises:
         InputError: The file cannot be read, or a case is invalid; the message says which line.
     """
-    items = read_items(path, columns={way: way for way in _WAYS} | examples.COLUMNS)
+    items = read_items(path, columns=dict(zip(_WAYS, _WAYS, strict=True)) | examples.COLUMNS)
     if Path(path).suffix.lower() in (".csv", ".tsv"):
         items = ((place, _parse_cells(place, row)) for place, row in items)
     return _validated(items, files=files, has_paths=True)
@@ -105,8 +106,11 @@ def read_cases(path: str | Path, *, files: Mapping[str, Path] | None = None) -> 
 
 def _parse_cells(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
     """Read what a table expects: JSON, or else text."""
-    parsed = {key: _parse_cell(place, row[key]) for key in ("expected", "judge") if key in row}
-    return {**row, **parsed}
+    parsed = dict(row)
+    for key in ("expected", "judge"):
+        if key in row:
+            parsed[key] = _parse_cell(place, row[key])
+    return parsed
 
 
 def _parse_cell(place: str, text: str) -> Any:
@@ -143,11 +147,10 @@ def _validated(
     validated = list(as_questions(questions(), files=files, has_paths=has_paths))
     if not validated:
         raise InputError("There are no cases.")
-    if unreadable := [question for question in validated if not is_text(question.id)]:
-        raise InputError(f"{unreadable[0].origin}: the id is not text.")
-    return [
-        Case(question, expectation) for question, expectation in zip(validated, expectations, strict=True)
-    ]
+    for question in validated:
+        if not is_text(question.id):
+            raise InputError(f"{question.origin}: the id is not text.")
+    return list(itertools.starmap(Case, zip(validated, expectations, strict=True)))
 
 
 def _expectation(place: str, inputs: Mapping[str, Any]) -> Expectation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -62,19 +63,21 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
     Raises:
         InputError: They are not of the same cases, or some cases were not asked.
     """
-    pairs = _pairs(first, second)
+    _check_same(_asked(first), _asked(second))
+    ids: dict[tuple[bool, bool], list[str]] = defaultdict(list)
+    second_scores = _by_id(second)
+    for case_id, score in _by_id(first).items():
+        ids[score.right, second_scores[case_id].right].append(case_id)
     return Comparison(
-        both=sum(one.right and other.right for one, other in pairs),
-        neither=sum(not one.right and not other.right for one, other in pairs),
-        only_first=tuple(one.id for one, other in pairs if one.right and not other.right),
-        only_second=tuple(one.id for one, other in pairs if other.right and not one.right),
+        both=len(ids[True, True]),
+        neither=len(ids[False, False]),
+        only_first=tuple(ids[True, False]),
+        only_second=tuple(ids[False, True]),
     )
 
 
-def _pairs(first: Evaluation, second: Evaluation) -> list[tuple[Score, Score]]:
-    ones, others = ({score.id: score for score in evaluation.scores} for evaluation in (first, second))
-    _check_same(_asked(first), _asked(second))
-    return [(score, others[case_id]) for case_id, score in ones.items()]
+def _by_id(evaluation: Evaluation) -> dict[str, Score]:
+    return {score.id: score for score in evaluation.scores}
 
 
 def check_comparable(cases: Iterable[Case], evaluation: Evaluation) -> None:
@@ -99,9 +102,9 @@ def _check_same(first: _Asked, second: _Asked) -> None:
         raise InputError(
             f"Only one of the evaluations has the case {lonely[0]!r}. Compare those of the same cases."
         )
-    if different := [case_id for case_id, asked in first.items() if asked != second[case_id]]:
-        query = shortened(first[different[0]][0], 60)
-        raise InputError(
-            f"The case {different[0]!r} ({query}) asks or expects something else in the other evaluation. Evaluate the"
-            " other one again with these cases: from its results file that costs nothing."
-        )
+    for case_id, asked in first.items():
+        if asked != second[case_id]:
+            raise InputError(
+                f"The case {case_id!r} ({shortened(asked[0], 60)}) asks or expects something else in the other"
+                " evaluation. Evaluate the other one again with these cases: from its results file that costs nothing."
+            )

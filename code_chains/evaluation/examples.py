@@ -12,9 +12,9 @@ _EXPECTED_NAMES = ("expected", "answer", "output")
 _INPUTS = ("files", "variables", "tests", "examples", "session_id")
 """Inputs of a chain; others of an example, such as notes, must not become keys of the state."""
 COLUMNS = {
-    **{f"input_{name}": "query" for name in _QUERY_NAMES},
-    **{f"output_{name}": "expected" for name in _EXPECTED_NAMES},
-    **{f"input_{name}": name for name in _INPUTS},
+    **dict.fromkeys(map("input_{}".format, _QUERY_NAMES), "query"),
+    **dict.fromkeys(map("output_{}".format, _EXPECTED_NAMES), "expected"),
+    **dict(zip(map("input_{}".format, _INPUTS), _INPUTS, strict=True)),
 }
 """Columns of an exported table, and the keys that they stand for."""
 

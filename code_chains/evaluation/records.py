@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,7 +67,7 @@ class Share:
     @classmethod
     def from_scores(cls, scores: Iterable[Score]) -> Share:
         """Count scores."""
-        rights = [score.right for score in scores]
+        rights = list(map(attrgetter("right"), scores))
         return cls(sum(rights), len(rights))
 
     @property
@@ -112,25 +114,28 @@ class Evaluation(Record):
     @property
     def by_status(self) -> dict[str, Share]:
         """The share of right answers for each status of verdicts that occurs: whether verdicts deserve trust."""
-        groups = {status: [score for score in self.scores if score.status == status] for status in _STATUSES}
-        return {status: Share.from_scores(scores) for status, scores in groups.items() if scores}
+        shares = {}
+        for status in _STATUSES:
+            if scores := [score for score in self.scores if score.status == status]:
+                shares[status] = Share.from_scores(scores)
+        return shares
 
     @property
     def wrong(self) -> tuple[Score, ...]:
         """The scores of those that are not right."""
-        return tuple(score for score in self.scores if not score.right)
+        return tuple(itertools.filterfalse(attrgetter("right"), self.scores))
 
     @property
     def is_complete(self) -> bool:
         """Whether the chain came to an end with each case, right or wrong: none is missing, none is an error."""
-        return not self.missing and all(score.status != "error" for score in self.scores)
+        return not self.missing and "error" not in map(attrgetter("status"), self.scores)
 
     @property
     def usd(self) -> float | None:
         """The cost of all answers in dollars; None if a price is unknown."""
-        prices = [score.usage.usd for score in self.scores if score.usage.model_calls]
-        known = [price for price in prices if price is not None]
-        return sum(known) if known and len(known) == len(prices) else None
+        usages = filter(attrgetter("model_calls"), map(attrgetter("usage"), self.scores))
+        prices = list(map(attrgetter("usd"), usages))
+        return None if not prices or None in prices else sum(prices)
 
     @property
     def tokens(self) -> int:
@@ -140,11 +145,11 @@ class Evaluation(Record):
     @property
     def model_calls(self) -> int:
         """The calls of models for all answers."""
-        return sum(score.usage.model_calls for score in self.scores)
+        return sum(map(attrgetter("usage.model_calls"), self.scores))
 
     def latency(self, share: float = 0.5) -> float:
         """Return in how many seconds at least this share of the answers came: 0.5 for the median."""
-        return percentile([score.seconds for score in self.scores], share)
+        return percentile(list(map(attrgetter("seconds"), self.scores)), share)
 
     def summary(self) -> dict[str, Any]:
         """Return what follows from the scores as JSON values."""
@@ -185,11 +190,8 @@ class Evaluation(Record):
             raise InputError(f"{str(path)!r} is not an evaluation that was saved: {problem}.") from error
 
     def __str__(self) -> str:
-        shares = {
-            "right": self.accuracy,
-            **{f"  {status}": share for status, share in self.by_status.items()},
-        }
-        lines = [f"{name:<14}{share}" for name, share in shares.items()]
+        lines = [f"{'right':<14}{self.accuracy}"]
+        lines += itertools.starmap("  {:<12}{}".format, self.by_status.items())
         usd = "unknown price" if self.usd is None else f"{self.usd:.4f} dollars"
         lines.append(f"{'cost':<14}{usd}, {self.tokens} tokens, {self.model_calls} model calls")
         lines.append(f"{'seconds':<14}median {self.latency():.1f}, 95 % within {self.latency(0.95):.1f}")

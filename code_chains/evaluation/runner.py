@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from operator import attrgetter
 from typing import Any, cast
 
 from code_chains.batch.records import Answer
@@ -73,7 +74,7 @@ def evaluate(
         earlier = _earlier(by_id, results_file)
         answers = map_questions(
             chain,
-            [case.question for case in checked],
+            list(map(attrgetter("question"), checked)),
             cluster=cluster,
             concurrency=concurrency,
             results_file=results_file,
@@ -83,17 +84,19 @@ def evaluate(
             for answer in itertools.chain(earlier, watch(answers)):
                 if not _is_prevented(answer, budget):
                     scores[answer.id] = _score(by_id[answer.id], answer, judgements)
-    missing = tuple(case_id for case_id in by_id if case_id not in scores)
-    return Evaluation(tuple(scores[case_id] for case_id in by_id if case_id in scores), missing)
+    missing = tuple(itertools.filterfalse(scores.__contains__, by_id))
+    return Evaluation(tuple(filter(None, map(scores.get, by_id))), missing)
 
 
 def _check_judge(cases: list[Case], judge: JudgeChain | None, chain: CodeChain | ChainSpec) -> None:
-    judged = [case for case in cases if case.expectation.by == "judge"]
-    if judged and judge is None:
-        raise ConfigurationError("judge", judge, f"a JudgeChain, as {judged[0].question} asks for one")
-    if judged and _is_schema_only(chain):
-        remedy = f"False, or no case with a judge, such as {judged[0].question}: it sees the output"
-        raise ConfigurationError("schema_only", True, remedy)
+    for case in cases:
+        if case.expectation.by != "judge":
+            continue
+        if judge is None:
+            raise ConfigurationError("judge", judge, f"a JudgeChain, as {case.question} asks for one")
+        if _is_schema_only(chain):
+            remedy = f"False, or no case with a judge, such as {case.question}: it sees the output"
+            raise ConfigurationError("schema_only", True, remedy)
 
 
 def _is_schema_only(chain: CodeChain | ChainSpec) -> bool:
@@ -115,11 +118,14 @@ def _earlier(cases: Mapping[str, Case], results_file: ResultsFile | None) -> lis
     records = {
         record["id"]: record for record in (*abandoned, *results_file.records()) if record["id"] in cases
     }
+    answers = []
     for case_id, record in records.items():
-        if record.get("query") != cases[case_id].question.query:
+        question = cases[case_id].question
+        if record.get("query") != question.query:
             remedy = "Choose another results file, or another id."
             raise InputError(f"{results_file.path} has the answer to another question {case_id!r}. {remedy}")
-    return [Answer.from_dict(cases[case_id].question, record) for case_id, record in records.items()]
+        answers.append(Answer.from_dict(question, record))
+    return answers
 
 
 def _is_prevented(answer: Answer, budget: Budget | None) -> bool:

@@ -8,18 +8,17 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 from code_chains.analysis.parsing import UNREADABLE, parse
 from code_chains.evaluation.cases import Expectation
 from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
-from code_chains.verification.numbers import NUMBER, Number
+from code_chains.verification.numbers import NUMBER, Number, english_notations
 
 _LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
-_LOCAL = re.compile(r"(?<![\d.,])\d{1,3}(?:[.\u00a0\u202f '’]\d{3})*,\d{1,2}(?![\d.,])")
-"""A number with a decimal comma."""
 _MAX_LITERAL_CHARS = 200_000
 
 
@@ -70,27 +69,20 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
         return expectation.value is None
     if stated.has_value:
         return _is_same(expectation.value, stated.value)
-    texts = [stated.output] if stated.result is None else [stated.output, stated.result]
-    return any(_states(text, expectation.value, stated.query) for text in texts)
+    if _states(stated.output, expectation.value, stated.query):
+        return True
+    return stated.result is not None and _states(stated.result, expectation.value, stated.query)
 
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
-    if any(_is_same(expected, data) for part in _parts(text) for data in _readings(part)):
+    readings = chain.from_iterable(map(_readings, _parts(text)))
+    if any(map(_is_same, repeat(expected), readings)):
         return True
-    if (number := _number(expected)) is None:
+    if (number := Number.of(expected)) is None:
         return False
     wanted = Outcome.from_text(number.text, query)
-    return any(Outcome.from_text(reading, query).is_equivalent(wanted) for reading in _notations(text))
-
-
-def _notations(text: str) -> Iterator[str]:
-    """Yield a text as it is, and with its only number, such as 1.234,50 or 1 234,5, in the notation of English."""
-    yield text
-    found = _LOCAL.findall(text)
-    if len(found) == 1:
-        plain = re.sub(r"[.\s'’]", "", found[0]).replace(",", ".")
-        yield text.replace(found[0], plain)
+    return any(Outcome.from_text(text, query).is_equivalent(wanted) for text in english_notations(text))
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -120,7 +112,7 @@ def _readings(text: str) -> Iterator[Any]:
 def _plain(data: Any) -> Any:
     """Return a literal as JSON data: tuples are lists."""
     if isinstance(data, tuple | list):
-        return [_plain(item) for item in data]
+        return list(map(_plain, data))
     if isinstance(data, dict):
         return {str(key): _plain(item) for key, item in data.items()}
     return data
@@ -133,7 +125,7 @@ def _is_same(expected: Any, stated: Any) -> bool:
         return expected.keys() == stated.keys() and all(
             _is_same(expected[key], stated[key]) for key in expected
         )
-    first, second = _number(expected), _number(stated)
+    first, second = Number.of(expected), Number.of(stated)
     if first is not None and second is not None:
         return first.is_near(second)
     if isinstance(expected, str) and isinstance(stated, str):
@@ -141,23 +133,12 @@ def _is_same(expected: Any, stated: Any) -> bool:
     return type(expected) is type(stated) and bool(expected == stated)
 
 
-def _number(data: Any) -> Number | None:
-    """Return a number, or text that is nothing but one."""
-    if isinstance(data, bool) or not isinstance(data, int | float | str):
-        return None
-    try:
-        text = str(data).strip().replace("\N{MINUS SIGN}", "-")
-    except ValueError:  # An integer of more than 4300 digits.
-        return None
-    return Number(text) if NUMBER.fullmatch(text) else None
-
-
 def _is_same_text(expected: str, stated: str) -> bool:
     """Return whether texts are the same but for whitespace and the notation of numbers."""
-    first, second = (" ".join(text.split()) for text in (expected, stated))
+    first, second = " ".join(expected.split()), " ".join(stated.split())
     if first == second:
         return True
     if NUMBER.split(first) != NUMBER.split(second):
         return False
-    numbers = (map(Number, NUMBER.findall(text)) for text in (first, second))
-    return all(map(Number.is_near, *numbers))
+    numbers, others = map(Number, NUMBER.findall(first)), map(Number, NUMBER.findall(second))
+    return all(map(Number.is_near, numbers, others))

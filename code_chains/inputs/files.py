@@ -10,8 +10,7 @@ import glob
 import itertools
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -41,12 +40,12 @@ def files_on_disk(files: Mapping[str, Any] | Sequence[Any] | None) -> Iterator[d
         yield check_files(files)
         return
     with tempfile.TemporaryDirectory(prefix="files-", dir=process_folder()) as folder:
-        paths = [
-            (name, _on_disk(value, Path(folder, str(index)))) for index, (name, value) in enumerate(named)
-        ]
-        if len(dict(paths)) < len(paths):
-            raise InputError("Two files have the same name.")
-        yield check_files(dict(paths))
+        paths: dict[str, Any] = {}
+        for name, value in named:
+            if name in paths:
+                raise InputError("Two files have the same name.")
+            paths[name] = _on_disk(value, Path(folder, str(len(paths))))
+        yield check_files(paths)
 
 
 def pairs_of_files(files: Any) -> list[tuple[Any, Any]]:
@@ -55,13 +54,16 @@ def pairs_of_files(files: Any) -> list[tuple[Any, Any]]:
     Raises:
         InputError: It is neither a mapping nor a list of paths.
     """
+    pairs: Iterable[list[tuple[Any, Any]]]
     if isinstance(files or {}, Mapping):
-        return [pair for name, value in (files or {}).items() for pair in _expand(name, value)]
-    if isinstance(files, list | tuple):
-        return [pair for path in files for pair in _expand_path(_check_path(path))]
-    raise InputError(
-        'files must be a mapping, e.g. {"sales.csv": Path("data/sales.csv")}, or a list of paths.'
-    )
+        pairs = itertools.starmap(_expand, (files or {}).items())
+    elif isinstance(files, list | tuple):
+        pairs = map(_expand_path, map(_check_path, files))
+    else:
+        raise InputError(
+            'files must be a mapping, e.g. {"sales.csv": Path("data/sales.csv")}, or a list of paths.'
+        )
+    return list(itertools.chain.from_iterable(pairs))
 
 
 def _check_path(value: object) -> os.PathLike[str]:
@@ -96,7 +98,7 @@ def _expand_path(path: os.PathLike[str]) -> list[tuple[Any, Any]]:
 
 def _matches(pattern: str) -> list[tuple[Any, Any]]:
     """Return the files that match a pattern, named from its first folder with a wildcard on."""
-    paths = [Path(match) for match in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(match)]
+    paths = list(map(Path, filter(os.path.isfile, sorted(glob.glob(pattern, recursive=True)))))
     if len(paths) > MAX_FILES:
         raise InputError(f"{len(paths)} files match {pattern!r}. Pass at most {MAX_FILES}.")
     if not paths:
@@ -149,14 +151,16 @@ def check_files(files: Mapping[str, Any] | Sequence[Any] | None) -> dict[str, Pa
     Raises:
         InputError: A name leaves the working directory, or a file is missing, unreadable or no regular file.
     """
-    named = pairs_of_files(files)
-    checked = {check_name(name): _check_file(path) for name, path in named}
-    if len(checked) < len(named):
-        names = Counter(str(name) for name, _ in named)
-        raise InputError(f"Two files have the same name, {names.most_common(1)[0][0]!r}. Rename one of them.")
+    checked: dict[str, Path] = {}
+    for raw_name, path in pairs_of_files(files):
+        name = check_name(raw_name)
+        if name in checked:
+            raise InputError(f"Two files have the same name, {name!r}. Rename one of them.")
+        checked[name] = _check_file(path)
     for name in checked:
-        if inside := [other for other in checked if other.startswith(f"{name}/")]:
-            raise InputError(f"{name!r} cannot be a file and the folder of {inside[0]!r} at once.")
+        for folder in map(str, PurePosixPath(name).parents):
+            if folder in checked:
+                raise InputError(f"{folder!r} cannot be a file and the folder of {name!r} at once.")
     return checked
 
 

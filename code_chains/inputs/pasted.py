@@ -57,7 +57,7 @@ _RESULT = re.compile(r"[^\n\w]{0,5}(?:=>|->|➞|==|→|➡)")
 """What follows on the arguments of an example."""
 _REFERENCE = re.compile(r"\(data: [^()\n]*\)")
 """What `_reference` returns."""
-_LEADING_ZERO = re.compile(r"[-+]?0\d")
+_LEADING_ZERO, _GROUP = re.compile(r"[-+]?0\d"), re.compile(r"\d{3}")
 _DECIMAL_COMMAS = re.compile(r"\d,\d")
 _VALUE = re.compile(r"[-+$€£]?\s?[\d.,'’]*\d[\d.,'’:/-]*\s?[%€$£]?")
 
@@ -85,7 +85,7 @@ def find_data(values: Mapping[str, Any]) -> Paste | None:
     variables = values.get("variables")
     if not isinstance(variables, Mapping | None):
         raise InputError(VARIABLES_REMEDY)
-    taken = [*(name for name, _ in pairs_of_files(values.get("files"))), *(variables or ())]
+    taken = [*dict(pairs_of_files(values.get("files"))), *(variables or ())]
     in_session = values.get("session") is not None or values.get("session_id") is not None
     digest = hashlib.sha256(query.encode()).hexdigest()[:6]
     return find_pasted(query, taken, suffix=f"_{digest}" if in_session else "")
@@ -133,17 +133,13 @@ def find_pasted(query: str, taken: Collection[str] = (), *, suffix: str = "") ->
     names = _Names(taken)
     found, files, variables, parts, position = [], {}, {}, [], 0
     for block in blocks:
-        is_list = not isinstance(block.content, str)
-        name = (
-            names.free(f"numbers{suffix}", "")
-            if is_list
-            else names.free(f"pasted{suffix}", f".{_SUFFIXES[block.kind]}")
-        )
-        found.append(PastedData(name, block.kind, block.start, block.end, block.rows))  # type: ignore[arg-type]
         if isinstance(block.content, str):
+            name = names.free(f"pasted{suffix}", f".{_SUFFIXES[block.kind]}")
             files[name] = block.content.encode()
         else:
+            name = names.free(f"numbers{suffix}", "")
             variables[name] = block.content
+        found.append(PastedData(name, block.kind, block.start, block.end, block.rows))  # type: ignore[arg-type]
         parts += [query[position : block.start], _reference(block, name)]
         position = block.end
     return Paste("".join([*parts, query[position:]]), tuple(found), files, variables)
@@ -171,8 +167,10 @@ class _Names:
         self._taken = set(taken)
 
     def free(self, stem: str, suffix: str) -> str:
-        candidates = itertools.chain([f"{stem}{suffix}"], (f"{stem}_{n}{suffix}" for n in itertools.count(2)))
-        name = next(candidate for candidate in candidates if candidate not in self._taken)
+        name, number = f"{stem}{suffix}", 1
+        while name in self._taken:
+            number += 1
+            name = f"{stem}_{number}{suffix}"
         self._taken.add(name)
         return name
 
@@ -259,9 +257,8 @@ def _is_example(text: str, start: int, end: int) -> bool:
 
 def _is_data(value: Any) -> bool:
     """Return whether a JSON value is data rather than, say, a short list in a sentence."""
-    if isinstance(value, dict):
-        return len(value) > 1 or any(isinstance(item, dict | list) for item in value.values())
-    return len(value) >= _MIN_JSON_ITEMS or any(isinstance(item, dict | list) for item in value)
+    items, least = (value.values(), 2) if isinstance(value, dict) else (value, _MIN_JSON_ITEMS)
+    return len(items) >= least or not {dict, list}.isdisjoint(map(type, items))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -329,19 +326,20 @@ def _fields(line: str, delimiter: str) -> list[str]:
         fields = next(csv.reader([line.rstrip("\r")], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:
         return []
-    return [field.strip() for field in fields]
+    return list(map(str.strip, fields))
 
 
 def _is_table(rows: list[list[str]], delimiter: str, *, has_rule: bool) -> bool:
     width = len(rows[0]) if rows else 0
     if len(rows) < (2 if has_rule or (delimiter != "," and width > 2) else _MIN_ROWS):
         return False
-    if any(len(field.split()) > _MAX_FIELD_WORDS for row in rows for field in row):
+    if any(len(field.split()) > _MAX_FIELD_WORDS for field in itertools.chain.from_iterable(rows)):
         return False
     # Invariant: sentences with as many commas each are not a table.
     if any(_CONJUNCTION.match(row[-1]) for row in rows):
         return False
-    has_values = any(all(_VALUE.fullmatch(row[column]) for row in rows[1:]) for column in range(width))
+    columns = zip(*rows, strict=False)  # Rows that were quoted in a mail may differ in width.
+    has_values = any(all(map(_VALUE.fullmatch, column[1:])) for column in columns)
     return has_values or has_rule or delimiter == "\t" or (width > 2 and len(rows) >= _MIN_ROWS)
 
 
@@ -365,15 +363,12 @@ def _numbers(text: str) -> Iterator[_Block]:
 def _as_numbers(text: str) -> list[float]:
     """Return the numbers of a list; none if commas may separate decimals or thousands as well as numbers."""
     items = re.split(r"[,;\s]+", text)
-    has_groups = all(re.fullmatch(r"\d{3}", item) for item in items[1:]) or any(
-        map(_LEADING_ZERO.match, items)
-    )
-    has_bare_commas = bool(_DECIMAL_COMMAS.search(text))
-    has_other_separators = bool(re.search(r";|\s", text))
-    if has_groups or (has_bare_commas and has_other_separators):
+    if all(map(_GROUP.fullmatch, items[1:])) or any(map(_LEADING_ZERO.match, items)):
         return []
-    return [_number(item) for item in items]
+    if _DECIMAL_COMMAS.search(text) and re.search(r"[;\s]", text):
+        return []
+    return list(map(_number, items))
 
 
 def _number(text: str) -> float:
-    return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+    return float(text) if set(text) & set(".eE") else int(text)

@@ -91,10 +91,9 @@ def check_keys(keys: Collection[str], known: Collection[str]) -> None:
     Raises:
         InputError: A key is misspelt.
     """
-    unknown = [key for key in keys if key not in known]
     missing = [key for key in known if key not in keys]
-    for key in unknown:
-        if close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85):
+    for key in keys:
+        if key not in known and (close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85)):
             raise InputError(f"There is no input {key!r}; did you mean {close[0]!r}? Rename the key.")
 
 
@@ -141,7 +140,7 @@ def is_text(text: str) -> bool:
 
 def fenced(text: str, language: str = "text") -> str:
     """Return text inside a Markdown fence that the text itself cannot close, whatever it contains."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 

@@ -80,7 +80,7 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_plain_key(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return list(value) if _is_flat(value) else [plain_value(item) for item in value]
+        return list(value) if _is_flat(value) else list(map(plain_value, value))
     if isinstance(value, set | frozenset):
         return (set if isinstance(value, set) else frozenset)(map(_plain_key, value))
     if isinstance(value, bytes | bytearray | memoryview):

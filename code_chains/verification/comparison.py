@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
+from operator import attrgetter
 
 from code_chains.verification.numbers import NUMBER, Number
 
@@ -31,6 +33,7 @@ MAX_TOKENS = 10_000
 
 
 _Token = Number | str
+_value = attrgetter("value")
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -61,26 +64,26 @@ class Outcome:
     def from_text(cls, output: str, query: str = "") -> Outcome:
         """Parse what an output states, beyond what the question states itself."""
         query_tokens = list(_tokens(query))
-        ignored = {token for token in query_tokens if isinstance(token, str)} | _FILLER
-        query_values = {token.value for token in query_tokens if isinstance(token, Number)}
+        query_values = set(map(_value, _numbers(query_tokens)))
         lines = _without_repeated_end(output.strip().splitlines())[:MAX_TOKENS]
-        tokens = [token for line in lines for token in _outcome_tokens(line)][:MAX_TOKENS]
-        labels = tuple(number for line in lines for number in _label_numbers(line))[:MAX_TOKENS]
-        if len(lines) > 1:  # Labels distinguish the lines, even if they occur in the question.
-            ignored = set(_FILLER)
+        tokens = tuple(islice(chain.from_iterable(map(_outcome_tokens, lines)), MAX_TOKENS))
+        labels = tuple(islice(chain.from_iterable(map(_label_numbers, lines)), MAX_TOKENS))
+        ignored = set(_FILLER)
+        if len(lines) < 2:  # Labels distinguish several lines, even if they occur in the question.
+            ignored.update(_words(query_tokens))
         distinctive = tuple(token for token in tokens if token not in ignored)
-        is_labelled = any(number.value not in query_values for number in labels)
-        return cls(output.strip(), distinctive or tuple(tokens), labels, is_labelled)
+        is_labelled = not query_values.issuperset(map(_value, labels))
+        return cls(output.strip(), distinctive or tokens, labels, is_labelled)
 
     @property
     def numbers(self) -> list[Number]:
         """Its numbers."""
-        return [token for token in self.tokens if isinstance(token, Number)]
+        return list(_numbers(self.tokens))
 
     @property
     def words(self) -> list[str]:
         """Its words."""
-        return [token for token in self.tokens if isinstance(token, str)]
+        return list(_words(self.tokens))
 
     def is_equivalent(self, other: Outcome, *, ordered: bool = True) -> bool:
         """Return whether both state the same; one may use more words about it, but no negation."""
@@ -93,23 +96,19 @@ class Outcome:
         if not self.numbers and len(self.tokens) != len(other.tokens):
             return False
         fewer, more = sorted((self, other), key=lambda outcome: len(outcome.tokens))
-        if any(
-            word in _NEGATIONS or not any(map(str.isalnum, word))
-            for word in set(fewer.words) ^ set(more.words)
-        ):
+        if any(map(_changes_outcome, set(fewer.words) ^ set(more.words))):
             return False
-        mine, theirs = (
-            list(outcome.tokens) if ordered else _sorted(outcome.tokens) for outcome in (fewer, more)
-        )
-        return _is_subsequence(mine, theirs)
+        arrange = list[_Token] if ordered else _sorted
+        return _is_subsequence(arrange(fewer.tokens), arrange(more.tokens))
 
     def _has_labels_of(self, other: Outcome, *, ordered: bool) -> bool:
         """Return whether labels have the same numbers; if one has none, the other's must be those of the question."""
         if not self.labels or not other.labels:
             return not (self.is_labelled or other.is_labelled)
-        mine, theirs = (
-            outcome.labels if ordered else sorted(outcome.labels, key=_value) for outcome in (self, other)
-        )
+        mine, theirs = list(self.labels), list(other.labels)
+        if not ordered:
+            mine.sort(key=_value)
+            theirs.sort(key=_value)
         return len(mine) == len(theirs) and all(map(Number.is_near, mine, theirs))
 
 
@@ -120,20 +119,32 @@ def _without_repeated_end(lines: list[str]) -> list[str]:
     return lines
 
 
-def _value(number: Number) -> float:
-    return number.value
+def _numbers(tokens: Iterable[_Token]) -> Iterator[Number]:
+    for token in tokens:
+        if isinstance(token, Number):
+            yield token
+
+
+def _words(tokens: Iterable[_Token]) -> Iterator[str]:
+    for token in tokens:
+        if isinstance(token, str):
+            yield token
+
+
+def _changes_outcome(word: str) -> bool:
+    return word in _NEGATIONS or not any(map(str.isalnum, word))
 
 
 def _outcome_tokens(line: str) -> Iterator[_Token]:
     """Return the tokens of a line; of a label before a number only the words."""
     label, rest = _split_label(line)
-    yield from (token for token in _tokens(label) if isinstance(token, str))
+    yield from _words(_tokens(label))
     yield from _tokens(rest)
 
 
 def _label_numbers(line: str) -> Iterator[Number]:
     label, _ = _split_label(line)
-    yield from (token for token in _tokens(label) if isinstance(token, Number))
+    return _numbers(_tokens(label))
 
 
 def _split_label(line: str) -> tuple[str, str]:
@@ -145,10 +156,7 @@ def _split_label(line: str) -> tuple[str, str]:
 
 
 def _sorted(tokens: Sequence[_Token]) -> list[_Token]:
-    numbers = sorted(
-        (token for token in tokens if isinstance(token, Number)), key=lambda number: number.value
-    )
-    return [*sorted(token for token in tokens if isinstance(token, str)), *numbers]
+    return [*sorted(_words(tokens)), *sorted(_numbers(tokens), key=_value)]
 
 
 def _is_subsequence(fewer: Sequence[_Token], more: Sequence[_Token]) -> bool:

@@ -40,24 +40,32 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
     execution: Execution = outcome["execution"]
     code = outcome.get("code") or ""
     if execution.status == "refused":
-        return "\n".join(
-            ["The program was not run:", *_format_problems(outcome, "error", code), *_advice(outcome, code)]
-        )
+        parts = ["The program was not run:", *_format_problems(outcome, "error", code)]
+    elif schema_only:
+        parts = [_describe_kind(execution.error, code, outcome["verdict"])]
+    else:
+        parts = _describe_run(execution, code, outcome["verdict"])
+    if advice := _format_problems(outcome, "advice", code):
+        parts += ["Besides:", *advice]
+    return "\n".join(parts)
+
+
+def _describe_run(execution: Execution, code: str, verdict: Verdict) -> list[str]:
     error = execution.error
-    if schema_only:
-        kind = _TYPE_HINT if outcome["verdict"].by == "type" and error is None else None
-        return "\n".join([*([kind] if kind else _describe_kind(error, code)), *_advice(outcome, code)])
-    parts = _describe_error(error, code) if error else _describe_verdict(outcome["verdict"], execution)
+    parts = _describe_error(error, code) if error else _describe_verdict(verdict, execution)
     if execution.tool_calls:
         parts.append(f"It had called:\n{fenced(_format_calls(execution.tool_calls))}")
     if execution.output.strip():
         parts.append(f"It had printed:\n{fenced(execution.output[-_MAX_OUTPUT_CHARS:])}")
-    return "\n".join([*parts, *_advice(outcome, code)])
+    return parts
 
 
 def _format_calls(calls: Sequence[ToolCall]) -> str:
-    lines = [f"{call.name}({call.arguments}): {call.status}: {call.summary}" for call in calls[-_MAX_CALLS:]]
-    return "\n".join(line[:_MAX_CALL_CHARS] for line in lines)
+    lines = []
+    for call in calls[-_MAX_CALLS:]:
+        line = f"{call.name}({call.arguments}): {call.status}: {call.summary}"
+        lines.append(line[:_MAX_CALL_CHARS])
+    return "\n".join(lines)
 
 
 def failure_signature(outcome: Mapping[str, Any]) -> tuple[str, str]:
@@ -86,7 +94,7 @@ def same_program(code: str, other: str) -> bool:
 
 
 def _lines(code: str) -> list[str]:
-    return [line.rstrip() for line in code.splitlines() if line.strip()]
+    return list(filter(None, map(str.rstrip, code.splitlines())))
 
 
 def _format_problems(outcome: Mapping[str, Any], severity: str, code: str) -> list[str]:
@@ -98,11 +106,6 @@ def _format_problems(outcome: Mapping[str, Any], severity: str, code: str) -> li
     return formatted
 
 
-def _advice(outcome: Mapping[str, Any], code: str) -> list[str]:
-    formatted = _format_problems(outcome, "advice", code)
-    return ["Besides:", *formatted] if formatted else []
-
-
 def _line(code: str, number: int | None) -> str:
     lines = code.splitlines()
     return lines[number - 1].strip() if number and 0 < number <= len(lines) else ""
@@ -112,10 +115,9 @@ def _describe_verdict(verdict: Verdict, execution: Execution) -> list[str]:
     """Describe a program that ran and still is not an answer."""
     if verdict.by != "none":
         return [f"The program ran, but its outcome was not accepted:\n{fenced(verdict.reason)}"]
-    return [
-        verdict.reason,
-        *([] if execution.output.strip() else ["Print the answer at the end of the program."]),
-    ]
+    if execution.output.strip():
+        return [verdict.reason]
+    return [verdict.reason, "Print the answer at the end of the program."]
 
 
 def _describe_error(error: ErrorReport, code: str) -> list[str]:
@@ -123,7 +125,7 @@ def _describe_error(error: ErrorReport, code: str) -> list[str]:
     if excerpt := _excerpt(code, error.line):
         parts.append(f"It failed at the line marked with >:\n{fenced(excerpt)}")
     if error.locals:
-        values = "\n".join(f"{name} = {value}" for name, value in error.locals.items())
+        values = "\n".join(map("{} = {}".format, error.locals, error.locals.values()))
         parts.append(f"Values at that moment:\n{fenced(values)}")
     if error.traceback.count("\n  File ") > 1:
         parts.append(f"Traceback:\n{fenced(error.traceback[-_MAX_TRACEBACK_CHARS:])}")
@@ -132,15 +134,15 @@ def _describe_error(error: ErrorReport, code: str) -> list[str]:
     return parts
 
 
-def _describe_kind(error: ErrorReport | None, code: str) -> list[str]:
+def _describe_kind(error: ErrorReport | None, code: str, verdict: Verdict) -> str:
     """Describe a failure by its kind and line alone; a program chooses the rest, and may put data into it."""
-    if error is None:
-        return [
-            "The program ran, but its outcome was not accepted. Print the answer at the end of the program."
-        ]
-    kind = error.type if error.type in _KINDS else "an exception"
-    where = f" in line {error.line}:\n{fenced(_excerpt(code, error.line))}" if error.line else "."
-    return [f"The program failed with {kind}{where}"]
+    if error is not None:
+        kind = error.type if error.type in _KINDS else "an exception"
+        where = f" in line {error.line}:\n{fenced(_excerpt(code, error.line))}" if error.line else "."
+        return f"The program failed with {kind}{where}"
+    if verdict.by == "type":
+        return _TYPE_HINT
+    return "The program ran, but its outcome was not accepted. Print the answer at the end of the program."
 
 
 def _excerpt(code: str, number: int | None) -> str:

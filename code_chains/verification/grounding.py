@@ -9,25 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.letters import folded
-from code_chains.verification.numbers import NUMBER, Number, ascii_digits
+from code_chains.verification.numbers import NUMBER, Number, normalized, numerals, readings, values_in
 from code_chains.verification.values.rounding import asked_decimals
 
 MAX_TOKENS = 10_000
-_BESIDE = re.compile(
-    r"(?<=[はがも是为為于於])(?=-\d)|(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)"
-)
 _ITEM = re.compile(r"^[^\S\n]*\d{1,2}[.)]\s", re.MULTILINE)
-_COMMAS = str.maketrans(",.", ".,")
 _MAX_RESULTS = 3
 _MAX_DOUBTFUL = 500
-_GROUPED = re.compile(r"(?<=\d)[\u00a0\u202f\u2009'’_](?=\d{3}(?!\d))")
-_LAKH = re.compile(r"(?<![\d.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
-_SPACES = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
 _GLUED = re.compile(r"(?<![A-Za-z_])(\d)(?=[^\W\d_])")
-_POWER = re.compile(
-    r"(?:(\d)\s*(?:[×x*·⋅]|\\times)\s*)?\b10(?:(?:\^|\*\*)\{?([-+]?\d{1,4})\}?|([⁻⁺]?[⁰¹²³⁴-⁹]{1,4}))"
-)
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _VERSION = re.compile(r"(?<![\w.])(\d{1,9})\.(\d{1,9})(?:\.\d+)+(?![\w])")
 _PERCENT = re.compile(
     r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent\w*|por ?ciento|pour ?cent|per ?cento|por ?cento|percent\w*|パーセント|퍼센트|프로"
@@ -79,24 +68,20 @@ _TRANSLATED = frozenset(
     )
 )
 _MIN_ROUNDED = 100
-_NUMERALS = {
-    word: value
-    for words_of_language in (
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-        " eighteen nineteen twenty",
-        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
-        " dieciocho diecinueve veinte",
-        "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
-        " dix-neuf vingt",
-        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
-        " achtzehn neunzehn zwanzig",
-        "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
-        " diciassette diciotto diciannove venti",
-        "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
-        " dezenove vinte",
-    )
-    for value, word in enumerate(words_of_language.split())
-} | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
+_NUMERALS = numerals(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty",
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
+    " dieciocho diecinueve veinte",
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
+    " dix-neuf vingt",
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+    " achtzehn neunzehn zwanzig",
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
+    " diciassette diciotto diciannove venti",
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
+    " dezenove vinte",
+) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
 _CHINESE_DIGITS = "零一二三四五六七八九十"
 _CHINESE_NUMERAL = re.compile("(二?)(十)([一二三四五六七八九]?)|([零一二三四五六七八九])")
 
@@ -105,14 +90,15 @@ class _SourceNumbers:
     """The numbers in the sources of an answer, sorted for binary search."""
 
     def __init__(self, sources: Sequence[str]) -> None:
-        texts = [_normalize(source) for source in sources]
-        values = [Number(text).value for source in texts for text in NUMBER.findall(source)[:MAX_TOKENS]]
-        for version in (match for source in texts for match in _VERSION.finditer(source)):
-            values += [float(version[1]), float(f"{version[1]}.{version[2]}")]
-        self.values = sorted(values)
+        self.values: list[float] = []
+        for text in map(normalized, sources):
+            self.values += values_in(text, MAX_TOKENS)
+            for version in _VERSION.finditer(text):
+                self.values += [float(version[1]), float(f"{version[1]}.{version[2]}")]
+        self.values.sort()
         self.counts = _count_items(sources[0]) if sources else frozenset[int]()
 
-    def has(self, value: float, half: float) -> bool:
+    def has(self, value: float, half: float = 0.0) -> bool:
         """Return whether such a number exists, up to what it was rounded by."""
         start = bisect.bisect_left(self.values, value - half)
         return start < len(self.values) and self.values[start] <= value + half
@@ -130,8 +116,8 @@ def unsupported_numbers(answer: str, *sources: str) -> list[str]:
     """
     numbers = _SourceNumbers(sources)
     fewest: list[str] | None = None
-    for reading in _readings(_ITEM.sub("", answer)):
-        unsupported = _unsupported(reading, numbers)
+    for reading in readings(_ITEM.sub("", answer)):
+        unsupported = [text for text, is_supported in _check_numbers(reading, numbers) if not is_supported]
         if not unsupported:
             return []
         if fewest is None or len(unsupported) < len(fewest):
@@ -149,15 +135,13 @@ def omits_result(answer: str, output: str) -> bool:
     numbers = _SourceNumbers([output])
     if not 0 < len(set(numbers.values)) <= _MAX_RESULTS:
         return False
-    if any(numbers.has(value, 0) for value in _in_words(answer)):
+    if any(map(numbers.has, _in_words(answer))):
         return False
     loose = _GLUED.sub(r"\1 ", answer)
-    readings = (*_readings(answer), *_readings(loose))
-    return not any(
-        is_supported
-        for reading in readings
-        for _, is_supported in _check_numbers(reading, numbers, loosely=True)
-    )
+    for reading in itertools.chain(readings(answer), readings(loose)):
+        if any(is_supported for _, is_supported in _check_numbers(reading, numbers, loosely=True)):
+            return False
+    return True
 
 
 def omits_words(answer: str, output: str, query: str) -> bool:
@@ -173,8 +157,7 @@ def omits_words(answer: str, output: str, query: str) -> bool:
     words = {folded(word) for word in outcome.words if len(word) > 1 or not word.isascii()}
     if outcome.numbers or not 0 < len(words) <= _MAX_WORDS or words & _TRANSLATED:
         return False
-    text = folded(answer)
-    return not any(word in text for word in words)
+    return not any(map(folded(answer).__contains__, words))
 
 
 def rounds_beyond(answer: str, output: str, query: str) -> bool:
@@ -190,39 +173,20 @@ def rounds_beyond(answer: str, output: str, query: str) -> bool:
     if not asked:
         return False
     exact = _SourceNumbers([output, query])
-    return any(
-        _is_coarse(text, asked, exact) for reading in _readings(answer) for text in NUMBER.findall(reading)
-    )
+    texts = itertools.chain.from_iterable(map(NUMBER.findall, readings(answer)))
+    return any(_is_coarse(text, asked, exact) for text in texts)
 
 
 def _is_coarse(text: str, asked: int, exact: _SourceNumbers) -> bool:
     """Return whether a number is that of the output with fewer decimals than asked for."""
     number, half = Number(text), 0.5000001 * _last_unit(text)
-    is_shorter = 0 < number.decimals < asked and not exact.has(number.value, 0)
+    is_shorter = 0 < number.decimals < asked and not exact.has(number.value)
     return is_shorter and exact.has(number.value, half)
-
-
-def _readings(text: str) -> Iterator[str]:
-    """Yield the ways to read an answer: comma or point as decimal separator, spaces within numbers."""
-    text = _normalize(text)
-    for reading in dict.fromkeys((text, _SPACES.sub("", text))):
-        yield reading
-        yield reading.translate(_COMMAS)
-
-
-def _normalize(text: str) -> str:
-    """Return text with numbers written as in English, separated from scripts that use no spaces."""
-    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GROUPED.sub("", ascii_digits(text)))
-    return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
-
-
-def _scientific(match: re.Match[str]) -> str:
-    return f"{match[1] or 1}e{match[2] or match[3].translate(_RAISED)}"
 
 
 def _count_items(output: str) -> frozenset[int]:
     """Count the lines of an output, and the items listed in them."""
-    lines = [line for line in output.splitlines() if line.strip()]
+    lines = list(filter(str.strip, output.splitlines()))
     return frozenset({len(lines), *(line.count(", ") + 1 for line in lines)} - {0, 1})
 
 
@@ -238,17 +202,13 @@ def _in_words(text: str) -> Iterator[int]:
         )
 
 
-def _unsupported(answer: str, numbers: _SourceNumbers) -> list[str]:
-    return [number for number, is_supported in _check_numbers(answer, numbers) if not is_supported]
-
-
 def _check_numbers(
     text: str, numbers: _SourceNumbers, *, loosely: bool = False
 ) -> Iterator[tuple[str, bool]]:
     """Yield each number of a text and whether it is numbers; numbers beyond a maximum are skipped."""
     doubtful = 0
     for match in itertools.islice(NUMBER.finditer(text), MAX_TOKENS):
-        is_exact = numbers.has(Number(match[0]).value, 0)
+        is_exact = numbers.has(Number(match[0]).value)
         doubtful += not is_exact
         if doubtful > _MAX_DOUBTFUL:
             return
@@ -276,7 +236,8 @@ def _meanings(match: re.Match[str], number: Number, *, loosely: bool) -> Iterato
         return
     signs = (1, -1) if _FALLING.search(before) or _FALLING.search(after) else (1,)
     for value, half in _sizes(number, before, after, loosely=loosely):
-        yield from ((sign * value, half) for sign in signs)
+        for sign in signs:
+            yield sign * value, half
     yield from _of_a_clock(number.value, after)
     yield from _fractions(number.value, before, after)
 
@@ -288,7 +249,9 @@ def _sizes(number: Number, before: str, after: str, *, loosely: bool) -> Iterato
         yield value / 100, half / 100
     if _ABOUT.search(before) and abs(value) >= 1:
         yield value, max(half, _roundness(number))
-    yield from ((value * times, half * times) for times, words in _MULTIPLES if words.match(after))
+    for times, words in _MULTIPLES:
+        if words.match(after):
+            yield value * times, half * times
 
 
 def _last_unit(text: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 
@@ -13,4 +14,4 @@ def folded(text: str) -> str:
         'eclair'
     """
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+    return "".join(itertools.filterfalse(unicodedata.combining, decomposed))

@@ -1,16 +1,42 @@
-"""Numbers in text."""
+"""Numbers as people write them: in English, and in the notations of other languages."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
+
+_APART = "'’_\u00a0\u202f\u2009"
+"""What stands between groups of digits besides commas, points and blanks."""
 
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?(?![\w]|\.\d)|(?<![\w.])[-+]?\.\d+(?!\w)"
 )
-
-
+"""A number as English and programs write it."""
+WRITTEN_NUMBER = re.compile(
+    rf"(?<![\w.,])[-+]?\d+(?:[.,{_APART} ]\d{{3}}(?!\d))*(?:[.,]\d+)?(?:[eE][-+]?\d+)?"
+)
+"""A number in any notation."""
+GROUPED_NUMBER = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:\.\d{3})+(?:,\d+)?)")
+"""A number with thousands apart, by commas or by points."""
+_DECIMAL_COMMA = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:[.{_APART} ]\d{{3}})*,\d{{1,2}}(?![\d.,])")
+"""A number whose comma is surely that before decimals."""
+_GAP = re.compile(rf"(?<=\d)[{_APART}](?=\d{{3}}(?!\d))")
+_BLANK = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_LAKH = re.compile(r"(?<![\d.,])\d{1,2}(?:,\d{2})+,\d{3}(?![\d,])")
+_POWER = re.compile(
+    r"(?:(\d)\s*(?:[×x*·⋅]|\\times)\s*)?\b10(?:(?:\^|\*\*)\{?([-+]?\d{1,4})\}?|([⁻⁺]?[⁰¹²³⁴-⁹]{1,4}))"
+)
+_BESIDE = re.compile(
+    r"(?<=[はがも是为為于於])(?=-\d)|(?<=\d)(?=[^\W\d_A-Za-zÀ-ɏ])|(?<=[^\W\d_A-Za-zÀ-ɏ])(?=\d)"
+)
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_COMMAS = str.maketrans(",.", ".,")
 _MAX_DIGITS = 4000
 
 
@@ -19,6 +45,17 @@ class Number:
     """A number as it is written."""
 
     text: str
+
+    @classmethod
+    def of(cls, data: Any) -> Number | None:
+        """Return a number, or text that is nothing but one; None for anything else."""
+        if isinstance(data, bool) or not isinstance(data, int | float | str):
+            return None
+        try:
+            text = str(data).strip().replace("\N{MINUS SIGN}", "-")
+        except ValueError:  # An integer of more than 4300 digits.
+            return None
+        return cls(text) if NUMBER.fullmatch(text) else None
 
     @property
     def whole(self) -> int | None:
@@ -59,3 +96,60 @@ def ascii_digits(text: str) -> str:
         return text
     digits = {ord(sign): str(unicodedata.decimal(sign)) for sign in set(text) if sign.isdecimal()}
     return text.translate({**digits, ord("٫"): ".", ord("٬"): ",", ord("\u2212"): "-"})
+
+
+def values_in(text: str, limit: int | None = None) -> list[float]:
+    """Return the values of the first numbers of a text in English."""
+    return [Number(found).value for found in NUMBER.findall(text)[:limit]]
+
+
+def possible_values(written: str) -> Iterator[float]:
+    """Yield the values that a number may have: comma or point may separate decimals or thousands."""
+    plain = re.sub(f"[{_APART} ]", "", written)
+    has_decimal_comma = plain.count(",") == 1 and "." not in plain
+    texts = [plain.replace(",", "." if has_decimal_comma else "")]
+    if GROUPED_NUMBER.fullmatch(plain):
+        texts += [plain.replace(",", ""), plain.replace(".", "").replace(",", ".")]
+    for text in dict.fromkeys(texts):
+        with suppress(ValueError):
+            value = float(text)
+            if math.isfinite(value):
+                yield value
+
+
+def english_notations(text: str) -> Iterator[str]:
+    """Yield a text as it is, and with its only number with a decimal comma, such as 1.234,50 or 1 234,5, in English.
+
+    Invariant: a doubt stays a doubt, as right answers are counted by it; `readings` is for alarms, and takes any reading.
+    """
+    yield text
+    found = _DECIMAL_COMMA.findall(text)
+    if len(found) == 1:
+        plain = re.sub(rf"[.{_APART}\s]", "", found[0]).replace(",", ".")
+        yield text.replace(found[0], plain)
+
+
+def readings(text: str) -> Iterator[str]:
+    """Yield the ways to read a text: comma or point as decimal separator, spaces within numbers."""
+    text = normalized(text)
+    for reading in dict.fromkeys((text, _BLANK.sub("", text))):
+        yield reading
+        yield reading.translate(_COMMAS)
+
+
+def normalized(text: str) -> str:
+    """Return text with numbers written as in English, separated from scripts that use no spaces."""
+    text = _LAKH.sub(lambda match: match[0].replace(",", ""), _GAP.sub("", ascii_digits(text)))
+    return _BESIDE.sub(" ", _POWER.sub(_scientific, text))
+
+
+def _scientific(match: re.Match[str]) -> str:
+    return f"{match[1] or 1}e{match[2] or match[3].translate(_RAISED)}"
+
+
+def numerals(*languages: str) -> dict[str, int]:
+    """Return the values of words, given in the order of their values from zero on, one text a language."""
+    values: dict[str, int] = {}
+    for words in languages:
+        values.update(zip(words.split(), itertools.count(), strict=False))
+    return values

@@ -80,6 +80,10 @@ def test_in_doubt_text_stays_text(query: str) -> None:
     assert find_pasted(query) is None
 
 
+def test_rows_of_a_mail_may_lose_a_field_with_their_mark() -> None:
+    assert find_pasted("name|city|age\n> |Ann|Rome") is None
+
+
 def test_signs_ends_and_indentation_arrive() -> None:
     numbers = find_pasted("Sum of −5, 6, 7, 8, 9, 10, 11, 12, and −13?")
     table = find_pasted("total?\n    region,amount\n    north, 10\n    south, 32")

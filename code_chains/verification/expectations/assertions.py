@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 
 from code_chains.analysis.parsing import parse
 
@@ -21,21 +22,18 @@ def is_test_case(node: ast.stmt) -> bool:
     return isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
 
 
-def runner_calls(node: ast.stmt) -> list[str]:
-    """Return the calls that a test runner would make for a top-level statement; see `without_runner` for their arguments."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-        return [_call(node, node.name)]
-    if isinstance(node, ast.ClassDef) and is_test_case(node):
-        return [f"_cases({node.name})"]
-    if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-        functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
-        methods = [function for function in functions if function.name.startswith("test")]
-        return [_call(method, f"{node.name}().{method.name}") for method in methods]
-    return []
-
-
-def _call(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    return f"{'await ' if isinstance(function, ast.AsyncFunctionDef) else ''}{name}()"
+def runner_calls(node: ast.stmt) -> Iterator[str]:
+    """Yield the calls that a test runner would make for a top-level statement; see `without_runner` for their arguments."""
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+        yield f"{node.name}()"
+    elif isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
+        yield f"await {node.name}()"
+    elif isinstance(node, ast.ClassDef) and is_test_case(node):
+        yield f"_cases({node.name})"
+    elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name.startswith("test"):
+                yield f"{node.name}().{item.name}()"
 
 
 def names_of(tests: str) -> list[str]:
@@ -48,14 +46,19 @@ def free_names(tests: ast.Module) -> list[str]:
     """Return the names that tests use and neither define nor find among the builtins."""
     if not tests.body:
         return []
-    names = [node for node in ast.walk(tests) if isinstance(node, ast.Name)]
-    defined = (
-        {node.id for node in names if not isinstance(node.ctx, ast.Load)} | {"output"} | set(dir(builtins))
-    )
-    named = ast.FunctionDef | ast.ClassDef | ast.ExceptHandler
-    defined |= {str(node.name) for node in ast.walk(tests) if isinstance(node, named)}
-    defined |= {node.arg for node in ast.walk(tests) if isinstance(node, ast.arg)}
+    used, defined = list[str](), {"output", *dir(builtins)}
     for node in ast.walk(tests):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            defined |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    return list(dict.fromkeys(node.id for node in names if node.id not in defined))
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.append(name)
+            case (
+                ast.Name(id=name)
+                | ast.arg(arg=name)
+                | ast.FunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.ExceptHandler(name=str(name))
+            ):
+                defined.add(name)
+            case ast.alias(name=name, asname=new_name):
+                defined.add((new_name or name).partition(".")[0])
+    return [name for name in dict.fromkeys(used) if name not in defined]

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
-from code_chains.analysis.parsing import UNREADABLE, syntax_tree
+from code_chains.analysis.parsing import UNREADABLE, names_in, nodes, syntax_tree
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
 from code_chains.verification.expectations.assertions import free_names, is_assertion
 from code_chains.verification.expectations.harness import build_harness
 from code_chains.verification.expectations.oracles import refuse_dangerous_builtins
 from code_chains.verification.expectations.pytest_syntax import without_runner
-
-Node = TypeVar("Node", bound=ast.AST)
 
 _EXCEPTIONS = {
     name: value
@@ -44,21 +42,24 @@ class Expectations:
     @property
     def count(self) -> int:
         """Number of assertions and examples."""
-        assertions = sum(isinstance(node, ast.Assert) for node in ast.walk(self.tests))
+        assertions = len(list(nodes(self.tests, ast.Assert)))
         return len(self.examples) + (assertions or bool(self.tests.body))
 
     @property
     def are_calls(self) -> bool:
         """Whether they call what the program defines, and need nothing that it prints."""
-        called = {node.func.id for node in _of_type(self.tests, ast.Call) if isinstance(node.func, ast.Name)}
-        is_of_output = any(node.id == "output" for node in _of_type(self.tests, ast.Name))
+        called = {node.func.id for node in nodes(self.tests, ast.Call) if isinstance(node.func, ast.Name)}
+        is_of_output = "output" in names_in(self.tests)
         return bool(self.examples or called & set(free_names(self.tests))) and not is_of_output
 
     def are_shown_in(self, query: str) -> bool:
         """Whether a question names what the tests use and has the first of them, in whatever notation."""
-        calls = [call for node in _of_type(self.tests, ast.Assert) for call in _of_type(node, ast.Call)]
-        texts = [*free_names(self.tests), *map(ast.unparse, calls[:1])]
-        return bool(calls) and not self.examples and all(_letters(text) in _letters(query) for text in texts)
+        calls = (call for node in nodes(self.tests, ast.Assert) for call in nodes(node, ast.Call))
+        first = next(calls, None)
+        if first is None or self.examples:
+            return False
+        texts = [*free_names(self.tests), ast.unparse(first)]
+        return all(map(_letters(query).__contains__, map(_letters, texts)))
 
     def program(self, code: str, *, query: str = "", output: str = "") -> str:
         """Build the source of a program that runs the tests and tries the examples.
@@ -81,19 +82,15 @@ class Expectations:
         """Describe them for the model that writes the program: the first test, or one or two examples, never all."""
         if self.examples:
             samples = self.examples[: max(1, min(2, len(self.examples) - 1))]
-            calls = "\n".join(f"f({args}) == {expected}" for args, expected in samples)
+            calls = "\n".join(itertools.starmap("f({}) == {}".format, samples))
             rule = "Define a function; it will be tried on examples. Where it is called f, these are:"
             return f"{rule}\n{fenced(calls, 'python')}"
-        names = ", ".join(f"`{name}`" for name in free_names(self.tests))
+        names = ", ".join(map("`{}`".format, free_names(self.tests)))
         if not names:
             return "The program will be tested."
         first = next((node for node in self.tests.body if isinstance(node, ast.Assert)), None)
         sample = f", for example:\n{fenced(ast.unparse(first), 'python')}" if first else "."
         return f"The program will be tested. The tests use these names of it: {names}{sample}"
-
-
-def _of_type(tree: ast.AST, kind: type[Node]) -> list[Node]:
-    return [node for node in ast.walk(tree) if isinstance(node, kind)]
 
 
 def _letters(text: str) -> str:
@@ -125,9 +122,7 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
     Raises:
         InputError: They are invalid.
     """
-    return Expectations(
-        _parse_tests(tests), tuple(_parse_example(example) for example in _sequence(examples))
-    )
+    return Expectations(_parse_tests(tests), tuple(map(_parse_example, _sequence(examples))))
 
 
 def _parse_tests(tests: object) -> ast.Module:
@@ -139,7 +134,7 @@ def _parse_tests(tests: object) -> ast.Module:
         tree = syntax_tree(tests)
     except UNREADABLE as error:
         raise InputError(f"The tests are not valid Python: {error}.") from error
-    if tree.body and not any(is_assertion(node) for node in ast.walk(tree)):
+    if tree.body and not any(map(is_assertion, ast.walk(tree))):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
     tree = without_runner(tree)  # Raises for tests that need more of a test runner.
     refuse_dangerous_builtins(tree, free_names(tree))
@@ -172,10 +167,12 @@ def _parse_example(example: object) -> tuple[str, str]:
         )
     if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
         raise InputError(f"{example!r:.80} is not an example: args must be a list, and kwargs a mapping.")
-    if wrong := [name for name in kwargs if not isinstance(name, str) or not name.isidentifier()]:
-        raise InputError(f"An argument of an example cannot be called {wrong[0]!r}.")
-    keywords = [f"{name}={_literal(value)}" for name, value in kwargs.items()]
-    return ", ".join([*map(_literal, args), *keywords]), _expected(expected)
+    arguments = list(map(_literal, args))
+    for name, value in kwargs.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"An argument of an example cannot be called {name!r}.")
+        arguments.append(f"{name}={_literal(value)}")
+    return ", ".join(arguments), _expected(expected)
 
 
 def _expected(value: object) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import re
 import symtable
 import sys
+from operator import attrgetter
 
-from code_chains.analysis.parsing import parse, syntax_tree
+from code_chains.analysis.parsing import names_in, nodes, parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line
 from code_chains.verification.expectations.assertions import free_names, is_assertion, runner_calls
 from code_chains.verification.expectations.oracles import DataFlow, is_asked_for
@@ -127,10 +129,12 @@ def _function_under_test(code: str, query: str) -> str:
         raise UntestableError(
             "The program defines no function that could be tried on the examples. Define one."
         )
-    if named := [name for name in functions if _mentions(query, name)]:
-        return named[-1]
+    functions.reverse()
     helpers = _helpers(code)
-    return ([name for name in functions if name not in helpers] or functions)[-1]
+    for name in functions:
+        if _mentions(query, name):
+            return name
+    return next(itertools.filterfalse(helpers.__contains__, functions), functions[0])
 
 
 def _helpers(code: str) -> set[str]:
@@ -139,8 +143,8 @@ def _helpers(code: str) -> set[str]:
     helpers = set[str]()
     for node in tree.body if tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            functions = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
-            helpers |= {name.id for name in functions if isinstance(name, ast.Name) and name.id != node.name}
+            called = {call.func.id for call in nodes(node, ast.Call) if isinstance(call.func, ast.Name)}
+            helpers |= called - {node.name}
     return helpers
 
 
@@ -174,7 +178,7 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
         UntestableError: Either could be meant.
     """
     owned = {name for name, is_function in _top_level_names(code).items() if is_function}
-    builtin = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)} & set(vars(builtins))
+    builtin = names_in(tests) & vars(builtins).keys()
     free = free_names(tests)
     imports = {name: line for name in free if (line := _missing_import(name, tests))}
     of_program = {*free} - imports.keys() | (builtin | imports.keys()) & owned
@@ -200,8 +204,8 @@ def _is_of_program(name: str, tests: ast.Module, query: str, of_program: set[str
 
 def _missing_import(name: str, tests: ast.Module) -> str:
     """Return the import that a name of the tests lacks, if the name is a well-known one."""
-    owners = [node.value for node in ast.walk(tests) if isinstance(node, ast.Attribute)]
-    is_module = any(isinstance(node, ast.Name) and node.id == name for node in owners)
+    owners = map(attrgetter("value"), nodes(tests, ast.Attribute))
+    is_module = any(isinstance(owner, ast.Name) and owner.id == name for owner in owners)
     line = import_line(name)
     if not line and name in {*sys.stdlib_module_names, "pytest"}:
         line = f"import {name}"
@@ -228,15 +232,13 @@ def _bound_names(tests: ast.Module) -> list[str]:
 def _instrument(tests: ast.Module) -> list[str]:
     """Return the tests with explained assertions, the calls of a test runner, and checks that each function ran."""
     tree = syntax_tree(ast.unparse(tests))  # A copy: expectations are shared and never mutated.
-    tree.body = [node for node in tree.body if not _is_for_test_runners(node)]
+    tree.body = list(itertools.filterfalse(_is_for_test_runners, tree.body))
     functions = _number_functions(tree)
-    calls = [call for node in tree.body for call in runner_calls(node)]
+    parts = list(itertools.chain.from_iterable(map(runner_calls, tree.body)))
+    for number, name in enumerate(functions):
+        parts.append(f"assert {number} in _begun, {f'{name} of the tests was never run'!r}")
     tree = ast.fix_missing_locations(_Instrumentation().visit(tree))
-    checks = [
-        f"assert {number} in _begun, {f'{name} of the tests was never run'!r}"
-        for number, name in functions.items()
-    ]
-    return [ast.unparse(tree), *calls, *checks]
+    return [ast.unparse(tree), *parts]
 
 
 def _is_for_test_runners(node: ast.stmt) -> bool:
@@ -248,15 +250,15 @@ def _is_for_test_runners(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and ast.unparse(node).startswith(("unittest.main(", "pytest.main("))
 
 
-def _number_functions(tree: ast.Module) -> dict[int, str]:
-    """Make each function that asserts record that it was called; return their names by number."""
-    names: dict[int, str] = {}
+def _number_functions(tree: ast.Module) -> list[str]:
+    """Make each function that asserts record that it was called; return their names, each at its number."""
+    names: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and any(
-            map(is_assertion, ast.walk(node))
-        ):
-            names[len(names)] = node.name
-            node.body.insert(0, syntax_tree(f"_begun.add({len(names) - 1})").body[0])
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if any(map(is_assertion, ast.walk(node))):
+            node.body.insert(0, syntax_tree(f"_begun.add({len(names)})").body[0])
+            names.append(node.name)
     return names
 
 
@@ -330,7 +332,7 @@ class _Instrumentation(ast.NodeTransformer):
 def _as_condition(test: ast.expr) -> ast.expr:
     """Return an expression that evaluates the truth of its operands with `_condition`."""
     if isinstance(test, ast.BoolOp):
-        test.values = [_as_condition(value) for value in test.values]
+        test.values = list(map(_as_condition, test.values))
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test.operand = _as_condition(test.operand)
     else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from code_chains.analysis.parsing import names_in, nodes
 from code_chains.errors import InputError
 
 OUTPUT = "output"
@@ -37,7 +39,7 @@ class DataFlow:
         self._sources: dict[str, set[str]] = defaultdict(set)
         self._tests = tests
         self._functions = {node.name: node for node in ast.walk(tests) if isinstance(node, _FUNCTIONS)}
-        called = {id(node.func) for node in ast.walk(tests) if isinstance(node, ast.Call)}
+        called = {id(call.func) for call in nodes(tests, ast.Call)}
         for node in ast.walk(tests):
             for targets, values in _bindings(node):
                 self._bind(targets, values)
@@ -48,10 +50,10 @@ class DataFlow:
             elif isinstance(node, ast.Name | ast.Attribute) and id(node) not in called:
                 self._escape_named(node)
 
-    def of(self, *nodes: ast.AST) -> set[str]:
+    def of(self, *parts: ast.AST) -> set[str]:
         """Return all names that some expressions depend on, including their own."""
         reached: set[str] = set()
-        pending = _names(nodes)
+        pending = names_in(*parts)
         while pending:
             name = pending.pop()
             if name not in reached:
@@ -62,21 +64,19 @@ class DataFlow:
     def meets(self, name: str, others: Iterable[str]) -> bool:
         """Return whether a statement depends on a name and on one of the others, on output or on what the program passes."""
         mine = {*others, OUTPUT, _CALLER} - {name}
-        units = [
-            unit for node in ast.walk(self._tests) if isinstance(node, ast.stmt) for unit in _units(node)
-        ]
+        units = itertools.chain.from_iterable(map(_units, nodes(self._tests, ast.stmt)))
         return any(name in reached and reached & mine for reached in map(self.of, units))
 
     def _bind(self, targets: Iterable[ast.AST], values: Iterable[ast.AST]) -> None:
-        sources = _names(values)
-        for name in _names(targets):
+        sources = names_in(*values)
+        for name in names_in(*targets):
             self._sources[name] |= sources
 
     def _pass(self, call: ast.Call) -> None:
         """Make parameters of a function of the tests depend on the arguments of a call."""
         name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
         if function := self._functions.get(name):
-            sources = _names([*call.args, *(keyword.value for keyword in call.keywords)])
+            sources = names_in(*call.args, *call.keywords)
             for parameter in _parameters(function.args):
                 self._sources[parameter] |= sources
 
@@ -91,10 +91,6 @@ class DataFlow:
             self._escape(function.args)
 
 
-def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    return {node.id for top in nodes for node in ast.walk(top) if isinstance(node, ast.Name)}
-
-
 def _parameters(arguments: ast.arguments) -> Iterator[str]:
     parameters = [
         *arguments.posonlyargs,
@@ -103,7 +99,9 @@ def _parameters(arguments: ast.arguments) -> Iterator[str]:
         arguments.vararg,
         arguments.kwarg,
     ]
-    return (item.arg for item in parameters if item is not None and item.arg not in ("self", "cls"))
+    for parameter in parameters:
+        if parameter is not None and parameter.arg not in ("self", "cls"):
+            yield parameter.arg
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]]]:
@@ -131,14 +129,18 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]]]:
 def _more_bindings(node: ast.AST) -> Iterator[tuple[list[ast.AST], list[ast.AST]]]:
     match node:
         case ast.Try():
-            yield [ast.Name(handler.name) for handler in node.handlers if handler.name], [*node.body]
+            yield _named(handler.name for handler in node.handlers), [*node.body]
         case ast.Match():
-            captured = [getattr(part, "name", None) or getattr(part, "rest", None) for part in ast.walk(node)]
-            yield [ast.Name(name) for name in captured if name], [node.subject]
+            captured = (getattr(part, "name", None) or getattr(part, "rest", None) for part in ast.walk(node))
+            yield _named(captured), [node.subject]
         case ast.Expr(value=ast.Call() as call):
             yield _mutated(call), [call]
         case ast.Call(func=ast.Attribute(value=receiver, attr=name)) if not name.startswith("assert"):
             yield [receiver], [*node.args, *node.keywords]  # It may keep what it is given, as a list does.
+
+
+def _named(names: Iterable[str | None]) -> list[ast.AST]:
+    return list(map(ast.Name, filter(None, names)))
 
 
 def _mutated(call: ast.Call) -> list[ast.AST]:
@@ -149,8 +151,7 @@ def _mutated(call: ast.Call) -> list[ast.AST]:
 
 
 def _with_defaults(arguments: ast.arguments) -> tuple[list[ast.AST], list[ast.AST]]:
-    defaults = [value for value in (*arguments.defaults, *arguments.kw_defaults) if value is not None]
-    return [ast.Name(parameter) for parameter in _parameters(arguments)], [*defaults]
+    return _named(_parameters(arguments)), [*arguments.defaults, *filter(None, arguments.kw_defaults)]
 
 
 def _units(node: ast.stmt) -> Iterator[ast.AST]:
@@ -215,8 +216,8 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
             namespace.
     """
     defined = set(_defined_names(tests))
-    used = {id(node.func): node for node in ast.walk(tests) if isinstance(node, ast.Call)}
-    looked_at = {id(inner) for node in ast.walk(tests) for inner in _read_only_parts(node)}
+    used = {id(call.func): call for call in nodes(tests, ast.Call)}
+    looked_at = set(map(id, itertools.chain.from_iterable(map(_read_only_parts, ast.walk(tests)))))
     flow, program = DataFlow(tests), {*theirs, OUTPUT, _CALLER}
     for node in ast.walk(tests):
         if (

@@ -6,7 +6,12 @@ The harness runs where no test runner is, and counts what was asserted; it needs
 from __future__ import annotations
 
 import ast
+import itertools
+import textwrap
+from collections.abc import Iterable
+from operator import attrgetter
 
+from code_chains.analysis.parsing import names_in
 from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
@@ -20,11 +25,11 @@ def without_runner(tests: ast.Module) -> ast.Module:
     Raises:
         InputError: A test needs more of a test runner.
     """
-    fixtures = {
-        node.name: node for node in tests.body if isinstance(node, ast.FunctionDef) and _is_fixture(node)
-    }
-    for fixture in fixtures.values():
-        _check_options(fixture)
+    fixtures = dict[str, ast.FunctionDef]()
+    for node in tests.body:
+        if isinstance(node, ast.FunctionDef) and _is_fixture(node):
+            _check_options(node)
+            fixtures[node.name] = node
     names = _Names(tests)
     body: list[ast.stmt] = []
     for node in tests.body:
@@ -43,9 +48,12 @@ class _Names:
     """Names that the tests do not use."""
 
     def __init__(self, tests: ast.Module) -> None:
-        self._used = {name.id for name in ast.walk(tests) if isinstance(name, ast.Name)}
-        self._used |= {node.name for node in ast.walk(tests) if isinstance(node, _Function | ast.ClassDef)}
-        self._used |= {argument.arg for argument in ast.walk(tests) if isinstance(argument, ast.arg)}
+        self._used = names_in(tests)
+        for node in ast.walk(tests):
+            if isinstance(node, _Function | ast.ClassDef):
+                self._used.add(node.name)
+            elif isinstance(node, ast.arg):
+                self._used.add(node.arg)
 
     def new(self, name: str) -> str:
         """Return an unused name that ends with the given one."""
@@ -56,11 +64,11 @@ class _Names:
 
 
 def _check_class(tests: ast.ClassDef) -> None:
-    functions = [node for node in tests.body if isinstance(node, ast.FunctionDef)]
     if tests.decorator_list:
         raise _unknown(tests, f"the decorator {ast.unparse(tests.decorator_list[0])[:80]}")
-    if fixtures := [function for function in functions if _is_fixture(function)]:
-        raise _unknown(tests, f"the fixture {fixtures[0].name!r} of a class")
+    for node in tests.body:
+        if isinstance(node, ast.FunctionDef) and _is_fixture(node):
+            raise _unknown(tests, f"the fixture {node.name!r} of a class")
 
 
 def _plain_tests(
@@ -97,7 +105,7 @@ def _plain_test(
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Return the rows of a test's cases, and the test under another name with one of its name that calls it for each."""
     name, cases = test.name, [_cases(decorator, test) for decorator in test.decorator_list]
-    given = [argument for arguments, _, _ in cases for argument in arguments]
+    given = list(itertools.chain.from_iterable(arguments for arguments, _, _ in cases))
     test.name, test.decorator_list = names.new(f"_{name}"), []
     needed = [argument for argument in _required(test, owner) if argument not in given]
     set_up = _SetUp(fixtures, test, given, names)
@@ -110,35 +118,31 @@ def _plain_test(
         bound = names.new("_rows")
         rows += ast.parse(f"{bound} = list({values})").body
         source.append(f"{'    ' * depth}for {target} in {bound}:")
-    arguments = ", ".join(f"{argument}={argument}" for argument in (*given, *needed))
-    call = f"{'await ' if is_async else ''}{f'{owner}.' if owner else ''}{test.name}({arguments})"
-    indent = "    " * (len(cases) + 1)
-    source += [f"{indent}{line}" for line in (*set_up.lines, call, *set_up.tear_down())]
+    function = f"{owner}.{test.name}" if owner else test.name
+    call = f"{'await ' if is_async else ''}{function}({_passed([*given, *needed])})"
+    body = "\n".join([*set_up.lines, call, *set_up.tear_down()])
+    source.append(textwrap.indent(body, "    " * (len(cases) + 1)))
     return rows, [test, *ast.parse("\n".join(source)).body]
+
+
+def _passed(names: Iterable[str]) -> str:
+    """Return arguments that hand on variables of the same names."""
+    return ", ".join(f"{name}={name}" for name in names)
 
 
 def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str, str]:
     """Return the names of `parametrize`, and as source the target of its loop and the rows."""
-    is_parametrize = isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("parametrize")
-    arguments = (
-        {keyword.arg: keyword.value for keyword in decorator.keywords}
-        if isinstance(decorator, ast.Call)
-        else {}
-    )
-    if (
-        not isinstance(decorator, ast.Call)
-        or not is_parametrize
-        or not arguments.keys() <= {"argnames", "argvalues", "ids"}
-    ):
-        raise _unknown(test, f"the decorator {ast.unparse(decorator)[:80]}")
-    positional: dict[str | None, ast.expr] = dict(
-        zip(("argnames", "argvalues", "indirect"), decorator.args, strict=False)
-    )
-    arguments |= positional
+    unknown = _unknown(test, f"the decorator {ast.unparse(decorator)[:80]}")
+    if not isinstance(decorator, ast.Call) or not ast.unparse(decorator.func).endswith("parametrize"):
+        raise unknown
+    arguments = {keyword.arg: keyword.value for keyword in decorator.keywords}
+    if not arguments.keys() <= {"argnames", "argvalues", "ids"}:
+        raise unknown
+    arguments.update(zip(("argnames", "argvalues", "indirect"), decorator.args, strict=False))
     names = _names(arguments.get("argnames"))
     rows = arguments.get("argvalues")
-    if not names or rows is None or "indirect" in positional:
-        raise _unknown(test, f"the decorator {ast.unparse(decorator)[:80]}")
+    if not names or rows is None or "indirect" in arguments:
+        raise unknown
     # A list of one name means tuples.
     is_single = isinstance(arguments["argnames"], ast.Constant) and len(names) == 1
     if isinstance(rows, ast.List | ast.Tuple):
@@ -149,7 +153,7 @@ def _cases(decorator: ast.expr, test: _Function) -> tuple[list[str], str, str]:
 
 def _names(names: ast.expr | None) -> list[str]:
     if isinstance(names, ast.Constant) and isinstance(names.value, str):
-        return [name.strip() for name in names.value.split(",") if name.strip()]
+        return list(filter(None, map(str.strip, names.value.split(","))))
     if isinstance(names, ast.List | ast.Tuple):
         return [str(name.value) for name in names.elts if isinstance(name, ast.Constant)]
     return []
@@ -159,16 +163,20 @@ def _row(row: ast.expr, test: _Function, *, is_single: bool) -> ast.expr:
     """Return a row of cases, with `pytest.param(…)` as the values alone."""
     if not isinstance(row, ast.Call) or not ast.unparse(row.func).endswith("pytest.param"):
         return row
-    if any(keyword.arg != "id" for keyword in row.keywords):
+    if _has_keywords_besides("id", row):
         raise _unknown(test, ast.unparse(row)[:80])
     return row.args[0] if is_single else ast.Tuple(row.args, ast.Load())
+
+
+def _has_keywords_besides(name: str, call: ast.Call) -> bool:
+    return any(keyword.arg != name for keyword in call.keywords)
 
 
 # -- fixtures ------------------------------------------------------------------------------------------------
 
 
 def _is_fixture(function: ast.FunctionDef) -> bool:
-    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    decorators = map(ast.unparse, function.decorator_list)
     return any(decorator.partition("(")[0] in ("pytest.fixture", "fixture") for decorator in decorators)
 
 
@@ -200,7 +208,7 @@ class _SetUp:
             needed = _required(fixture)
             for other in needed:
                 self.make(other, (*within, name))
-            call = f"globals()[{name!r}]({', '.join(f'{other}={other}' for other in needed)})"
+            call = f"globals()[{name!r}]({_passed(needed)})"
             if _yields(fixture):
                 generator = self._names.new(f"_{name}")
                 self._generators.append(generator)
@@ -211,13 +219,13 @@ class _SetUp:
 
     def tear_down(self) -> list[str]:
         """Return statements that let fixtures that yield go on, the last one first."""
-        return [f"next({generator}, None)" for generator in reversed(self._generators)]
+        return list(map("next({}, None)".format, reversed(self._generators)))
 
 
 def _check_options(fixture: ast.FunctionDef) -> None:
-    calls = [decorator for decorator in fixture.decorator_list if isinstance(decorator, ast.Call)]
-    if any(keyword.arg != "scope" for call in calls for keyword in call.keywords):
-        raise _unknown(fixture, f"the decorator {ast.unparse(fixture.decorator_list[0])[:80]}")
+    for decorator in fixture.decorator_list:
+        if isinstance(decorator, ast.Call) and _has_keywords_besides("scope", decorator):
+            raise _unknown(fixture, f"the decorator {ast.unparse(fixture.decorator_list[0])[:80]}")
 
 
 def _yields(fixture: ast.FunctionDef) -> bool:
@@ -226,10 +234,8 @@ def _yields(fixture: ast.FunctionDef) -> bool:
 
 def _is_unused_import(node: ast.stmt, body: list[ast.stmt]) -> bool:
     """Return whether a statement imports pytest for decorators alone, as it need not be installed."""
-    if not isinstance(node, ast.Import) or [alias.name for alias in node.names] != ["pytest"]:
-        return False
-    used = {name.id for other in body for name in ast.walk(other) if isinstance(name, ast.Name)}
-    return "pytest" not in used
+    is_pytest = isinstance(node, ast.Import) and list(map(attrgetter("name"), node.names)) == ["pytest"]
+    return is_pytest and "pytest" not in names_in(*body)
 
 
 def _unknown(test: _Function | ast.ClassDef, what: str) -> InputError:

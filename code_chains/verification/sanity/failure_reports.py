@@ -65,12 +65,12 @@ def reported_failure(query: str, output: str) -> str:
         >>> reported_failure("Which error does 1/0 raise?", "ZeroDivisionError: division by zero")
         ''
     """
-    lines = [line.strip() for line in output[:_MAX_CHARS].splitlines() if line.strip()]
+    lines = list(filter(None, map(str.strip, output[:_MAX_CHARS].splitlines())))
     if not lines or len(lines) > _MAX_LINES or _ABOUT_FAILURE.search(query):
         return ""
     if _FAILURE.match(lines[-1]) or all(map(_FAILURE.match, lines)) or _is_traceback(lines):
         return lines[-1]
-    return next((line for line in lines if _PLACEHOLDER.search(line) and not _PLACEHOLDER.search(query)), "")
+    return "" if _PLACEHOLDER.search(query) else next(filter(_PLACEHOLDER.search, lines), "")
 
 
 def _is_traceback(lines: list[str]) -> bool:

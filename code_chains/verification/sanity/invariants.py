@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from code_chains.verification.numbers import NUMBER, Number
+from code_chains.verification.numbers import NUMBER, Number, values_in
 
 _MAX_CHARS = 4000
 _MIN_LISTED = 3
@@ -78,7 +78,10 @@ def broken_invariant(query: str, output: str) -> str:
     """
     if len(output) > _MAX_CHARS or not output.strip():
         return ""
-    return next(filter(None, (check(query, output) for check in _CHECKS)), "")
+    for check in _CHECKS:
+        if problem := check(query, output):
+            return problem
+    return ""
 
 
 def only_number(output: str) -> Number | None:
@@ -126,7 +129,7 @@ def _is_mean_of_list(query: str) -> bool:
 
 def _lost_in_sorting(query: str, output: str) -> str:
     listed = _listed(query)
-    shown = [Number(text).value for text in NUMBER.findall(output)]
+    shown = values_in(output)
     if len(listed) < _MIN_LISTED or not _SORT.search(query) or _SOME.search(query):
         return ""
     if len(shown) < _MIN_LISTED or Counter(listed) == Counter(shown):
@@ -145,7 +148,7 @@ def _listed(query: str) -> list[float]:
     lists = [match[0] for match in _LIST.finditer(query)]
     if len(lists) != 1 or re.search(r"\d,\d", lists[0]):
         return []
-    return [Number(text).value for text in NUMBER.findall(lists[0])]
+    return values_in(lists[0])
 
 
 _CHECKS: tuple[Callable[[str, str], str], ...] = (

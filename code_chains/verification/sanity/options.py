@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import lru_cache
+from itertools import chain, count, repeat
+from operator import attrgetter
 from typing import NamedTuple
 
 from code_chains.analysis.parsing import parse
@@ -49,11 +51,12 @@ def signatures(references: str) -> Mapping[str, Mapping[str, Option]]:
 def _options(given: ast.arguments) -> dict[str, Option]:
     positional = [*given.posonlyargs, *given.args]
     first = len(positional) - len(given.defaults)
-    with_default = enumerate(zip(positional[first:], given.defaults, strict=True), start=first)
-    options = {argument.arg: Option(number, _member(default)) for number, (argument, default) in with_default}
-    by_name = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return options | {
-        argument.arg: Option(-1, _member(default)) for argument, default in by_name if default is not None
+    by_position = zip(count(first), positional[first:], given.defaults, strict=False)
+    by_name = zip(repeat(-1), given.kwonlyargs, given.kw_defaults, strict=False)
+    return {
+        argument.arg: Option(position, _member(default))
+        for position, argument, default in chain(by_position, by_name)
+        if default is not None
     }
 
 
@@ -73,7 +76,7 @@ def unset_options(query: str, code: str, references: str) -> list[str]:
         >>> unset_options("Grind it fine.", "grind('rye')", "grind(corn: str, fine: bool = False)")
         ['`fine=` to `grind`']
     """
-    tree, words = parse(code), {word.lower() for word in _WORD.findall(query)}
+    tree, words = parse(code), set(map(str.lower, _WORD.findall(query)))
     known = signatures(references) if tree is not None else {}
     if tree is None or not known:
         return []
@@ -102,9 +105,10 @@ def _unset_members(called: Iterable[str], words: Set[str], code: str, references
     return list(dict.fromkeys(unset))
 
 
-def _members(references: str) -> list[tuple[str, str, str]]:
-    """Return the enumerations, members and values that references show."""
-    return [found for line in _MEMBERS.finditer(references) for found in _MEMBER.findall(line[0])]
+def _members(references: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the enumerations, members and values that references show."""
+    for line in _MEMBERS.finditer(references):
+        yield from _MEMBER.findall(line[0])
 
 
 def calls_any(code: str, references: str) -> bool:
@@ -126,15 +130,18 @@ def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
 
 def _sets(call: ast.Call, option: str, position: int) -> bool:
     """Return whether a call sets an option, or may do so."""
-    names = {keyword.arg for keyword in call.keywords}
-    is_starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    names = set(map(attrgetter("arg"), call.keywords))
+    is_starred = ast.Starred in map(type, call.args)
     return option in names or None in names or 0 <= position < len(call.args) or is_starred
 
 
 def _is_named(option: str, words: Iterable[str]) -> bool:
     """Return whether a question has the words of a name, apart from endings."""
     parts = [part for part in option.lower().split("_") if len(part) >= _MIN_WORD_LETTERS]
-    return bool(parts) and all(any(_is_same(part, word) for word in words) for part in parts)
+    for part in parts:
+        if not any(_is_same(part, word) for word in words):
+            return False
+    return bool(parts)
 
 
 def _is_same(part: str, word: str) -> bool:

@@ -19,7 +19,12 @@ from typing import Any
 
 from code_chains.analysis.parsing import parse
 from code_chains.verification.letters import folded
-from code_chains.verification.numbers import ascii_digits
+from code_chains.verification.numbers import (
+    GROUPED_NUMBER,
+    WRITTEN_NUMBER,
+    ascii_digits,
+    possible_values,
+)
 
 _MAX_QUERY_CHARS, _MAX_CODE_CHARS = 20_000, 100_000
 _MAX_NAMED = 5
@@ -28,12 +33,9 @@ _MIN_DATA_LINES = 3
 _MIN_DIGITS = 3
 """Significant digits of a number that is unlikely to be background or computed in another way."""
 _BARE_LIST = re.compile(r"(?<![\d.,])\d+(?:,\d+){2,}(?![\d.,])")
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+(?:\.\d+)?|(?:\.\d{3})+(?:,\d+)?)")
-"""A number with thousands apart, by commas or by points."""
 _YEARS = range(1500, 2200)
 _FACTORS = (1.0, 60.0, 3600.0, 24.0, 86400.0, 7.0, 12.0, 365.0)
 """What numbers are multiplied with, or divided by, besides powers of ten: units of time and dozens."""
-_NUMBER = re.compile(r"(?<![\w.,])[-+]?\d+(?:[.,'’_\u00a0\u202f ]\d{3}(?!\d))*(?:[.,]\d+)?(?:[eE][-+]?\d+)?")
 _QUOTED = re.compile(
     r"(?<![^\W_])'([^'\n]{1,300})'(?![^\W_])|\"([^\"\n]{1,300})\"|“([^”\n]{1,300})”|„([^“”\n]{1,300})[“”]"
     r"|«\s?([^»\n]{1,300}?)\s?»|‘([^’\n]{1,300})’|「([^」\n]{1,300})」"
@@ -105,7 +107,7 @@ class _Literals:
     @cached_property
     def digits(self) -> str:
         """All texts without blanks, such as those between groups of digits."""
-        return "\n".join(text.replace(" ", "") for text in self.texts)
+        return self.text.replace(" ", "")
 
     @cached_property
     def mantissas(self) -> set[float]:
@@ -142,11 +144,22 @@ def unused_values(query: str, code: str, *, all_numbers: bool = False) -> list[s
     literals = _literals(tree)
     if literals.is_open:
         return []
+    return _first(_unused(text, literals, min_digits=1 if all_numbers else _MIN_DIGITS))
+
+
+def _unused(text: str, literals: _Literals, *, min_digits: int) -> Iterator[str]:
     years = _stated_years(text) if literals.has_dates else ()
-    stated = itertools.chain(years, _stated_numbers(text, 1 if all_numbers else _MIN_DIGITS))
-    numbers = (number for number in stated if not _is_used(number, literals))
-    texts = (quoted for quoted in _stated_texts(text) if not _occurs(quoted, literals))
-    return list(itertools.islice(dict.fromkeys(itertools.chain(numbers, texts)), _MAX_NAMED))
+    for number in itertools.chain(years, _stated_numbers(text, min_digits)):
+        if not _is_used(number, literals):
+            yield number
+    for quoted in _stated_texts(text):
+        if not _occurs(quoted, literals):
+            yield quoted
+
+
+def _first(values: Iterable[str]) -> list[str]:
+    """Return the first few values, each once."""
+    return list(itertools.islice(dict.fromkeys(values), _MAX_NAMED))
 
 
 def copied_values(query: str, code: str, examples: str) -> list[str]:
@@ -164,23 +177,23 @@ def copied_values(query: str, code: str, examples: str) -> list[str]:
     tree = _tree(code)
     if tree is None or not examples:
         return []
-    stated, shown = _values(query), _values(examples)
+    return _first(_copied(_literals(tree).constants, _values(query), _values(examples)))
+
+
+def _copied(numbers: Iterable[float], stated: Set[float], shown: Set[float]) -> Iterator[str]:
     converted, mantissas = _converted(stated), set(map(_mantissa, stated))
-    numbers = _literals(tree).constants
-    salient = (
-        number for number in numbers if len(_digits(repr(number))) >= _MIN_DIGITS and number not in _YEARS
-    )
-    copied = (
-        f"{number:g}"
-        for number in salient
-        if number in shown and not _is_derived(number, converted, mantissas)
-    )
-    return list(itertools.islice(dict.fromkeys(copied), _MAX_NAMED))
+    for number in numbers:
+        is_salient = len(_digits(repr(number))) >= _MIN_DIGITS and number not in _YEARS
+        if is_salient and number in shown and not _is_derived(number, converted, mantissas):
+            yield f"{number:g}"
 
 
 def _values(text: str) -> set[float]:
     """Return all that the numbers of a text may mean."""
-    return {abs(value) for match in _NUMBER.finditer(ascii_digits(text)) for value in _readings(match[0])}
+    values = set[float]()
+    for match in WRITTEN_NUMBER.finditer(ascii_digits(text)):
+        values.update(map(abs, possible_values(match[0])))
+    return values
 
 
 def _tree(code: str) -> ast.Module | None:
@@ -193,17 +206,16 @@ def _tree(code: str) -> ast.Module | None:
 def _without_data(text: str) -> str:
     """Return a question without its lines of data, of which an answer may need just a few."""
     lines = text.splitlines()
-    with_digits = [line for line in lines if any(map(str.isdigit, line))]
-    if len(with_digits) < _MIN_DATA_LINES:
-        return text
-    return "\n".join(line for line in lines if line not in with_digits)
+    plain = [line for line in lines if not any(map(str.isdigit, line))]
+    return text if len(lines) - len(plain) < _MIN_DATA_LINES else "\n".join(plain)
 
 
 def _stated_years(text: str) -> Iterator[str]:
     """Yield the years of whole dates in a question."""
     remarkless = _REMARK.sub(" ", ascii_digits(text))
     for pattern in (_ISO_DATE, _DOTTED_DATE, _WRITTEN_DATE):
-        yield from (next(filter(None, match.groups())) for match in pattern.finditer(remarkless))
+        for match in pattern.finditer(remarkless):
+            yield next(filter(None, match.groups()))
 
 
 def _stated_numbers(text: str, min_digits: int) -> Iterator[str]:
@@ -211,7 +223,7 @@ def _stated_numbers(text: str, min_digits: int) -> Iterator[str]:
     text = _BARE_LIST.sub(_with_blanks, ascii_digits(text))
     for pattern in (_ISO_DATE, _DOTTED_DATE, _TELEPHONE, _CLOCK, _FILE):
         text = pattern.sub(" ", text)
-    for match in _NUMBER.finditer(text):
+    for match in WRITTEN_NUMBER.finditer(text):
         written = match[0].strip()
         is_year = written.isdigit() and int(written[:9]) in _YEARS
         is_named = _BACKGROUND.search(text, max(0, match.start() - 20), match.start())
@@ -226,7 +238,7 @@ def _stated_numbers(text: str, min_digits: int) -> Iterator[str]:
 
 def _with_blanks(listed: re.Match[str]) -> str:
     """Return numbers between bare commas with blanks between them, unless the commas may separate thousands."""
-    return listed[0] if _GROUPED.fullmatch(listed[0]) else listed[0].replace(",", ", ")
+    return listed[0] if GROUPED_NUMBER.fullmatch(listed[0]) else listed[0].replace(",", ", ")
 
 
 def _is_joined(text: str, match: re.Match[str]) -> bool:
@@ -251,21 +263,6 @@ def _digits(written: str) -> str:
     return re.sub(r"\D", "", written.lower().partition("e")[0]).lstrip("0").rstrip("0")
 
 
-def _readings(written: str) -> Iterator[float]:
-    """Yield the values that a number may have: comma or point may separate decimals or thousands."""
-    plain = re.sub(r"['’_\u00a0\u202f ]", "", written)
-    readings = [
-        plain.replace(",", ".") if plain.count(",") == 1 and "." not in plain else plain.replace(",", "")
-    ]
-    if _GROUPED.fullmatch(plain):
-        readings += [plain.replace(",", ""), plain.replace(".", "").replace(",", ".")]
-    for text in dict.fromkeys(readings):
-        with suppress(ValueError):
-            value = float(text)
-            if math.isfinite(value):
-                yield value
-
-
 # -- the program ---------------------------------------------------------------------------------------------
 
 
@@ -286,19 +283,19 @@ def _literals(tree: ast.Module) -> _Literals:
 
 def _add_constant(value: object, found: _Literals) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        found.constants += [abs(number) for number in _as_float(value)]
+        found.constants += map(abs, _as_float(value))
         with suppress(ValueError):  # An integer of more than 4300 digits, which no question has.
             found.texts.append(repr(value))
     elif isinstance(value, str | bytes):
         text = value if isinstance(value, str) else value.decode(errors="replace")
         found.texts.append(_words(text))
         found.numbers |= _values(text)
-        found.numbers |= {float(digits) for digits in _PLAIN.findall(ascii_digits(text))}
+        found.numbers.update(map(float, _PLAIN.findall(ascii_digits(text))))
 
 
 def _computed(node: ast.BinOp) -> Iterator[float]:
     """Yield the value of an operation on two numbers, such as `25 * 60` or `10**6`."""
-    left, right = (_constant(side) for side in (node.left, node.right))
+    left, right = _constant(node.left), _constant(node.right)
     if left is None or right is None or (abs(right) > 64 and isinstance(node.op, ast.Pow)):
         return
     operation = _OPERATIONS.get(type(node.op))
@@ -328,9 +325,8 @@ def _as_float(value: float) -> Iterator[float]:
 def _is_used(written: str, literals: _Literals) -> bool:
     if re.sub(r"\D", "", written) in literals.digits:
         return True
-    return any(
-        _is_derived(abs(value), literals.converted, literals.mantissas) for value in _readings(written)
-    )
+    values = map(abs, possible_values(written))
+    return any(_is_derived(value, literals.converted, literals.mantissas) for value in values)
 
 
 def _is_derived(value: float, converted: Set[float], mantissas: Set[float]) -> bool:
@@ -346,15 +342,14 @@ def _is_derived(value: float, converted: Set[float], mantissas: Set[float]) -> b
     candidates = [value + 1, abs(value - 1)] if value.is_integer() else []
     if value <= 100:  # It may be a percentage.
         candidates += [100 - value, 100 + value]
-    return any(_mantissa(candidate) in mantissas for candidate in candidates)
+    return not mantissas.isdisjoint(map(_mantissa, candidates))
 
 
 def _converted(numbers: Iterable[float]) -> set[float]:
     """Return the mantissas of numbers and of their multiples in units of time."""
     pairs = list(itertools.product(numbers, _FACTORS))
-    return {_mantissa(number * factor) for number, factor in pairs} | {
-        _mantissa(number / factor) for number, factor in pairs
-    }
+    products, quotients = itertools.starmap(operator.mul, pairs), itertools.starmap(operator.truediv, pairs)
+    return set(map(_mantissa, itertools.chain(products, quotients)))
 
 
 def _mantissa(number: float) -> float:
@@ -366,9 +361,8 @@ def _mantissa(number: float) -> float:
 
 def _occurs(quoted: str, literals: _Literals) -> bool:
     """Return whether a text, or each of its words, stands in a program."""
-    text = literals.text
     words = _words(quoted)
-    return words in text or all(word in text for word in words.split())
+    return words in literals.text or all(map(literals.text.__contains__, words.split()))
 
 
 def _words(text: str) -> str:

@@ -144,7 +144,7 @@ class AnswerType:
         if error.error_count() > MAX_ERRORS:
             message = f"expected {self}, and {error.error_count():,} parts have another type"
             raise AnswerTypeError(message) from None
-        return [dict(each) for each in error.errors(include_url=False, include_context=False)]
+        return list(map(dict, error.errors(include_url=False, include_context=False)))
 
     @property
     def _is_mapping(self) -> bool:
@@ -168,11 +168,13 @@ def _is_frame_class(kind: Any) -> bool:
 def _without_titles(schema: Any) -> Any:
     """Return a JSON schema without titles, which only repeat the names of fields."""
     if isinstance(schema, list):
-        return [_without_titles(part) for part in schema]
+        return list(map(_without_titles, schema))
     if not isinstance(schema, dict):
         return schema
-    shown = {key: part for key, part in schema.items() if key != "title" or not isinstance(part, str)}
-    return {key: _without_titles(part) for key, part in shown.items()}
+    shown = dict(schema)
+    if isinstance(shown.get("title"), str):
+        del shown["title"]
+    return dict(zip(shown, map(_without_titles, shown.values()), strict=True))
 
 
 def _name(kind: Any) -> str:

@@ -27,7 +27,7 @@ def to_json_data(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, list | tuple):
-        return [to_json_data(item) for item in value]
+        return list(map(to_json_data, value))
     if isinstance(value, Mapping):
         return _object(value)
     if isinstance(value, bytes):
@@ -37,7 +37,7 @@ def to_json_data(value: Any) -> Any:
     if isinstance(value, range):  # Many short ones in a list could stand for any number of items.
         raise AnswerTypeError(f"expected a list, got {shortened_repr(value)}")
     if isinstance(value, Iterable):
-        return [to_json_data(item) for item in value]
+        return list(map(to_json_data, value))
     return value
 
 
@@ -51,7 +51,7 @@ def _of_library(value: Any) -> Any:
         table = with_index_as_column(value)
         if not table.columns.is_unique:
             raise AnswerTypeError("two columns of a table have the same name")
-        return [to_json_data(record) for record in table.to_dict("records")]
+        return list(map(to_json_data, table.to_dict("records")))
     if kind == "Timestamp":
         return value.to_pydatetime()
     if kind in ("NaTType", "NAType"):

@@ -6,16 +6,14 @@ import decimal
 import re
 from typing import Any
 
-_COUNTS = {
-    word: count
-    for words in (
-        "zero one two three four five six",
-        "null eine zwei drei vier fünf sechs",
-        "cero un dos tres cuatro cinco seis",
-        "zéro une deux trois quatre cinq six",
-    )
-    for count, word in enumerate(words.split())
-}
+from code_chains.verification.numbers import numerals
+
+_COUNTS = numerals(
+    "zero one two three four five six",
+    "null eine zwei drei vier fünf sechs",
+    "cero un dos tres cuatro cinco seis",
+    "zéro une deux trois quatre cinq six",
+)
 _NUMBER = rf"\b(\d{{1,2}}|{'|'.join(_COUNTS)})"
 _PLACES = (
     rf"{_NUMBER}[ -](?:decimal(?: place| digit)?s?|digits? after the (?:decimal )?point"
