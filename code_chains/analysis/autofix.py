@@ -7,14 +7,16 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
-from code_chains.analysis.parsing import parse, syntax_tree
+from code_chains.analysis.parsing import nodes, parse, syntax_tree
 from code_chains.analysis.well_known_imports import import_line, words_of
 from code_chains.records import Execution
 
 _VALUES = {"pi", "ascii_letters", "ascii_lowercase", "digits", "punctuation", *words_of("typing")}
 """Those that are no functions; any other name that is not called may be a variable that the program forgot to make."""
+_UNDEFINED, _QUOTED = re.compile("undefined name '"), re.compile("'([^']*)'")
 _SHOWN_IMPORT = re.compile(r"^from (\w[\w.]*) import (\w[\w, ]*)$", re.MULTILINE)
 
 
@@ -43,7 +45,7 @@ def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | Non
     if tree is None or not tree.body:
         return None
     if undefined := _undefined(outcome):
-        return _with_missing_imports(outcome, tree, [_import(name, tree, context) for name in undefined])
+        return _with_missing_imports(outcome, tree, undefined, context)
     execution: Execution = outcome["execution"]
     if not execution.ok:
         return None
@@ -60,20 +62,20 @@ def autofix(outcome: Mapping[str, Any], context: str = "") -> FixedProgram | Non
 
 def _undefined(outcome: Mapping[str, Any]) -> list[str]:
     """Return the names that a check or the run itself found to be undefined."""
-    messages = [
-        problem.message for problem in outcome["problems"] if problem.message.startswith("undefined name '")
-    ]
+    messages = list(filter(_UNDEFINED.match, map(attrgetter("message"), outcome["problems"])))
     error = outcome["execution"].error
     if error is not None and error.type in ("NameError", "UnboundLocalError"):
-        messages.append(error.message.replace("name '", "undefined name '", 1))
-    return list(dict.fromkeys(message.split("'")[1] for message in messages if message.count("'") >= 2))
+        messages.append(error.message)
+    names = map(itemgetter(1), filter(None, map(_QUOTED.search, messages)))
+    return list(dict.fromkeys(names))
 
 
 def _with_missing_imports(
-    outcome: Mapping[str, Any], tree: ast.Module, imports: list[str]
+    outcome: Mapping[str, Any], tree: ast.Module, undefined: list[str], context: str
 ) -> FixedProgram | None:
-    added = [line for line in dict.fromkeys(imports) if line]
-    autofixes = tuple(f"added `{line}`" for line in added)
+    imports = (_import(name, tree, context) for name in undefined)
+    added = list(dict.fromkeys(filter(None, imports)))
+    autofixes = tuple(map("added `{}`".format, added))
     if not autofixes or set(autofixes) & set(outcome.get("autofixes") or ()):
         return None
     return FixedProgram(_with_imports(tree, outcome["code"], added), autofixes)
@@ -81,20 +83,15 @@ def _with_missing_imports(
 
 def _import(name: str, tree: ast.Module, context: str) -> str:
     """Return the import that defines a name, as the program uses it; empty if that is not certain."""
-    used = [
-        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_name(node.value, name)
-    ]
-    called = any(isinstance(node, ast.Call) and _is_name(node.func, name) for node in ast.walk(tree))
-    if any(
-        node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name)
-    ):
-        return ""  # It is a variable of the program's own that comes too late.
+    used = {node.attr for node in nodes(tree, ast.Attribute) if _is_name(node.value, name)}
+    called = any(_is_name(call.func, name) for call in nodes(tree, ast.Call))
+    for node in nodes(tree, ast.Name):
+        if node.id == name and not isinstance(node.ctx, ast.Load):
+            return ""  # It is a variable of the program's own that comes too late.
     if line := _shown_import(name, context):
         return line
     if name == "datetime":
-        whole = not called and set(used) <= {"date", "datetime", "timedelta", "time", "timezone"}
+        whole = not called and used <= {"date", "datetime", "timedelta", "time", "timezone"}
         return "import datetime" if whole else "from datetime import datetime"
     line = import_line(name)
     if line.startswith("import"):
@@ -118,14 +115,17 @@ def _is_name(node: ast.AST, name: str) -> bool:
 
 def _only_called(name: str, tree: ast.Module) -> bool:
     """Return whether a name is only ever called, or used as a decorator, a base class or an attribute's owner."""
-    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    owners = [node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)]
+    owners = list[ast.expr]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            called += node.decorator_list
-            called += node.bases if isinstance(node, ast.ClassDef) else []
-    loads = [node for node in ast.walk(tree) if _is_name(node, name)]
-    return all(any(node is owner for owner in [*called, *owners]) for node in loads)
+        match node:
+            case ast.Call(func=owner) | ast.Attribute(value=owner) | ast.Subscript(value=owner):
+                owners.append(owner)
+            case ast.ClassDef():
+                owners += [*node.decorator_list, *node.bases]
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                owners += node.decorator_list
+    ids = set(map(id, owners))
+    return all(id(node) in ids for node in nodes(tree, ast.Name) if node.id == name)
 
 
 def _with_imports(tree: ast.Module, code: str, added: list[str]) -> str:
@@ -171,8 +171,10 @@ def _printed(statement: ast.stmt) -> str:
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or not _is_name(call.func, "print"):
         return ""
-    parts = [part for part in call.args if not isinstance(part, ast.Constant)]
-    return parts[0].id if len(parts) == 1 and isinstance(parts[0], ast.Name) else ""
+    match [part for part in call.args if not isinstance(part, ast.Constant)]:
+        case [ast.Name(id=name)]:
+            return name
+    return ""
 
 
 def _needs_arguments(function: ast.FunctionDef) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from code_chains.analysis.dotted_names import module_name
 
@@ -79,7 +81,7 @@ class Bindings:
         self._called: dict[int, ast.Call] = {}
         self._made: list[ast.expr] = []
         self._walk()
-        self.defined: frozenset[str] = frozenset(name for scope in self._all for name in scope.bound)
+        self.defined: frozenset[str] = frozenset().union(*map(attrgetter("bound"), self._all))
 
     def _walk(self) -> None:
         # A stack instead of recursion, for deeply nested programs.
@@ -110,7 +112,8 @@ class Bindings:
                 self._bind_imports(node, scope)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 outer = scope.module if isinstance(node, ast.Global) or not scope.parent else scope.parent
-                scope.elsewhere.update((name, outer) for name in names if outer is not scope)
+                if outer is not scope:
+                    scope.elsewhere.update(dict.fromkeys(names, outer))
             case _:
                 self._bind_statement(node, scope)
 
@@ -154,7 +157,7 @@ class Bindings:
         padding: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
         pairs = [*zip(named, [*padding, *arguments.defaults], strict=True)]
         pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        pairs += [(rest, None) for rest in (arguments.vararg, arguments.kwarg) if rest]
+        pairs += zip(filter(None, (arguments.vararg, arguments.kwarg)), itertools.repeat(None), strict=False)
         for argument, default in pairs:
             scope.bind(argument.arg, argument.lineno, None)
             if default:
@@ -180,10 +183,10 @@ def _children(node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
     """Yield the child nodes in order, each with whether it belongs to a scope that the node opens."""
     inner: set[int] = set()
     if isinstance(node, _COMPREHENSIONS):
-        inner = {id(child) for child in ast.iter_child_nodes(node)}
+        inner = set(map(id, ast.iter_child_nodes(node)))
     elif isinstance(node, ast.Lambda):
         inner = {id(node.body)}
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        inner = {id(child) for child in node.body}
+        inner = set(map(id, node.body))
     for child in ast.iter_child_nodes(node):
         yield child, id(child) in inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import holds, parse
 from code_chains.analysis.replies.syntax import top_level_names
 
 _DEFINING = (
@@ -39,18 +39,18 @@ def defines_what_is_asked(code: str, query: str) -> bool:
     tree, names = parse(code), top_level_names(code, definitions=True)
     if tree is None or not names or not all(map(_is_definition, tree.body)):
         return False
-    is_named = any(re.search(rf"`{name}\b|\b{name}\s*\(", query) for name in names)
-    is_named = is_named or any("_" in name and name in re.findall(r"\w+", query) for name in names)
-    return not query.strip() or is_named or bool(_IMPLEMENT.search(query) or _asks(query))
+    is_named = any(_is_named(name, query) for name in names)
+    asks = _IMPLEMENT.search(query) or (_MAKES.search(query) and _DEFINITION.search(query))
+    return not query.strip() or is_named or bool(asks)
 
 
-def _asks(query: str) -> bool:
-    return bool(_MAKES.search(query) and _DEFINITION.search(query))
+def _is_named(name: str, query: str) -> bool:
+    """Return whether a question has a name that is surely that of something in a program."""
+    is_marked = re.search(rf"`{name}\b|\b{name}\s*\(", query) is not None
+    return is_marked or ("_" in name and name in re.findall(r"\w+", query))
 
 
 def _is_definition(node: ast.stmt) -> bool:
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    computes = isinstance(node, ast.Assign | ast.AnnAssign) and any(
-        isinstance(part, ast.Call) for part in ast.walk(node)
-    )
+    computes = isinstance(node, ast.Assign | ast.AnnAssign) and holds(node, ast.Call)
     return is_text or (isinstance(node, _DEFINING) and not computes)

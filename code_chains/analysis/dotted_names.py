@@ -30,6 +30,11 @@ def canonical(name: str) -> str:
     return base
 
 
+def root_of(name: str) -> str:
+    """Return the first part of a dotted name."""
+    return name.partition(".")[0]
+
+
 def match(name: str, rules: Collection[str]) -> str | None:
     """Return the rule that a dotted name matches: the name itself, what contains it, or what it may turn out to be.
 

@@ -7,6 +7,7 @@ import functools
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from types import UnionType
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -49,6 +50,11 @@ def nodes(tree: ast.AST, kind: type[Node]) -> Iterator[Node]:
     for node in ast.walk(tree):
         if isinstance(node, kind):
             yield node
+
+
+def holds(tree: ast.AST, kind: type[ast.AST] | UnionType) -> bool:
+    """Return whether a tree has a node of a kind."""
+    return any(isinstance(node, kind) for node in ast.walk(tree))
 
 
 def names_in(*trees: ast.AST) -> set[str]:

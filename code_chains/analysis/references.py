@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
 
 from code_chains.analysis.bindings import Bindings, Import, Scope
 from code_chains.analysis.dotted_names import (
@@ -23,9 +25,9 @@ from code_chains.analysis.dotted_names import (
     module_name,
     words,
 )
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
 
-__all__ = ["Import", "Reading", "Use", "argument", "canonical", "match", "read", "words"]
+__all__ = ["Import", "Reading", "Use", "argument", "arguments_of", "canonical", "match", "read", "words"]
 
 _NAMESPACE = "<globals>"
 _GETTER = "<getter>"
@@ -120,7 +122,9 @@ class Reading(Bindings):
 
     def _uses(self, node: ast.AST) -> Iterator[Use]:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (Use(module_name(item.name), item.line) for item in self.imports if item.node is node)
+            for item in self.imports:
+                if item.node is node:
+                    yield Use(module_name(item.name), item.line)
         elif isinstance(node, ast.Match):
             yield from self._captured(node)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
@@ -128,27 +132,24 @@ class Reading(Bindings):
                 yield from self._imported(node)
             if not isinstance(node, ast.Name) or isinstance(node.ctx, ast.Load):
                 call = self._called.get(id(node))
-                yield from (
-                    Use(name, node.lineno, call) for name in sorted(self.names(node)) if name != "?" or call
-                )
+                names = self.names(node) if call else self.names(node) - UNKNOWN
+                for name in sorted(names):
+                    yield Use(name, node.lineno, call)
 
     def _evaluate_arguments(self, node: ast.AST) -> None:
         # Readings are shared between threads, so what checks ask for later is worked out now.
         if isinstance(node, ast.Call):
-            keyword_argument = [*node.args, *(keyword.value for keyword in node.keywords)]
-            for value in [
-                *keyword_argument,
-                *([node.func.value] if isinstance(node.func, ast.Attribute) else []),
-            ]:
+            for value in arguments_of(node):
                 self.text(value)
+            if isinstance(node.func, ast.Attribute):
+                self.text(node.func.value)
 
     def _captured(self, node: ast.Match) -> Iterator[Use]:
-        for pattern in (part for case in node.cases for part in ast.walk(case.pattern)):
-            if isinstance(pattern, ast.MatchClass):
+        for case in node.cases:
+            for pattern in nodes(case.pattern, ast.MatchClass):
                 for attribute in pattern.kwd_attrs:
-                    yield from (
-                        Use(member(name, attribute), pattern.lineno) for name in self.names(node.subject)
-                    )
+                    for name in _members(self.names(node.subject), attribute):
+                        yield Use(name, pattern.lineno)
 
     def _imported(self, node: ast.Call) -> Iterator[Use]:
         if self.names(node.func) & _IMPORTERS:
@@ -162,7 +163,7 @@ class Reading(Bindings):
             case ast.Name(id=name):
                 return self._lookup(name, self._scopes.get(id(node), self._module), node.lineno)
             case ast.Attribute(value=value, attr=attribute):
-                return {member(base, attribute) for base in self.names(value)}
+                return _members(self.names(value), attribute)
             case ast.Subscript(value=value, slice=key):
                 return self._union(self._item(base, self.text(key)) for base in self.names(value))
             case ast.Call():
@@ -179,22 +180,24 @@ class Reading(Bindings):
                 | ast.Set(elts=values)
                 | ast.Dict(values=values)
             ):
-                return {collection_of(name) for name in self._union(map(self.names, values)) if name != "?"}
+                return set(map(collection_of, self._union(map(self.names, values)) - UNKNOWN))
         return UNKNOWN
 
     @staticmethod
     def _union(iterable: Iterable[Iterable[str]]) -> set[str]:
-        return {name for names in iterable for name in names}
+        return set(chain.from_iterable(iterable))
 
     def _lookup(self, name: str, scope: Scope, line: int) -> Iterable[str]:
         owner = scope.find(name)
         if owner is None:
-            outside = {member(module, name) for module in self._stars}
+            outside = _members(self._stars, name)
             return outside | ({"builtins"} if name == "__builtins__" else builtin(name))
-        names = self._union(
-            [value] if isinstance(value, str) else self.names(value) if value else UNKNOWN
-            for _, value in owner.bound[name][-_MAX_NAMES:]
-        )
+        names = set[str]()
+        for _, value in owner.bound[name][-_MAX_NAMES:]:
+            if isinstance(value, str):
+                names.add(value)
+            else:
+                names |= self.names(value) if value else UNKNOWN
         is_early = scope is owner and (owner.is_class or not owner.parent) and line < owner.bound[name][0][0]
         return names | builtin(name) if is_early else names
 
@@ -215,7 +218,7 @@ class Reading(Bindings):
         first = argument(call, 0, "name")
         base, _, method = name.rpartition(".")
         if base == _GETTER:
-            return {member(owner, method) for owner in self.names(first)} if first else UNKNOWN
+            return _members(self.names(first), method) if first else UNKNOWN
         if name in ("builtins.globals", "builtins.locals", "builtins.vars") and not first:
             return {_NAMESPACE}
         if not first:
@@ -225,7 +228,7 @@ class Reading(Bindings):
                 else UNKNOWN
             )
         if name == "builtins.vars":
-            return {f"{owner}.__dict__" for owner in self.names(first)}
+            return set(map("{}.__dict__".format, self.names(first)))
         if name in _IMPORTERS:
             return self._module_of(name, call)
         return self._reached(base, method, call, first)
@@ -233,7 +236,7 @@ class Reading(Bindings):
     def _reached(self, base: str, method: str, call: ast.Call, first: ast.expr) -> Iterable[str]:
         second = self.text(argument(call, 1))
         if f"{base}.{method}" == "builtins.getattr" or (method == "__getattribute__" and len(call.args) > 1):
-            return {member(owner, second) for owner in self.names(first)}
+            return _members(self.names(first), second)
         if method == "__getattribute__":
             return {member(base, self.text(first))}
         if base == "operator" and method in ("attrgetter", "methodcaller"):
@@ -273,21 +276,28 @@ class Reading(Bindings):
         return None
 
     def _joined(self, glue: str | None, parts: Iterable[ast.expr]) -> str | None:
-        texts = [self.text(part) for part in parts]
-        return (
-            None if glue is None or None in texts else glue.join(text for text in texts if text is not None)
-        )
+        texts = list[str]()
+        for part in parts:
+            if (text := self.text(part)) is None:
+                return None
+            texts.append(text)
+        return None if glue is None else glue.join(texts)
+
+
+def _members(owners: Iterable[str], attribute: str | None) -> set[str]:
+    return {member(owner, attribute) for owner in owners}
+
+
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Return all arguments of a call."""
+    return [*call.args, *map(attrgetter("value"), call.keywords)]
 
 
 def argument(call: ast.Call, position: int, keyword: str | None = None) -> ast.expr | None:
     """Return the argument of a call for a parameter, by position or keyword; None if there is none."""
     if len(call.args) > position:
         return call.args[position]
-    return next(
-        (
-            keyword_argument.value
-            for keyword_argument in call.keywords
-            if keyword and keyword_argument.arg == keyword
-        ),
-        None,
-    )
+    for item in call.keywords:
+        if keyword and item.arg == keyword:
+            return item.value
+    return None

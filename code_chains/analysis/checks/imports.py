@@ -6,7 +6,10 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 
+from code_chains.analysis.dotted_names import root_of
+from code_chains.analysis.parsing import names_in
 from code_chains.analysis.references import Import, Reading, read
 from code_chains.analysis.well_known_imports import install_advice
 from code_chains.errors import ConfigurationError
@@ -32,16 +35,18 @@ def imports_only(*names: str) -> Check:
     def check(code: str) -> list[Problem]:
         reading = read(code)
         remedy = f"only {', '.join(names)} may" if names else "write the program without imports"
-        return [] if not reading else [
-            Problem("imports_only", f"{_module_name(imported)} may not be imported; {remedy}", imported.line)
-            for imported in reading.imports if not _is_below(imported.name.removesuffix(".*"), allowed)
-        ]  # fmt: skip
+        problems = []
+        for imported in reading.imports if reading else ():
+            if not _is_below(imported.name.removesuffix(".*"), allowed):
+                message = f"{_module_name(imported)} may not be imported; {remedy}"
+                problems.append(Problem("imports_only", message, imported.line))
+        return problems
 
     return check
 
 
 def _is_below(name: str, allowed: Collection[str]) -> bool:
-    return any(name == module or name.startswith(f"{module}.") for module in allowed)
+    return f"{name}.".startswith(tuple(map("{}.".format, allowed)))
 
 
 def _module_name(imported: Import) -> str:
@@ -68,23 +73,23 @@ def imports_available(
         >>> [problem.message for problem in imports_available()("import jsn")]
         ["There is no module 'jsn'; did you mean 'json'?"]
     """
-    available = {name.partition(".")[0] for name in packages or ()}
+    available = set(map(root_of, packages or ()))
 
     def check(code: str) -> list[Problem]:
         reading = read(code)
-        return [] if not reading else [
-            _missing(root, imported.line, _alternative(root, available, is_installed))
-            for imported in (_needed(reading) if is_installed is None else _certain(reading))
-            if (root := imported.name.partition(".")[0])
-            and not _is_available(root, available, is_installed or _is_here)
-            and not _is_written(root, reading)
-        ]  # fmt: skip
+        if reading is None:
+            return []
+        problems = []
+        for imported in _needed(reading) if is_installed is None else _certain(reading):
+            root = root_of(imported.name)
+            if not root or _is_available(root, available, is_installed or _is_here):
+                continue
+            if not _is_written(root, reading):
+                message = f"There is no module {root!r}{_alternative(root, available, is_installed)}"
+                problems.append(Problem("imports_available", message, imported.line))
+        return problems
 
     return check
-
-
-def _missing(root: str, line: int | None, alternative: str) -> Problem:
-    return Problem("imports_available", f"There is no module {root!r}{alternative}", line)
 
 
 def _needed(reading: Reading) -> list[Import]:
@@ -100,10 +105,12 @@ def _certain(reading: Reading) -> list[Import]:
 
 def _not_within(is_outer: Callable[[ast.AST], bool], imports: list[Import], reading: Reading) -> list[Import]:
     """Return the imports that are not within certain nodes."""
-    top_level = {id(node) for node in reading.tree.body}
-    if all(id(imported.node) in top_level for imported in imports):
+    statements = map(id, map(attrgetter("node"), imports))
+    if set(map(id, reading.tree.body)).issuperset(statements):
         return imports
-    within = {id(node) for outer in reading.nodes if is_outer(outer) for node in ast.walk(outer)}
+    within = set[int]()
+    for outer in filter(is_outer, reading.nodes):
+        within.update(map(id, ast.walk(outer)))
     return [imported for imported in imports if id(imported.node) not in within]
 
 
@@ -117,13 +124,11 @@ def _may_fail(node: ast.AST) -> bool:
             getattr(part, "id", getattr(part, "attr", "")) == "TYPE_CHECKING" for part in ast.walk(node.test)
         )
     if isinstance(node, ast.With):
-        caught = [item.context_expr for item in node.items]
+        caught = list(map(attrgetter("context_expr"), node.items))
     else:
         handlers = node.handlers if isinstance(node, ast.Try | ast.TryStar) else []
         caught = [handler.type or ast.Name("Exception") for handler in handlers]
-    return any(
-        isinstance(part, ast.Name) and part.id in _MISSING for what in caught for part in ast.walk(what)
-    )
+    return not _MISSING.isdisjoint(names_in(*caught))
 
 
 def _is_available(root: str, available: Collection[str], is_installed: Callable[[str], bool]) -> bool:
@@ -142,15 +147,18 @@ def _is_here(root: str) -> bool:
 def _is_written(root: str, reading: Reading) -> bool:
     """Return whether the program seems to write the module itself: a string names the file or the folder."""
     named = re.compile(rf"(^|/){re.escape(root)}(\.py\b|/|$)")
-    return any(isinstance(node, ast.Constant) and isinstance(node.value, str) and named.search(node.value)
-               for node in reading.nodes)  # fmt: skip
+    for node in reading.nodes:
+        match node:
+            case ast.Constant(value=str() as text) if named.search(text):
+                return True
+    return False
 
 
 def _alternative(root: str, available: Collection[str], is_installed: Callable[[str], bool] | None) -> str:
     from pkgutil import iter_modules
 
     public = {name for name in sys.stdlib_module_names if not name.startswith("_")}
-    close = did_you_mean(root, {*public, *available, *(module.name for module in iter_modules())})
+    close = did_you_mean(root, {*public, *available, *map(attrgetter("name"), iter_modules())})
     # Where no package is installed, as in WebAssembly, none can be. code_chains itself needs NumPy.
     has_packages = available or (is_installed or _is_here)("numpy")
     advice = install_advice(root) if has_packages else ""
@@ -159,10 +167,12 @@ def _alternative(root: str, available: Collection[str], is_installed: Callable[[
 
 def check_names(names: Collection[str]) -> None:
     """Raise if these are no dotted names."""
-    if not all(
-        isinstance(name, str) and all(part.isidentifier() for part in name.split(".")) for name in names
-    ):
+    if not all(map(_is_dotted, names)):
         raise ConfigurationError("names", names, 'full dotted names, e.g. "os.system"')
+
+
+def _is_dotted(name: object) -> bool:
+    return isinstance(name, str) and all(map(str.isidentifier, name.split(".")))
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

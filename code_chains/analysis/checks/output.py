@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from code_chains.analysis.checks.output_detection import is_silent
-from code_chains.analysis.parsing import child_statements
+from code_chains.analysis.parsing import child_statements, names_in
 from code_chains.analysis.references import Reading, read, words
 from code_chains.records import Problem
 
@@ -31,11 +31,13 @@ def results_used(code: str) -> list[Problem]:
     if not reading:
         return []
     message = "The value of this line is thrown away; assign it to a name, or print it"
-    return [
-        Problem("results_used", message, node.lineno, "advice")
-        for node in _statements(reading.tree)
-        if isinstance(node, ast.Expr) and node is not reading.tree.body[-1] and _is_idle(node.value, reading)
-    ]
+    problems = []
+    for node in _statements(reading.tree):
+        if not isinstance(node, ast.Expr) or node is reading.tree.body[-1]:
+            continue
+        if _is_idle(node.value, reading):
+            problems.append(Problem("results_used", message, node.lineno, "advice"))
+    return problems
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
@@ -64,9 +66,7 @@ def _is_pure(node: ast.AST, reading: Reading) -> bool:
         runs = (
             [*node.args[:1], *node.keywords] if names & {"builtins.map", "builtins.filter"} else node.keywords
         )
-        return names <= _PURE and not any(
-            isinstance(part, ast.Name) for run in runs for part in ast.walk(run)
-        )
+        return names <= _PURE and not names_in(*runs)
     effects = ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom | ast.BitOr | ast.LShift | ast.RShift
     return not isinstance(node, effects)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import datetime
 import re
+from operator import attrgetter
 
+from code_chains.analysis.dotted_names import root_of
 from code_chains.analysis.references import Reading, Use, argument, words
 
 _MODULES = words(
     "math cmath statistics random datetime collections itertools functools re decimal fractions string operator heapq "
     "bisect copy time typing dataclasses enum numbers abc json csv __future__"
 )
-_PRINTING = {"re.DEBUG", "typing.reveal_type"}
+_PRINTING = ("re.DEBUG", "typing.reveal_type")
 _BUILTINS = words(
     "abs all any ascii bin bool bytearray bytes callable chr classmethod complex dict divmod enumerate filter float format "
     "frozenset hash hex id int isinstance issubclass iter len list map max memoryview min next object oct ord pow property "
@@ -41,20 +43,20 @@ _TYPES = (
     re.Pattern,
     re.Match,
 )
-_METHODS = (
-    {name for kind in _TYPES for name in dir(kind)}
-    | _DATA_METHODS
-    | {"read", "readline", "readlines", "close"}
-)
+_KNOWN = _MODULES | _LIBRARIES
+_METHODS = _DATA_METHODS.union(*map(dir, _TYPES), ["read", "readline", "readlines", "close"])
 _PRINTING_ATTRIBUTES = {"plot", "show", "info", "write", "print", "display"}
 
 
 def is_silent(reading: Reading) -> bool:
     """Return whether a program certainly shows nothing. False in case of doubt."""
-    raises = any(isinstance(node, ast.Raise | ast.Assert) for node in reading.nodes)
+    kinds = set(map(type, reading.nodes))
+    if not kinds.isdisjoint({ast.Raise, ast.Assert}):
+        return False
+    if not _KNOWN.issuperset(map(root_of, map(attrgetter("name"), reading.imports))):
+        return False
     own = {node.name for node in reading.nodes if isinstance(node, ast.FunctionDef)}
-    are_known = all(imported.name.partition(".")[0] in _MODULES | _LIBRARIES for imported in reading.imports)
-    return not raises and are_known and all(_is_silent(use, own, reading) for use in reading.uses)
+    return all(_is_silent(use, own, reading) for use in reading.uses)
 
 
 def _is_silent(use: Use, own: set[str], reading: Reading) -> bool:
@@ -65,7 +67,7 @@ def _is_silent(use: Use, own: set[str], reading: Reading) -> bool:
         return not rest or rest[0] in own | _METHODS or (not use.call and rest[0] not in _PRINTING_ATTRIBUTES)
     if root in _LIBRARIES:
         return set(rest) <= _DATA_METHODS
-    return root in _MODULES and not any(use.name.startswith(printing) for printing in _PRINTING)
+    return root in _MODULES and not use.name.startswith(_PRINTING)
 
 
 def _only_reads(use: Use, reading: Reading) -> bool:

@@ -94,9 +94,8 @@ def names_defined(code: str) -> list[Problem]:
     for item in findings:
         text = item.message % item.message_args
         if isinstance(item, messages.UndefinedName):
-            problems.append(
-                Problem("names_defined", text + hints.get(item.message_args[0], ""), item.lineno, severity)
-            )
+            text += hints.get(item.message_args[0], "")
+            problems.append(Problem("names_defined", text, item.lineno, severity))
         else:
             problems.append(Problem("names_defined", text, item.lineno))
     return problems
@@ -193,23 +192,16 @@ def no_calls(*names: str) -> Callable[[str], list[Problem]]:
         ['line 2: `os.system` may not be used here; do it another way']
     """
     check_names(names)
-    rules = {canonical(name) for name in names}
+    rules = set(map(canonical, names))
 
     def check(code: str) -> list[Problem]:
         reading = read(code)
-        references = (
-            {(use.line, rule): None for use in reading.uses if (rule := match(use.name, rules))}
-            if reading
-            else {}
-        )
-        return [
-            Problem(
-                "no_calls",
-                f"`{rule.removeprefix('builtins.')}` may not be used here; do it another way",
-                line,
-            )
-            for line, rule in references
-        ]
+        problems = []
+        for use in reading.uses if reading else ():
+            if rule := match(use.name, rules):
+                message = f"`{rule.removeprefix('builtins.')}` may not be used here; do it another way"
+                problems.append(Problem("no_calls", message, use.line))
+        return list(dict.fromkeys(problems))
 
     return check
 
@@ -268,7 +260,7 @@ def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
             raise ConfigurationError("checks", checks, f"one of {sorted(POLICIES)}, or a list of functions")
         return POLICIES[checks]
     resolved = cast("tuple[Check, ...]", tuple(checks) if isinstance(checks, Sequence) else (checks,))
-    if not all(callable(check) for check in resolved):
+    if not all(map(callable, resolved)):
         raise ConfigurationError(
             "checks", checks, f"one of {sorted(POLICIES)}, or functions from code to problems"
         )
@@ -289,7 +281,7 @@ def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] 
     problems: dict[Problem, None] = {}
     for check in checks:
         problems.update(dict.fromkeys(_problems_of(check, code)))
-    names = {f"undefined name {name!r}" for name in defined}
+    names = set(map("undefined name {!r}".format, defined))
     return [problem for problem in problems if problem.message.partition(";")[0] not in names]
 
 
@@ -316,8 +308,8 @@ def _problems_of(check: Check, code: str) -> list[Problem]:
 def _refusal(name: str, reason: object) -> list[Problem]:
     """Return problems that keep a program from running, for the reasons that a check gave, if any."""
     reasons = [reason] if isinstance(reason, str | Problem) else reason
-    items = [item for item in reasons if item] if isinstance(reasons, list | tuple | set | frozenset) else []
-    problems = [replace(_to_problem(item, name), severity="error") for item in items]
+    items = reasons if isinstance(reasons, list | tuple | set | frozenset) else []
+    problems = [replace(_to_problem(item, name), severity="error") for item in items if item]
     return problems or [Problem(name, "It was refused. Write another program.")]
 
 

@@ -6,15 +6,16 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from typing import Literal
 
 from code_chains.analysis.parsing import child_statements
-from code_chains.analysis.references import Reading, Use, argument, match, words
+from code_chains.analysis.references import Reading, Use, argument, arguments_of, match, words
 from code_chains.records import Problem
 
 
 def _names(module: str, names: str) -> list[str]:
-    return [f"{module}.{name}" for name in names.split()]
+    return list(map(f"{module}.{{}}".format, names.split()))
 
 
 _REMOVES = [*_names("os", "remove unlink rmdir removedirs"), "shutil.rmtree"]
@@ -49,13 +50,12 @@ _NETWORK = [
     *("ftplib", "smtplib", "telnetlib", "poplib", "imaplib", "nntplib", "xmlrpc.client"),
     *_names("asyncio", "open_connection start_server"),
 ]
-_ADVICE = {
-    "removes files; leave them, the folder is cleared after the run": _REMOVES,
-    "starts or stops processes; compute it in Python instead": _PROCESSES,
-    "makes code from data; write the code out instead": _DYNAMIC,
-    "needs a network; there is none, unless you were told so: use what is given": _NETWORK,
+_RULES = {
+    **dict.fromkeys(_REMOVES, "removes files; leave them, the folder is cleared after the run"),
+    **dict.fromkeys(_PROCESSES, "starts or stops processes; compute it in Python instead"),
+    **dict.fromkeys(_DYNAMIC, "makes code from data; write the code out instead"),
+    **dict.fromkeys(_NETWORK, "needs a network; there is none, unless you were told so: use what is given"),
 }
-_RULES = {name: advice for advice, names in _ADVICE.items() for name in names}
 _INTERNALS = words(
     "__subclasses__ __globals__ __mro__ __bases__ __base__ __code__ __closure__ __builtins__ __self__ __reduce__ "
     "__reduce_ex__ __loader__ func_globals mro f_globals f_locals f_builtins f_back f_code gi_frame gi_code cr_frame "
@@ -85,7 +85,7 @@ _EXITS = {*_names("builtins", "exit quit"), *_names("os", "_exit abort"), "sys.e
 def find_risks(reading: Reading) -> Iterator[Problem]:
     """Find what is risky in a program, each thing once a line, in order."""
     kinds: list[Callable[[Reading], Iterator[Problem]]] = [_risky_names, _internals, _formats, _paths, _loops]
-    problems = dict.fromkeys(problem for kind in kinds for problem in kind(reading))
+    problems = dict.fromkeys(chain.from_iterable(kind(reading) for kind in kinds))
     yield from sorted(problems, key=lambda problem: problem.line or 0)
 
 
@@ -119,8 +119,9 @@ def _formats(reading: Reading) -> Iterator[Problem]:
             and use.last in ("format", "format_map", "vformat")
             and isinstance(use.call.func, ast.Attribute)
         ):
-            texts = [reading.text(node) or "" for node in (use.call.func.value, *use.call.args[:1])]
-            if any(_reaches_internals(text[1:-1]) for whole in texts for text in _FIELD.findall(whole)):
+            texts = filter(None, map(reading.text, (use.call.func.value, *use.call.args[:1])))
+            fields = chain.from_iterable(map(_FIELD.findall, texts))
+            if any(map(_reaches_internals, fields)):
                 yield _problem(
                     use.line, "A format field reaches into Python's insides; format the value itself"
                 )
@@ -137,9 +138,8 @@ def _reaches_internals(field: str) -> bool:
 def _paths(reading: Reading) -> Iterator[Problem]:
     for use in reading.uses:
         if use.call:
-            arguments = [*use.call.args, *(keyword.value for keyword in use.call.keywords)]
-            texts = [_clean(reading.text(node)) for node in arguments] if _is_reader(use) else []
-            for path in (text for text in texts if _FORBIDDEN.match(text)):
+            paths = map(_clean, map(reading.text, arguments_of(use.call) if _is_reader(use) else ()))
+            for path in filter(_FORBIDDEN.match, paths):
                 yield _problem(use.line, f"`{path}` belongs to the system; read the files you were given")
             path = _clean(reading.text(_written(use, use.call, reading)))
             if path.startswith("/") and not _WRITABLE.match(path):
@@ -184,17 +184,14 @@ def _path_of(call: ast.Call, reading: Reading) -> ast.expr | None:
 
 
 def _loops(reading: Reading) -> Iterator[Problem]:
-    ends = {id(use.call) for use in reading.uses if use.name in _EXITS}
-    is_concurrent = any(
-        use.name.startswith(("threading", "multiprocessing", "queue", "asyncio")) for use in reading.uses
-    )
+    ends = set[int]()
+    for use in reading.uses:
+        if use.name.startswith(("threading", "multiprocessing", "queue", "asyncio")):
+            return  # Something else may end a loop.
+        if use.name in _EXITS:
+            ends.add(id(use.call))
     for node, is_free in _while_loops(reading.tree):
-        if (
-            is_free
-            and not is_concurrent
-            and _is_true(node.test)
-            and not any(_exits(part, ends) for part in _own_nodes(node))
-        ):
+        if is_free and _is_true(node.test) and not any(_exits(part, ends) for part in _own_nodes(node)):
             yield _problem(node.lineno, "This loop has no end; give it a condition, or `break`")
 
 
@@ -205,14 +202,9 @@ def _while_loops(tree: ast.Module) -> Iterator[tuple[ast.While, bool]]:
         node, is_free = stack.pop()
         if isinstance(node, ast.While):
             yield node, is_free
-        guards = (isinstance(node, ast.Try | ast.TryStar) and bool(node.handlers)) or isinstance(
-            node, ast.With
-        )
-        guarded = (
-            {id(child) for child in node.body}
-            if guards and isinstance(node, ast.Try | ast.TryStar | ast.With)
-            else ()
-        )
+        guarded = set[int]()
+        if isinstance(node, ast.With) or (isinstance(node, ast.Try | ast.TryStar) and node.handlers):
+            guarded = set(map(id, node.body))
         stack.extend((child, is_free and id(child) not in guarded) for child in child_statements(node))
 
 
@@ -224,7 +216,7 @@ def _is_true(test: ast.expr) -> bool:
 
 def _own_nodes(loop: ast.While) -> Iterator[ast.AST]:
     """Yield the nodes of a loop, except functions defined in it and `break` of inner loops."""
-    stack: list[tuple[ast.AST, bool]] = [(child, False) for child in loop.body]
+    stack: list[tuple[ast.AST, bool]] = list(zip(loop.body, repeat(False), strict=False))
     while stack:
         node, nested = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
@@ -232,7 +224,7 @@ def _own_nodes(loop: ast.While) -> Iterator[ast.AST]:
         if not (nested and isinstance(node, ast.Break)):
             yield node
         deeper = nested or isinstance(node, ast.While | ast.For | ast.AsyncFor)
-        stack.extend((child, deeper) for child in ast.iter_child_nodes(node))
+        stack.extend(zip(ast.iter_child_nodes(node), repeat(deeper), strict=False))
 
 
 def _exits(node: ast.AST, ends: set[int]) -> bool:

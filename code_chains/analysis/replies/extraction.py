@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 
 from code_chains.analysis.parsing import error_line, parse
 from code_chains.analysis.replies.fences import (
@@ -103,10 +104,13 @@ def extract_fenced(reply: str, language: str) -> str:
     text = first_turn(visible_text(reply))
     fences = markdown_blocks(text)
     tags = _FENCE_TAGS.get(language, (language,))
-    tagged = [block.code for block in fences if block.language in tags]
-    blocks = tagged or [block.code for block in fences if not block.language] or ([] if fences else [text])
-    code = "\n".join(block.strip() for block in blocks)
+    blocks = _codes(fences, tags) or _codes(fences, [""])
+    code = "\n".join(map(str.strip, blocks)) if fences else text.strip()
     return code + "\n" if code.strip() else ""
+
+
+def _codes(blocks: Sequence[Block], tags: Sequence[str]) -> list[str]:
+    return [block.code for block in blocks if block.language in tags]
 
 
 def as_program(text: str, language: str = "python") -> str:
@@ -121,7 +125,7 @@ def as_program(text: str, language: str = "python") -> str:
     tree = parse(text)
     if tree is None:  # Without any markup it is a broken program, which a check reports.
         is_cell = text.lstrip().startswith(_NOTEBOOK_MARKS)
-        is_reply = is_cell or "```" in text or "~~~" in text or any(True for _ in _tags(text))
+        is_reply = is_cell or "```" in text or "~~~" in text or next(_tags(text), None) is not None
     else:
         is_reply = Syntax().is_data(text) or bool(unquoted(text))
     return extract_code(text) or text if is_reply else text
@@ -132,7 +136,7 @@ def _find(text: str, syntax: Syntax, depth: int = 0) -> str:
     if depth > _MAX_DEPTH or not text.strip():
         return ""
     fence = _FENCE.search(text)
-    tag = min((tag.start() for tag in _tags(text)), default=len(text))
+    tag = min(map(re.Match.start, _tags(text)), default=len(text))
     readers = [_from_fences, _from_tags] if fence and fence.start() < tag else [_from_tags, _from_fences]
     for reader in (
         _whole,
@@ -176,10 +180,13 @@ def _tags(text: str) -> Iterator[re.Match[str]]:
 def _from_tags(text: str, syntax: Syntax, depth: int) -> str:
     """Return the program between tags; a tag within one line of a text with fences is prose."""
     has_fence = bool(_FENCE.search(text))
-    bodies = [tag[1] for tag in sorted(_tags(text), key=re.Match.start)]
-    bodies = [body for body in bodies if not has_fence or "\n" in body]
-    programs = (_program_in(body, syntax, depth) for body in bodies)
-    return join([Block("python", program) for program in programs if program])
+    blocks = []
+    for tag in sorted(_tags(text), key=re.Match.start):
+        if has_fence and "\n" not in tag[1]:
+            continue
+        if program := _program_in(tag[1], syntax, depth):
+            blocks.append(Block("python", program))
+    return join(blocks)
 
 
 def _program_in(body: str, syntax: Syntax, depth: int) -> str:
@@ -194,8 +201,8 @@ def _from_fences(text: str, syntax: Syntax, depth: int) -> str:
 
 
 def _from_calls(text: str, syntax: Syntax, depth: int) -> str:
-    found = (_program_in(code, syntax, depth) for code in calls_in(text))
-    return "\n".join(code for code in found if code)
+    programs = (_program_in(code, syntax, depth) for code in calls_in(text))
+    return "\n".join(filter(None, programs))
 
 
 def _from_scalar(text: str, syntax: Syntax, depth: int) -> str:
@@ -217,8 +224,8 @@ def _from_labels(text: str, syntax: Syntax, depth: int) -> str:
 
 def _from_inline(text: str, syntax: Syntax, depth: int) -> str:
     """Return inline code that prints something; a name or a call in prose is not a program."""
-    spans = [match[2].strip() for match in islice(_INLINE.finditer(without_blocks(text)), _MAX_TRIES)]
-    code = "\n".join(span for span in spans if syntax.is_program(span))
+    spans = map(itemgetter(2), islice(_INLINE.finditer(without_blocks(text)), _MAX_TRIES))
+    code = "\n".join(filter(syntax.is_program, map(str.strip, spans)))
     is_complete = not used_names(code) - set(dir(builtins))
     return code if "print(" in code and is_complete and not _REFUSES.search(text) else ""
 
@@ -236,8 +243,8 @@ def _from_prose(text: str, syntax: Syntax, depth: int) -> str:
     """Return the first run of lines that is a program; a lone sentence is none."""
     lines = with_plain_characters(without_blocks(text)).split("\n")[:_MAX_PROSE_LINES]
     tries = 0
-    for start in (number for number, line in enumerate(lines) if _OPENS_CODE.match(line)):
-        end = _end_of_indentation(lines, start)
+    for start, line in enumerate(lines):
+        end = _end_of_indentation(lines, start) if _OPENS_CODE.match(line) else start
         while end > start and tries < _MAX_TRIES:
             tries += 1
             candidate = textwrap.dedent("\n".join(lines[start:end]))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
+from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from code_chains.analysis.replies.repairs import patched, repair
@@ -128,9 +129,8 @@ def _block(info: str, code: str, gap: str) -> Block:
 
 
 def _is_code(text: str) -> bool:
-    return any(sign in text for sign in "=(") | text.startswith(("import ", "from ")) and Syntax().is_program(
-        text
-    )
+    may_be_code = not {"=", "("}.isdisjoint(text) or text.startswith(("import ", "from "))
+    return may_be_code and Syntax().is_program(text)
 
 
 def tolerant_blocks(text: str, syntax: Syntax) -> list[Block]:
@@ -165,9 +165,13 @@ def tolerant_blocks(text: str, syntax: Syntax) -> list[Block]:
 
 def _body(lines: Sequence[str], first: int, syntax: Syntax) -> tuple[str, int]:
     """Return the code of a block whose first line is given, and the number of the line after it."""
-    ends = list(_ends(lines, first)) or [(len(lines), "")]
-    bodies = [("\n".join([*lines[first:number], last]), number + 1) for number, last in ends]
-    return next((body for body in bodies if repair(body[0], syntax)), bodies[0])
+    bodies = list[tuple[str, int]]()
+    for number, last in list(_ends(lines, first)) or [(len(lines), "")]:
+        body = "\n".join([*lines[first:number], last])
+        bodies.append((body, number + 1))
+        if repair(body, syntax):
+            return bodies[-1]
+    return bodies[0]
 
 
 def _ends(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
@@ -188,12 +192,15 @@ def select(blocks: Sequence[Block], syntax: Syntax) -> str:
     Blocks that are labelled as Python count, or those without a label if there are none. Beside labelled blocks, one
     without a label counts if it uses what they define; otherwise it shows output or a shell.
     """
-    valid = [Block(block.language, repair(block.code, syntax), block.gap) for block in blocks]
-    valid = [block for block in valid if block.code and not syntax.is_data(block.code)]
-    labelled = [block for block in valid if block.is_python]
+    valid = list[Block]()
+    for block in blocks:
+        code = repair(block.code, syntax)
+        if code and not syntax.is_data(code):
+            valid.append(replace(block, code=code))
+    labelled = list(filter(attrgetter("is_python"), valid))
     if not labelled:
         return join([block for block in valid if not block.language and syntax.is_program(block.code)])
-    defined = set[str]().union(*(top_level_names(block.code, definitions=True) for block in labelled))
+    defined = _definitions(map(attrgetter("code"), labelled))
     return join([block for block in valid if block.is_python or _is_usage(block, defined)])
 
 
@@ -233,10 +240,15 @@ def _without_excerpts(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _unindented(code: str) -> str:
-    return "\n".join(line.strip() for line in code.split("\n") if line.strip())
+    return "\n".join(filter(None, map(str.strip, code.split("\n"))))
 
 
 def _without_redefined(parts: Sequence[str], code: str) -> Sequence[str]:
     """Leave all earlier parts out if code defines anew every function and class that they define."""
-    earlier = set[str]().union(*(top_level_names(part, definitions=True) for part in parts))
-    return () if earlier and earlier <= top_level_names(code, definitions=True) else parts
+    earlier = _definitions(parts)
+    return () if earlier and earlier <= _definitions([code]) else parts
+
+
+def _definitions(programs: Iterable[str]) -> set[str]:
+    """Return the names of the functions and classes of programs."""
+    return set(chain.from_iterable(map(partial(top_level_names, definitions=True), programs)))

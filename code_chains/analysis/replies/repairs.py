@@ -7,6 +7,8 @@ import html
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from itertools import filterfalse, takewhile
+from operator import itemgetter
 
 from code_chains.analysis.replies.syntax import Syntax
 
@@ -90,40 +92,42 @@ def _unescaped(code: str) -> str:
 def _without_prompts(code: str) -> str:
     """Return the input of an interactive session, without its output; examples of a docstring are none."""
     lines = code.split("\n")
-    first = next((number for number, line in enumerate(lines) if _FIRST_PROMPT.match(line)), None)
-    if first is None or any(map(_DEFINITION.match, lines[:first])):
+    before = list(takewhile(lambda line: not _FIRST_PROMPT.match(line), lines))
+    if len(before) == len(lines) or any(map(_DEFINITION.match, before)):
         return code
-    return "\n".join(_PROMPT.sub("", line) for line in lines if _PROMPT.match(line))
+    return "\n".join(_PROMPT.sub("", line) for line in filter(_PROMPT.match, lines))
 
 
 def _without_line_numbers(code: str) -> str:
-    matches = [_NUMBERED.match(line) for line in code.split("\n") if line.strip()]
-    numbers = [int(match[1]) for match in matches if match]
-    if (
-        not numbers
-        or len(numbers) < len(matches)
-        or numbers != list(range(numbers[0], numbers[0] + len(numbers)))
-    ):
+    lines = list(filter(str.strip, code.split("\n")))
+    matches = list(filter(None, map(_NUMBERED.match, lines)))
+    if not matches or len(matches) < len(lines):
         return code
-    return "\n".join(match[2] for match in matches if match)
+    numbers = list(map(int, map(itemgetter(1), matches)))
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return code
+    return "\n".join(map(itemgetter(2), matches))
 
 
 def patched(code: str) -> str:
     """Return the new side of a unified diff."""
-    lines = [line for line in code.split("\n") if line.strip() and not _DIFF_HEAD.match(line)]
-    if not lines or not all(line[0] in "+- " for line in lines) or not any(line[0] == "+" for line in lines):
+    lines = list(filterfalse(_DIFF_HEAD.match, filter(str.strip, code.split("\n"))))
+    signs = set(map(itemgetter(0), lines))
+    if "+" not in signs or not signs <= {"+", "-", " "}:
         return code
     return "\n".join(line[1:] for line in lines if line[0] != "-")
 
 
 def _without_commands(code: str) -> str:
     """Remove magics of notebooks and commands of a shell."""
-    return "\n".join(line for line in code.split("\n") if not _COMMAND.match(line))
+    return "\n".join(filterfalse(_COMMAND.match, code.split("\n")))
 
 
 def _without_bullets(code: str) -> str:
-    lines = [line for line in code.split("\n") if line.strip()]
-    return "\n".join(line[2:] for line in lines) if all(map(_BULLET.match, lines)) else code
+    lines = list(filter(str.strip, code.split("\n")))
+    if not all(map(_BULLET.match, lines)):
+        return code
+    return "\n".join(line[2:] for line in lines)
 
 
 def _with_plain_punctuation(code: str) -> str:

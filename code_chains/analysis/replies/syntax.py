@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 
-from code_chains.analysis.parsing import UNREADABLE, parse
+from code_chains.analysis.parsing import UNREADABLE, holds, names_in, nodes, parse
 
 _MAX_COMPILED_CHARS = 500_000
 _DISPLAYED = ast.Name | ast.Constant | ast.Tuple | ast.Attribute | ast.Compare | ast.Dict | ast.List | ast.Set
@@ -44,9 +44,7 @@ class Syntax:
         value = tree.body[0].value
         if not isinstance(value, ast.Dict | ast.List | ast.Set):
             return False
-        names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-        has_call = any(isinstance(node, ast.Call) for node in ast.walk(value))
-        return not has_call and names <= _JSON_NAMES
+        return not holds(value, ast.Call) and names_in(value) <= _JSON_NAMES
 
 
 def _compiles(tree: ast.Module) -> bool:
@@ -95,9 +93,8 @@ def used_names(code: str) -> set[str]:
     tree = parse(code)
     if tree is None:
         return set()
-    nodes = list(ast.walk(tree))
-    loads = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    loads = {node.id for node in nodes(tree, ast.Name) if isinstance(node.ctx, ast.Load)}
+    arguments = {node.arg for node in nodes(tree, ast.arg)}
     return loads - top_level_names(code) - arguments - _bound(tree)
 
 
@@ -105,4 +102,4 @@ def computes(code: str) -> bool:
     """Return whether a program calls or defines anything: a fragment that only assigns is of no use alone."""
     tree = parse(code)
     kinds = ast.Call | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return tree is not None and any(isinstance(node, kinds) for node in ast.walk(tree))
+    return tree is not None and holds(tree, kinds)

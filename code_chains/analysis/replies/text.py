@@ -40,13 +40,14 @@ def _final_message(text: str) -> str:
     spoken = [head for head in heads if not head[1].strip().startswith("analysis")]
     if not spoken:
         return text[: heads[0].start()]
-    following = next((head.start() for head in heads if head.start() > spoken[-1].end()), len(text))
-    return text[spoken[-1].end() : following]
+    start = spoken[-1].end()
+    following = next((head.start() for head in heads if head.start() > start), len(text))
+    return text[start:following]
 
 
 def first_turn(text: str) -> str:
     """Return the text up to the first token that ends a turn; one in quotes, or in code, belongs to a program."""
-    fences = [fence.start() for fence in _FENCE.finditer(text)]
+    fences = list(map(re.Match.start, _FENCE.finditer(text)))
     for end in _END.finditer(text):
         before = bisect(fences, end.start())
         line = text[text.rfind("\n", 0, end.start()) + 1 : end.start()]

@@ -28,7 +28,7 @@ _WRAPPERS = (
     "args",
 )
 _CODE = ("code", "python", "python_code", "query", "source")
-_SUFFIXES = ("", "}", "}}", "}]", "}}]")
+_SUFFIXES = ("}", "}}", "}]", "}}]")
 _MAX_STARTS, _MAX_DEPTH, _MAX_CHARS = 20, 6, 100_000
 
 
@@ -55,7 +55,7 @@ def _decode(text: str, start: int) -> tuple[Any, int]:
         return json.JSONDecoder(strict=False).raw_decode(text, start)
     rest = text[start : start + _MAX_CHARS].strip()
     end = rest.rfind("]" if rest[0] == "[" else "}") + 1
-    for candidate in (rest[:end], *(rest + suffix for suffix in _SUFFIXES[1:])):
+    for candidate in (rest[:end], *map(rest.__add__, _SUFFIXES)):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             return json.loads(candidate, strict=False), len(text)
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
@@ -70,9 +70,8 @@ def code_in_call(value: Any, depth: int = 0) -> str:
     if isinstance(value, str):
         return _in_string(value, depth)
     if isinstance(value, list):
-        return "\n".join(
-            filter(None, (code_in_call(item, depth + 1) for item in value if isinstance(item, dict)))
-        )
+        programs = (code_in_call(item, depth + 1) for item in value if isinstance(item, dict))
+        return "\n".join(filter(None, programs))
     return _in_mapping(value, depth) if isinstance(value, dict) else ""
 
 
@@ -104,10 +103,12 @@ def _in_mapping(value: dict[Any, Any], depth: int) -> str:
 
 
 def _in_notebook(cells: list[Any]) -> str:
-    sources = [
-        cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"
-    ]
-    return "\n".join("".join(source) if isinstance(source, list) else str(source) for source in sources)
+    sources = []
+    for cell in cells:
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", "")
+            sources.append("".join(source) if isinstance(source, list) else str(source))
+    return "\n".join(sources)
 
 
 def _lines(value: str | list[Any]) -> str:

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Iterable
 from operator import attrgetter
 
-from code_chains.analysis.parsing import names_in
+from code_chains.analysis.parsing import holds, names_in
 from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
@@ -209,7 +209,7 @@ class _SetUp:
             for other in needed:
                 self.make(other, (*within, name))
             call = f"globals()[{name!r}]({_passed(needed)})"
-            if _yields(fixture):
+            if holds(fixture, ast.Yield | ast.YieldFrom):
                 generator = self._names.new(f"_{name}")
                 self._generators.append(generator)
                 self.lines.append(f"{generator} = {call}")
@@ -226,10 +226,6 @@ def _check_options(fixture: ast.FunctionDef) -> None:
     for decorator in fixture.decorator_list:
         if isinstance(decorator, ast.Call) and _has_keywords_besides("scope", decorator):
             raise _unknown(fixture, f"the decorator {ast.unparse(fixture.decorator_list[0])[:80]}")
-
-
-def _yields(fixture: ast.FunctionDef) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(fixture))
 
 
 def _is_unused_import(node: ast.stmt, body: list[ast.stmt]) -> bool:
