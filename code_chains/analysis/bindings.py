@@ -91,10 +91,12 @@ class Bindings:
             self.nodes.append(node)
             self._bind(node, scope)
             children = list(_children(node))
-            inner = self._scope_of(node, scope) if any(new for _, new in children) else scope
+            opens_scope = any(new for _, new in children)
+            inner = self._scope_of(node, scope) if opens_scope else scope
             if isinstance(node, _SCOPES) and not isinstance(node, ast.ClassDef):
                 self._bind_parameters(node.args, inner)
-            stack.extend((child, inner if new else scope) for child, new in reversed(children))
+            scopes = (scope, inner)
+            stack.extend((child, scopes[new]) for child, new in reversed(children))
 
     def _scope_of(self, node: ast.AST, parent: Scope) -> Scope:
         self._all.append(Scope(parent, is_class=isinstance(node, ast.ClassDef)))

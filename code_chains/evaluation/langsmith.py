@@ -22,12 +22,10 @@ def as_target(chain: CodeChain) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def target(inputs: dict[str, Any]) -> dict[str, Any]:
         result = chain.invoke(examples.inputs_of(inputs))
         execution = result.get("execution")
-        values = {"value": result["value"]} if "value" in result else {}
-        outputs = {
-            **{key: result.get(key) for key in ("answer", "output", "verdict")},
-            "result": None if execution is None else execution.result,
-            **values,
-        }
+        outputs = {key: result.get(key) for key in ("answer", "output", "verdict")}
+        outputs["result"] = None if execution is None else execution.result
+        if "value" in result:
+            outputs["value"] = result["value"]
         return as_json(outputs)
 
     return target

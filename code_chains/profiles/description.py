@@ -21,8 +21,7 @@ _NO_PROFILES: Profiles = MappingProxyType({})
 _READING = "read it with:"
 _ADVICE = "Read each file with exactly the lines given for it; df is then as described."
 _MAX_COLUMNS, _MAX_NAME_CHARS, _MAX_ROW_CHARS, _MAX_TEXT_CHARS = 60, 60, 300, 400
-COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
-"""What is surely the name of a column and no value: words."""
+_COLUMN_NAME = re.compile(r"[^\W\d][\w .()/%€$-]*")
 
 
 def describe(
@@ -125,9 +124,14 @@ def _describe_table(text: str, *, schema_only: bool) -> str:
     if not schema_only:
         preview = "\n".join(_short(delimiter.join(row), _MAX_ROW_CHARS) for row in rows[:4])
         columns += f"; it begins with:\n{fenced(preview)}"
-    elif not all(COLUMN_NAME.fullmatch(column.strip()) for column in header):
+    elif not are_names(header):
         columns = f"{len(header)} columns"
     return f"separated by {delimiter!r}, {columns}"
+
+
+def are_names(columns: Iterable[str]) -> bool:
+    """Return whether a header consists of words, and so is hardly a row of values that was taken for one."""
+    return all(map(_COLUMN_NAME.fullmatch, map(str.strip, columns)))
 
 
 def _names(columns: Iterable[object]) -> str:

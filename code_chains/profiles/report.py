@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from code_chains.callbacks.redaction import strip_control_chars
-from code_chains.profiles.description import COLUMN_NAME
+from code_chains.profiles.description import are_names
 
 __all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
 
@@ -58,11 +58,9 @@ def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
 
 
 def _has_names(profile: Json) -> bool:
-    """Return whether all names of columns are words, and so hardly a row that was taken for a header."""
     if _text(profile, "format", 60).startswith("JSON"):  # Keys may be values.
         return False
-    columns = _items(profile, "columns", Mapping)
-    return all(COLUMN_NAME.fullmatch(_text(column, "name", 200).strip()) for column in columns)
+    return are_names(_text(column, "name", 200) for column in _items(profile, "columns", Mapping))
 
 
 def _section(

@@ -39,7 +39,10 @@ _value = attrgetter("value")
 def _tokens(text: str) -> Iterator[_Token]:
     for match in _TOKEN.finditer(text.replace("\u2212", "-")):
         word = match[0].casefold()
-        yield Number(match[0]) if match["number"] else "not" if word.endswith(("n't", "n\u2019t")) else word
+        if match["number"]:
+            yield Number(match[0])
+        else:
+            yield "not" if word.endswith(("n't", "n\u2019t")) else word
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,8 @@ def _excerpt(code: str, number: int | None) -> str:
     if not number or not 0 < number <= len(lines):
         return ""
     first, last = max(1, number - _CONTEXT_LINES), min(len(lines), number + _CONTEXT_LINES)
-    return "\n".join(
-        f"{'>' if at == number else ' '} {at:>3} | {lines[at - 1][:200]}" for at in range(first, last + 1)
-    )
+    excerpt = []
+    for at in range(first, last + 1):
+        mark = ">" if at == number else " "
+        excerpt.append(f"{mark} {at:>3} | {lines[at - 1][:200]}")
+    return "\n".join(excerpt)

@@ -83,7 +83,7 @@ _NUMERALS = numerals(
     " dezenove vinte",
 ) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
 _CHINESE_DIGITS = "零一二三四五六七八九十"
-_CHINESE_NUMERAL = re.compile("(二?)(十)([一二三四五六七八九]?)|([零一二三四五六七八九])")
+_CHINESE_NUMERAL = re.compile("(二?)十([一二三四五六七八九]?)|([零一二三四五六七八九])")
 
 
 class _SourceNumbers:
@@ -194,12 +194,11 @@ def _in_words(text: str) -> Iterator[int]:
     for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", text.lower()):
         if word in _NUMERALS:
             yield _NUMERALS[word]
-    for tens, ten, ones, only in _CHINESE_NUMERAL.findall(text):
-        yield (
-            _CHINESE_DIGITS.index(only)
-            if only
-            else (20 if tens else 10 * bool(ten)) + (_CHINESE_DIGITS.index(ones) if ones else 0)
-        )
+    for two, digit, only in _CHINESE_NUMERAL.findall(text):
+        if only:
+            yield _CHINESE_DIGITS.index(only)
+        else:  # Ten or twenty, and perhaps more.
+            yield (20 if two else 10) + _CHINESE_DIGITS.index(digit or "零")
 
 
 def _check_numbers(

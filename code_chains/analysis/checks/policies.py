@@ -218,7 +218,9 @@ def security(code: str) -> list[Problem]:
         ['line 2: `os.system` starts or stops processes; compute it in Python instead']
     """
     reading = read(code)
-    return [replace(problem, check="security") for problem in find_risks(reading)] if reading else []
+    if reading is None:
+        return []
+    return [replace(problem, check="security") for problem in find_risks(reading)]
 
 
 def as_advice(check: Check) -> Callable[[str], list[Problem]]:

@@ -112,9 +112,11 @@ def _block(info: str, code: str, gap: str) -> Block:
     """Return a block; what follows the label on its line may be the first line of the code."""
     info = info.strip()
     glued = _GLUED.match(info)
-    label = _LABEL.match(info.lstrip("{. "))
-    language = label[1].lower() if label else ""
-    rest = info[glued.end() :] if glued else info.lstrip("{. ")[label.end() if label else 0 :]
+    language, rest = "", info.lstrip("{. ")
+    if label := _LABEL.match(rest):
+        language, rest = label[1].lower(), rest[label.end() :]
+    if glued:
+        rest = info[glued.end() :]
     if language in ("diff", "patch"):
         return Block("python" if patched(code) != code else language, patched(code), gap)
     if glued or language in _PYTHON or info.endswith(".py"):

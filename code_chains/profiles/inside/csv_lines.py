@@ -59,9 +59,8 @@ def _csv_lines(table: Table) -> list[str]:
 
 
 def _add_number_note(table: Table) -> None:
-    keys = [column.key for column in table.columns if column.kind == "number"]
     steps = f'.replace("{table.thousands}", "")' if table.thousands else ""
     if table.decimal == ",":
         steps += '.replace(",", ".")'
-    if keys and steps:
+    if steps and table.numbers:
         table.notes.append(f"all fields are text; numbers are read with float(text{steps})")

@@ -110,13 +110,11 @@ def _profile_entry(database: sqlite3.Connection, connect: str, name: str, kind: 
     is_table = kind == "table" and not (sql or "").upper().startswith("CREATE VIRTUAL")
     try:
         _limit_time(database)
-        return _profile_table(database, connect, name) if is_table else _profile_view(database, name, kind)
+        if is_table:
+            return _profile_table(database, connect, name)
+        return {"name": name, "facts": ["view" if kind == "view" else "virtual table"]}
     except (sqlite3.Error, ValueError) as error:
         return {"name": name, "facts": [kind, f"not readable ({type(error).__name__})"]}
-
-
-def _profile_view(database: sqlite3.Connection, name: str, kind: str) -> Json:
-    return {"name": name, "facts": ["view" if kind == "view" else "virtual table"]}
 
 
 def _profile_table(database: sqlite3.Connection, connect: str, name: str) -> Json:

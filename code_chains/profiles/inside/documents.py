@@ -7,6 +7,8 @@ import itertools
 import json
 import struct
 import zipfile
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from .columns import literal
@@ -56,9 +58,13 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         "read": read,
         "columns": describe_rows(rows),
         "column_count": len(set(itertools.chain.from_iterable(rows))),
-        "first_rows": [line[:MAX_ROW_CHARS] for line in lines[:3]],
+        "first_rows": _first(lines),
         "notes": notes,
     }
+
+
+def _first(lines: Iterable[str]) -> list[str]:
+    return [line[:MAX_ROW_CHARS] for line in itertools.islice(lines, 3)]
 
 
 def _are_objects(rows: list[Any]) -> bool:
@@ -96,8 +102,8 @@ def profile_json(source: Source, text: Text) -> Json | None:
     facts += [plural(len(rows), "record") + (f" in {place}" if path else "")]
     if path:
         profile["structure"] = _structure(value, 0)[:800]
-    shown = [json.dumps(row, ensure_ascii=False)[:MAX_ROW_CHARS] for row in rows[:3]]
-    return profile | {"columns": columns, "column_count": len(columns), "first_rows": shown}
+    shown = map(partial(json.dumps, ensure_ascii=False), rows)
+    return profile | {"columns": columns, "column_count": len(columns), "first_rows": _first(shown)}
 
 
 def _normalized(rows: list[Json]) -> list[Json]:

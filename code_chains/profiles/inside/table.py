@@ -28,6 +28,11 @@ class Table:
     decimal: str = "."
     thousands: str = ""
 
+    @property
+    def numbers(self) -> list[Column]:
+        """Its columns of numbers."""
+        return [column for column in self.columns if column.kind == "number"]
+
 
 def quoted(text: str) -> str:
     """Return a separator as a literal in double quotes."""
@@ -36,7 +41,7 @@ def quoted(text: str) -> str:
 
 def separators(table: Table) -> tuple[str, str]:
     """Return the separators of most numbers of the file."""
-    formats = [column.number for column in table.columns if column.kind == "number" and column.number]
+    formats = list(filter(None, map(attrgetter("number"), table.numbers)))
     plain = list(filter(attrgetter("is_plain"), formats))
     decimal = _most_common("decimal", plain) or _most_common("decimal", formats)
     if not decimal:

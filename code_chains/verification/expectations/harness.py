@@ -289,7 +289,8 @@ class _Instrumentation(ast.NodeTransformer):
     def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
         """Count `with pytest.raises(…)` after its end."""
         self.generic_visit(node)
-        return [node, _COUNT] if any(is_assertion(item.context_expr) for item in node.items) else node
+        asserts = any(is_assertion(item.context_expr) for item in node.items)
+        return [node, _COUNT] if asserts else node
 
     def visit_If(self, node: ast.If) -> ast.If:
         """Convert the condition: it asserts nothing, so objects of the program may be true or false."""

@@ -80,17 +80,15 @@ def _plain_tests(
     for node in body:
         if isinstance(node, ast.FunctionDef) and node.name in fixtures and not owner:
             node.decorator_list = []
-        if isinstance(node, _Function) and node.name.startswith("test") and _needs_runner(node, owner):
+        if not isinstance(node, _Function) or not node.name.startswith("test"):
+            plain.append(node)
+        elif node.decorator_list or _required(node, owner):
             bound, functions = _plain_test(node, fixtures, names, owner)
             rows += bound
             plain += functions
         else:
             plain.append(node)
     return rows, plain
-
-
-def _needs_runner(test: _Function, owner: str) -> bool:
-    return bool(test.decorator_list or _required(test, owner))
 
 
 def _required(function: _Function, owner: str = "") -> list[str]:

@@ -68,13 +68,10 @@ def reported_failure(query: str, output: str) -> str:
     lines = list(filter(None, map(str.strip, output[:_MAX_CHARS].splitlines())))
     if not lines or len(lines) > _MAX_LINES or _ABOUT_FAILURE.search(query):
         return ""
-    if _FAILURE.match(lines[-1]) or all(map(_FAILURE.match, lines)) or _is_traceback(lines):
+    is_traceback = lines[0].startswith("Traceback (most recent call last)")
+    if is_traceback or _FAILURE.match(lines[-1]) or all(map(_FAILURE.match, lines)):
         return lines[-1]
     return "" if _PLACEHOLDER.search(query) else next(filter(_PLACEHOLDER.search, lines), "")
-
-
-def _is_traceback(lines: list[str]) -> bool:
-    return lines[0].startswith("Traceback (most recent call last)")
 
 
 def empty_output(query: str, output: str) -> bool:
@@ -96,5 +93,7 @@ def _holds_only_nan(text: str) -> bool:
         items = [item.rpartition(":")[2].strip() for item in text[1:-1].split(",") if item.strip()]
     else:
         *rows, last = text.splitlines()
-        items = [row.rpartition(" ")[2] for row in rows] if "dtype: " in last else []
+        if "dtype: " not in last:
+            return False
+        items = [row.rpartition(" ")[2] for row in rows]
     return bool(items) and all(map(_NAN.fullmatch, items))

@@ -367,5 +367,4 @@ def _occurs(quoted: str, literals: _Literals) -> bool:
 
 def _words(text: str) -> str:
     """Return text without case, accents, punctuation and superfluous blanks."""
-    letters = (sign if sign.isalnum() else " " for sign in folded(text))
-    return " ".join("".join(letters).split())
+    return " ".join(re.findall(r"[^\W_]+", folded(text)))

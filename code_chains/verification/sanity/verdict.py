@@ -8,7 +8,7 @@ from typing import Any
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
-from code_chains.records import Execution, Verdict
+from code_chains.records import Verdict
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.options import calls_any, unset_options
@@ -33,12 +33,13 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     """
     query, execution = str(values.get("query") or ""), values["execution"]
     has_value, has_session = values.get("answer_type") is not None, values.get("session") is not None
-    if not has_value and (line := _failure(query, execution)):
+    shows_text = not has_value and not execution.artifacts
+    if shows_text and (line := reported_failure(query, execution.output)):
         return Verdict("failed", "output", f"The output reports a failure instead of an answer: {line}")
     if has_session or not query or defines_what_is_asked(code, query):
         return None
     doubts = _doubts_about_values(query, code, values)
-    if not has_value and not execution.artifacts and empty_output(query, execution.output):
+    if shows_text and empty_output(query, execution.output):
         doubts.insert(
             0, "The output holds no value. If there is none, the program must say so in a sentence."
         )
@@ -47,10 +48,6 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
     if prints_set_order(code):
         doubts.append(_SET_ORDER)
     return Verdict("failed", "checks", " ".join(doubts)) if doubts else None
-
-
-def _failure(query: str, execution: Execution) -> str:
-    return "" if execution.artifacts else reported_failure(query, execution.output)
 
 
 def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:

@@ -118,7 +118,8 @@ class AnswerType:
         if self.is_frame:
             return as_frame(value)
         try:
-            data = to_json_data(as_dict(value) if self._is_mapping else as_list(value))
+            is_mapping = self.json_schema.get("type") == "object"
+            data = to_json_data(as_dict(value) if is_mapping else as_list(value))
         except AnswerTypeError:
             raise
         except _UNREADABLE as error:
@@ -145,10 +146,6 @@ class AnswerType:
             message = f"expected {self}, and {error.error_count():,} parts have another type"
             raise AnswerTypeError(message) from None
         return list(map(dict, error.errors(include_url=False, include_context=False)))
-
-    @property
-    def _is_mapping(self) -> bool:
-        return self.json_schema.get("type") == "object"
 
     def to_json(self, value: Any) -> Any:
         """Return a value of this type as JSON data; a frame as a list of records."""

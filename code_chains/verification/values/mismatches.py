@@ -120,7 +120,8 @@ def _at(holder: list[Any], problem: Any) -> Any:
 
 def _path(location: Iterable[Any]) -> str:
     """Return a location as Python writes it: `items[3].total: `; empty for the value itself."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(
-        "."
-    )
-    return f"{text[:MAX_PATH_CHARS]}: " if text else ""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    path = text.removeprefix(".")[:MAX_PATH_CHARS]
+    return f"{path}: " if path else ""
