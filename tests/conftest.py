@@ -170,11 +170,11 @@ def pytest_make_collect_report(
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two workers for each core, since half of the time a test waits; none for a test that is named."""
+    """Three workers for two cores, since some tests wait; none for a test that is named."""
     if is_named(config):
         return 0
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(2 * cores, 8)
+    return max(2, min(cores * 3 // 2, 8))
 
 
 @pytest.fixture(autouse=True)

@@ -70,7 +70,7 @@ def model() -> Counted:
     return Counted()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def executor() -> Iterator[ProcessExecutor]:
     with ProcessExecutor() as executor:
         yield executor

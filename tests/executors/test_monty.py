@@ -78,16 +78,6 @@ def test_nothing_runs_if_the_probe_finds_an_opening(monkeypatch: pytest.MonkeyPa
         executor.run("1")
 
 
-def test_arithmetic_takes_less_than_five_milliseconds(monty: MontyExecutor) -> None:
-    monty.run("1")
-    taken = []
-    for _ in range(20):
-        began = time.perf_counter()
-        monty.run("print(2+2)")
-        taken.append(time.perf_counter() - began)
-    assert sorted(taken)[10] < 0.005
-
-
 @pytest.mark.rows(4)
 @pytest.mark.parametrize(
     "code",
