@@ -1,0 +1,309 @@
+"""The supervisor as its host in a third-party sandbox sees it: start it, give it programs, read what they print and make."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import os
+import shutil
+import signal
+import socket
+import stat
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+
+from .. import cell, wire
+from ..collection import made_files
+from ..frames import FrameReader
+from ..kernel.polling import readable
+from ..reports import encode_frame
+from ..wire import Json
+from . import filesystem, processes
+from .config import WorkerConfig
+from .snapshot import FOLDER_FLAGS
+from .supervisor import supervise
+
+ROOT = "files"
+INPUTS = "box/"
+"""The folder of files in a bundle."""
+START_TIMEOUT_S = 10.0
+REPLY_GRACE_S = 15.0
+"""Time that the supervisor may take to reply, besides the program's."""
+END_TIMEOUT_S, RETRY_INTERVAL_S = 5.0, 0.005
+RUN_CHECK_INTERVAL_S = 0.1
+"""Pause between looks at the folder during a run: once it is removed, nobody waits any more."""
+READ_BYTES = 1 << 16
+MAX_PIPE_READS = 1000
+FILES_PER_MESSAGE = 50
+LOST = "the process that supervises it has ended"
+SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
+"""No more seals, and no change of a file's size or content."""
+
+
+class SupervisorClient:
+    """Starts a supervisor, and has it run programs.
+
+    Args:
+        folder: The folder of the run or session; files of programs are in a folder below.
+        settings: Limits, what counts for the disk, and seconds without a request after which a session ends.
+
+    Raises:
+        OSError, RuntimeError: The supervisor did not start.
+
+    Attributes:
+        control: The socket to the supervisor.
+        interrupts: What to do during a run when a descriptor is readable.
+    """
+
+    def __init__(self, folder: str, settings: Json) -> None:
+        self._folder, self._limits = folder, settings["limits"]
+        self._is_session: bool = settings["is_session"]
+        self._max_output_bytes: int = settings["max_output_bytes"]
+        self.interrupts: dict[int, Callable[[], None]] = {}
+        self._marks: dict[str, tuple[int, int, int]] = {}
+        self._root = os.path.join(folder, ROOT)
+        os.mkdir(self._root, 0o700)
+        self._reader = FrameReader(self._limits["artifacts"])
+        self._start_supervisor(self._config(settings))
+        shutil.rmtree(os.path.join(self._folder, "guest"))  # It is loaded, and nobody is to change it.
+
+    def _config(self, settings: Json) -> WorkerConfig:
+        """Return the configuration of the supervisor; the sandbox isolates, so it does not."""
+        return {
+            "namespaces": False,
+            "confined": False,
+            "network": [],
+            "preload": (),
+            "environment": {**os.environ, "TMPDIR": f"{self._root}/tmp"},
+            "cache": "",
+            "probe": {},
+            "commands": False,
+            "visible": [],
+            "readable": [],
+            "writable": [],
+            "session_timeout": settings["session_timeout"],
+            "seed": None,
+            "frozen_at": 0.0,
+            "limits": settings["limits"],
+            "uid": 0,
+            "root": self._root,
+            "counted": settings["counted"],
+            "libraries": 0,
+            "own_modules": cell.own_modules(),
+            "threads": 1,
+        }
+
+    def _start_supervisor(self, config: WorkerConfig) -> None:
+        self.control, theirs = wire.pair()
+        pipes = [os.pipe() for _ in range(3)]
+        own = os.pidfd_open(os.getpid())
+        self._supervisor = os.fork()
+        if self._supervisor == 0:
+            self.control.close()
+            for reading, _ in pipes:
+                os.close(reading)
+            supervise(theirs, [writing for _, writing in pipes], config, own, {})
+        theirs.close()
+        for reading, writing in pipes:
+            os.set_blocking(reading, False)
+            os.close(writing)
+        self._result, *streams = (reading for reading, _ in pipes)
+        self._output = {stream: bytearray() for stream in streams}
+        self._forget()
+        self._await_reply(START_TIMEOUT_S)
+        if not self._reply or "ready" not in self._reply:
+            raise RuntimeError((self._reply or {}).get("failed", LOST))
+        # Invariant: nothing runs yet, so that the first frame is that of the process which is to run programs.
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._frames and time.monotonic() < deadline:
+            self._take(readable([self._result], RUN_CHECK_INTERVAL_S))
+        if not self._frames or "broken" in self._frames[0]:
+            raise RuntimeError((self._frames or [{}])[0].get("broken", LOST))
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def run_program(self, command: Json, bundle: bytes) -> Json:
+        """Run a program; return how it ended, with what it printed and made.
+
+        Args:
+            command: The supervisor's command: `run` for a single run, `cell` in a session.
+            bundle: The program with its variables and files.
+        """
+        self._begin()
+        is_session = command["op"] == "cell"
+        with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+            inputs = [name for name in archive.namelist() if name.startswith(INPUTS)]
+            self._send_files(archive, inputs, is_session=is_session)
+            self._send({**command, "extra_seconds": 0.0}, [archive.read("request.json")])
+        reply = self._await_reply(self._limits["seconds"] + REPLY_GRACE_S)
+        if "ended" not in reply:
+            return reply
+        for pipe in (self._result, *self._output):
+            self._drain(pipe)
+        ended: Json = reply["ended"]
+        if not is_session:
+            ended["ok"] = ended["exit"] == 0 and ended["reason"] is None
+        return self._report(ended, {name.removeprefix(INPUTS) for name in inputs})
+
+    def carry_out(self, command: Json) -> Json:
+        """Let the supervisor roll back, save or restore the state."""
+        self._begin()
+        self._send(command)
+        reply = self._await_reply(self._limits["seconds"] + REPLY_GRACE_S)
+        self._collect_files(set(), 0)
+        return reply
+
+    def _begin(self) -> None:
+        """Forget the last run, also what is left in the pipes: nothing of it runs any more."""
+        self._forget()
+        for pipe in (self._result, *self._output):
+            self._drain(pipe)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._reader.clear()
+        self._frames: list[Json] = []
+        self._reply: Json | None = None
+        self._reason: str | None = None
+        for output in self._output.values():
+            output.clear()
+
+    def _send(self, message: Json, contents: list[bytes] | None = None) -> None:
+        """Send a command with files to the supervisor."""
+        descriptors = [memory_file(content) for content in contents or ()]
+        try:
+            wire.send(self.control, message, descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _send_files(self, archive: zipfile.ZipFile, paths: list[str], *, is_session: bool) -> None:
+        size = sum(archive.getinfo(path).file_size for path in paths)
+        for start in range(0, len(paths), FILES_PER_MESSAGE):
+            chunk = paths[start : start + FILES_PER_MESSAGE]
+            names = [path.removeprefix(INPUTS) for path in chunk]
+            # The first message announces the size of all files.
+            message = {"op": "files", "names": names, "size": 0 if start else size, "is_session": is_session}
+            self._send(message, [archive.read(path) for path in chunk])
+
+    def _await_reply(self, seconds: float) -> Json:
+        """Wait for the supervisor's reply, and take in what is printed meanwhile."""
+        deadline = time.monotonic() + seconds
+        watched = [self.control.fileno(), self._result, *self._output, *self.interrupts]
+        while self._reply is None and time.monotonic() < deadline and os.path.isdir(self._folder):
+            ready = readable(watched, RUN_CHECK_INTERVAL_S)
+            for descriptor in ready.intersection(self.interrupts):
+                self.interrupts[descriptor]()
+            self._take(ready)
+        return self._reply or {"broken": "its supervisor did not reply"}
+
+    def break_off(self, reason: str) -> None:
+        """Wait for the current reply no longer."""
+        self._reply = {"broken": reason}
+
+    def _take(self, ready: set[int]) -> None:
+        for pipe in (self._result, *self._output):
+            if pipe in ready:
+                self._read(pipe)
+        if self.control.fileno() in ready:
+            message, descriptors = wire.receive(self.control)
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._reply = message or {"broken": LOST}
+
+    def _read(self, pipe: int) -> bool:
+        """Read from a pipe, up to the limit; return whether there may be more."""
+        try:
+            data = os.read(pipe, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if pipe == self._result:
+            self._frames += self._reader.feed(data)
+            return bool(data)
+        output = self._output[pipe]
+        output += data[: self._max_output_bytes - len(output)]
+        if len(output) >= self._max_output_bytes and self._reason is None:
+            self._reason = "output"
+            with contextlib.suppress(OSError):
+                self._send({"op": "stop"})
+        return bool(data)
+
+    def _drain(self, pipe: int) -> None:
+        for _ in range(MAX_PIPE_READS):
+            if not self._read(pipe):
+                break
+
+    # -- what a program has printed and made -----------------------------------------------------------------
+
+    def _report(self, ended: Json, inputs: set[str]) -> Json:
+        """Return how a program ended, as the supervisor of a single run reports it."""
+        # A session that fails returns to its files; those of a single run stay.
+        room = self._limits["artifacts"] if ended["ok"] or not self._is_session else 0
+        frame = self._frames[0] if self._frames else {}
+        peak = frame.get("peak")
+        out, err = (bytes(output).decode(errors="replace") for output in self._output.values())
+        reason = "timeout" if ended["signal"] == signal.SIGXCPU else ended["reason"]
+        return {
+            "exit": ended["exit"],
+            "reason": self._reason or reason,
+            "peak": ended["peak"] or (peak if isinstance(peak, int) else 0),
+            "seconds": ended["seconds"],
+            "result": encode_frame(frame) if frame else "",
+            "stdout": out,
+            "stderr": err,
+            "files": self._collect_files(inputs, room),
+            "is_committed": ended["ok"],
+        }
+
+    def _collect_files(self, inputs: set[str], room: int) -> list[tuple[str, str | None]]:
+        """Return the files that were made since the last time, as far as there is room, and remember all."""
+        known, self._marks = self._marks, {}
+
+        def is_known(name: str, status: os.stat_result) -> bool:
+            mark = self._marks[name] = (status.st_ino, status.st_size, status.st_ctime_ns)
+            is_input = name in inputs and stat.S_IMODE(status.st_mode) == 0o444
+            return is_input or known.get(name) == mark
+
+        try:
+            os.chdir(self._root)
+            # Invariant: a program may have replaced its folder by a link.
+            box = os.open("box", FOLDER_FLAGS)
+        except OSError:
+            return []
+        try:
+            os.fchdir(box)
+            files = list(made_files(".", is_known, room))
+        finally:
+            os.close(box)
+            os.chdir("/")
+        return files if room else []
+
+    # -- the end ---------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Let the supervisor end everything, end what it did not, and remove the folder."""
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while processes.parent(self._supervisor) == os.getpid() and time.monotonic() < deadline:
+            time.sleep(RETRY_INTERVAL_S)
+        processes.kill_all()
+        filesystem.remove(self._folder)
+
+
+def memory_file(content: bytes) -> int:
+    """Return the descriptor of a file in memory, sealed, as a program could otherwise grow it."""
+    try:
+        descriptor = os.memfd_create("request", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    except OSError:  # Some sandboxes have no such files.
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(descriptor, 1033, SEALS)  # F_ADD_SEALS
+    return descriptor
