@@ -6,7 +6,6 @@ import codecs
 import contextlib
 import errno
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from typing import Any, Literal, Self
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest import wire
 from code_chains.executors.guest.frames import FrameReader
+from code_chains.executors.sandbox.supervisor_process import SupervisorProcess
 from code_chains.executors.sandbox.worker import Worker
 from code_chains.state import Isolation
 
@@ -47,48 +47,6 @@ class ForkState(Enum):
     """There is no sandbox (any more)."""
     CLOSED = auto()
     """Everything is given back."""
-
-
-class _Supervisor:
-    """The pidfd of a supervisor, which only the first of several threads takes to end it."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-        self._pidfds: list[int] = []
-
-    @property
-    def pidfd(self) -> int | None:
-        return next(iter(self._pidfds), None)
-
-    def adopt(self, pidfd: int) -> None:
-        self._pidfds.append(pidfd)
-
-    def _take(self) -> int | None:
-        with contextlib.suppress(IndexError):
-            return self._pidfds.pop()
-        return None
-
-    def move_to(self, other: _Supervisor) -> None:
-        """Give the pidfd away."""
-        if (pidfd := self._take()) is not None:
-            other.adopt(pidfd)
-
-    def release(self) -> None:
-        """Close the pidfd and leave the supervisor to another process."""
-        if (pidfd := self._take()) is not None:
-            os.close(pidfd)
-
-    def end(self) -> None:
-        """Kill the supervisor: with namespaces the kernel kills the rest; without, it gets time to do so itself."""
-        pidfd = self._take()
-        if pidfd is None:
-            return
-        if self._worker.spec.config["namespaces"]:
-            with contextlib.suppress(OSError):
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            os.close(pidfd)
-        else:
-            self._worker.reap(pidfd)
 
 
 class Fork:
@@ -137,7 +95,7 @@ class Fork:
         self.isolation: Isolation | None = None
         self.listening: list[int] = []
         self.root: int | None = None
-        self._supervisor = _Supervisor(worker)
+        self._supervisor = SupervisorProcess(worker)
         self._stack, self._reading = ExitStack(), threading.RLock()
         try:
             self._open_all()
@@ -233,7 +191,7 @@ class Fork:
         for descriptor in self.descriptors:
             self.read(descriptor)
 
-    def _hand_over(self, successor: _Supervisor) -> socket.socket:
+    def _hand_over(self, successor: SupervisorProcess) -> socket.socket:
         """Close all but the supervisor and the socket to it, and return that."""
         control = socket.socket(fileno=self.control.detach())  # `dup` might fail.
         control.setblocking(False)
