@@ -138,8 +138,11 @@ class SandboxSession(Session):
         try:
             return (yield from operation)
         except (ExecutorError, GeneratorExit, KeyboardInterrupt, asyncio.CancelledError) as error:
-            if not isinstance(error, SessionError):
-                self._end(f"a run was interrupted ({type(error).__name__})")
+            if isinstance(error, SessionError):
+                raise
+            if isinstance(error, ExecutorError):  # It broke as the session was closed.
+                self._check_open()
+            self._end(f"a run was interrupted ({type(error).__name__})")
             raise
 
     def _run(self, program: Program) -> Operation[Execution]:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import Limits, SandboxExecutor, Session
+from code_chains.executors.sandbox.request import Request
 from code_chains.state import Execution
 from code_chains.testing import ScriptedExecutor, SessionContract
 from tests.conftest import KERNEL_LAUNCHERS, at_rest, available, descendants, soon
@@ -421,6 +422,21 @@ def test_what_a_program_does_at_a_fork_in_advance_neither_blocks_nor_stays(launc
     assert outcome in ("ok", "timeout", "killed") or "has ended" in outcome
     assert time.monotonic() - started < 15
     assert soon(lambda: descendants() <= rested)
+
+
+def test_closing_as_a_run_begins_is_an_error_that_says_so(
+    executor: SandboxExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, send = executor.session(), Request.send
+
+    def close_and_send(request: Request, *arguments: Any) -> None:
+        session.close()
+        send(request, *arguments)
+
+    session.run("1")
+    monkeypatch.setattr(Request, "send", close_and_send)
+    with pytest.raises(SessionError, match="it was closed"):
+        session.run("2")
 
 
 def test_closing_during_a_run_is_an_error_of_ours(executor: SandboxExecutor) -> None:
