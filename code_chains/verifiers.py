@@ -1,4 +1,4 @@
-"""The values of `verify=`: each builds the chain that decides on outcomes without a test, in order."""
+"""The values of `verify=`, tried in order; a new verifier goes here: each builds the chain that decides on an outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every host shows of a running question: its stages, its programs, what they print, and how it ended."""
+"""What terminal, notebook, page and MCP show of a running question: stages, programs, what they print, how it ended."""
 
 from __future__ import annotations
 

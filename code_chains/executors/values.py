@@ -1,4 +1,4 @@
-"""The host's end of typed values: pack variables, and count and unpack what a program reported as its value."""
+"""The host's end of typed values (`guest.serialization`): pack variables; check and unpack what a program reports."""
 
 from __future__ import annotations
 

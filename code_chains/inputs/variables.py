@@ -1,4 +1,4 @@
-"""Variables of a question: validated, and encoded as JSON."""
+"""Variables of a question, validated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn as the page shows it: its input, its progress and its outcome."""
+"""The data of a turn on the page: its input, its progress and its outcome."""
 
 from __future__ import annotations
 

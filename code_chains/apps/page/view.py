@@ -1,4 +1,4 @@
-"""The view of a turn: its question, its stages, its program and its answer."""
+"""The elements of a turn on the page: its question, its stages, its program and its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse what the program's process reports: untrusted data, in linear time and bounded memory.
+"""Parse what the program's process reports, on the host or beside the supervisor: untrusted, in bounded time and memory.
 
 A frame is a length, that many bytes of JSON, and the binary data that the JSON announces: a result and rich
 views are binary, as parsing them as JSON would cost many times their size.

@@ -1,4 +1,4 @@
-"""Serialize values to JSON and restore them with exact types: numbers, text, collections, dates, arrays and frames."""
+"""Pack values as JSON with exact types and restore them, at both ends: numbers, text, collections, dates, arrays, frames."""
 
 from __future__ import annotations
 

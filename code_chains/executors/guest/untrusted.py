@@ -1,4 +1,4 @@
-"""Read JSON that a program may have written: counted before anything is built of it, in linear time.
+"""Read JSON that a program may have written, on the host: counted before anything is built of it, in linear time.
 
 Each value costs the host some hundred times the two bytes that it takes as text, so that a limit of bytes bounds nothing.
 """

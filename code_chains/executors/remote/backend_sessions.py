@@ -1,4 +1,4 @@
-"""Sessions in third-party sandboxes: a server inside holds the state, and each run is one command that asks it."""
+"""Sessions in third-party sandboxes and containers: a server inside holds the state; each run is a command that asks it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared by executors on third-party engines: loading the engine, and a probe that tries to get out of it.
+"""The base of all executors that need an engine or a service: loading it, and a probe that tries to get out of it.
 
 The probe is plain Python that interpreters of a subset and of all of Python run alike. An attempt must fail
 because the sandbox is closed and for no other reason; a test runs it where everything is open.

@@ -1,4 +1,4 @@
-"""The server of runs in a third-party sandbox, as this side starts it and asks it."""
+"""What is sent to a third-party sandbox or a container: the guest with its server (`session_server`), and requests to it."""
 
 from __future__ import annotations
 

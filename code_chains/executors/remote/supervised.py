@@ -1,4 +1,4 @@
-"""Shared by executors that run a program elsewhere: the modules that run it there, and the report of how it ended."""
+"""Reports of runs in third-party sandboxes, containers and WebAssembly, read as records; which modules run there."""
 
 from __future__ import annotations
 

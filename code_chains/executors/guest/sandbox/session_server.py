@@ -1,4 +1,4 @@
-"""The server of runs in a third-party sandbox, where the host can only run commands, one at a time.
+"""Runs in a third-party sandbox or container, where the host can only run commands: a single run, or a session's server.
 
 One command starts it. A single run is its first request, and the command prints the reply. The server of a session outlives
 its command; each later one connects to its socket, hands a request over and prints the reply. It is to the supervisor what

@@ -1,4 +1,4 @@
-"""The supervisor as its host in a third-party sandbox sees it: start it, give it programs, read what they print and make."""
+"""What `session_server` has in place of the host: start the supervisor, give it programs, read what they print and make."""
 
 from __future__ import annotations
 
