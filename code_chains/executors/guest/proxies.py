@@ -1,7 +1,6 @@
 """Proxies for objects of the program, which tests hold in their own sandbox.
 
-Invariant: nothing that the program's object returns decides an assertion. An object is never asked how it
-    compares with a
+Invariant: nothing that the program's object returns decides an assertion. An object is never asked how it compares with a
 plain value, as it could claim equality with anything, nor whether it is true.
 """
 
@@ -12,10 +11,7 @@ import contextlib
 import operator
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .rpc import RpcChannel
+from typing import Any, Protocol
 
 BINARY_OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"),
@@ -49,6 +45,19 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 """What proxies may request, by name; bound before any program can replace it."""
 
 
+class Channel(Protocol):
+    """The channel to the other sandbox, which `rpc` implements.
+
+    Attributes:
+        borrowed: Proxies for the peer's objects, by number.
+    """
+
+    borrowed: dict[int, Remote]
+
+    def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Make the peer call a function by its number, or an operation by its name, and return what that returns."""
+
+
 class Remote:
     """A proxy for an object in the other sandbox.
 
@@ -68,7 +77,7 @@ class Remote:
 
     def __init__(
         self,
-        channel: RpcChannel,
+        channel: Channel,
         number: int,
         kind: str,
         is_class: bool,
