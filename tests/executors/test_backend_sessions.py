@@ -346,7 +346,7 @@ class Changed:
 def test_a_sandbox_that_ends_what_commands_leave_is_named(backend: PersistentSandbox) -> None:
     def execute(command: str) -> Response:
         response = backend.execute(command)
-        backend.execute("pkill -9 -f 'inside[.]session_server'; sleep 0.1")
+        backend.execute("pkill -9 -f 'guest[.]sandbox[.]session_server'; sleep 0.1")
         return response
 
     session = BackendExecutor(Changed(backend, execute=execute), limits=LIMITS).session()
