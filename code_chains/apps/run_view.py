@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from code_chains.inputs import shortened
-from code_chains.state import Attempt, Execution
+from code_chains.state import Attempt
 
 STAGE_LABELS = {
     "translate": "Translating the question",
@@ -33,13 +33,11 @@ class RunView:
         program: The latest program, and in the end the one that was selected.
         printed: What it has printed so far.
         failure: Why the attempt before the current one failed; empty during the first.
-        execution: How the run of the selected program ended.
     """
 
     program: str = ""
     printed: str = ""
     failure: str = ""
-    execution: Execution | None = None
 
     def add(self, chunk: Mapping[str, Any]) -> list[Change]:
         """Advance by a chunk of the chain's stream; return what changed, in order."""
@@ -60,9 +58,9 @@ class RunView:
         if chunk["code"] != self.program:  # An earlier program was the best.
             self.program, self.printed = chunk["code"], ""
             yield "selected", chunk["code"]
-        self.execution = chunk.get("execution")
-        if self.execution is not None:
-            yield "outcome", self.execution
+        # Invariant: it is not kept here, as the page limits what its turns hold.
+        if execution := chunk.get("execution"):
+            yield "outcome", execution
 
 
 def did_work(name: str, outputs: Any) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import sys
 from collections.abc import Iterator
 
 from code_chains.batch.export import without_formula
 from code_chains.executors.guest.display import MAX_CSV_ROWS
 
-# A cell may be as long as the limits of artifacts allow.
-csv.field_size_limit(sys.maxsize)
+# A cell may be as long as the limits of artifacts allow; the number is a C long, which has 32 bits on Windows.
+csv.field_size_limit(2**31 - 1)
 
 
 def has_table(html: bytes) -> bool:
@@ -33,9 +32,8 @@ def for_spreadsheets(table: bytes) -> bytes:
         >>> for_spreadsheets(b'n,name\n1,"=a"').decode("utf-8-sig")
         "n,name\r\n1,'=a\r\n"
     """
-    text = io.StringIO()
-    for row in itertools.islice(_rows(table), MAX_CSV_ROWS + 1):
-        csv.writer(text).writerow(map(without_formula, row))
+    text, rows = io.StringIO(), itertools.islice(_rows(table), MAX_CSV_ROWS + 1)
+    csv.writer(text).writerows(map(without_formula, row) for row in rows)
     return text.getvalue().encode("utf-8-sig", "replace")
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
+import weakref
 from pathlib import Path
 
 import pytest
 
 from code_chains.apps.page import history as history_module
-from code_chains.apps.page.entries import EntryOutcome
+from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.guard import secret_path
 from code_chains.apps.page.history import ConversationHistory
@@ -19,7 +21,7 @@ from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, WeightsError
 from code_chains.executors import SandboxExecutor
 from code_chains.factory import create_code_chain
-from code_chains.state import DisplayData, Execution
+from code_chains.state import Artifact, DisplayData, Execution
 from code_chains.testing import ScriptedModel
 
 
@@ -61,6 +63,18 @@ def test_only_tables_of_what_a_program_displays_are_kept() -> None:
     outcome.add({"execution": Execution("ok", display_data=displayed)})
     assert outcome.execution is not None
     assert outcome.execution.display_data == displayed[:1]
+
+
+def test_nothing_holds_artifacts_that_were_dropped() -> None:
+    entry, artifact = ChatEntry("?"), Artifact("a.bin", "application/octet-stream", b"1")
+    known = weakref.ref(artifact)
+    chunk = {"code": "1", "execution": Execution("ok", artifacts=(artifact,))}
+    entry.handle_event({"event": "on_chain_stream", "parent_ids": [], "data": {"chunk": chunk}})
+    del artifact, chunk
+    assert known() is not None
+    entry.outcome.drop_artifacts()
+    gc.collect()
+    assert known() is None
 
 
 def test_only_the_owner_of_a_page_reads_why_there_is_no_answer() -> None:
