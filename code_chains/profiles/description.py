@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from code_chains.inputs import check_variables, fenced, files_on_disk, table_kind
-from code_chains.profiles.inside.dialect import find_delimiter, read_rows
+from code_chains.profiles.inside.dialect import find_dialect, read_rows
 
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
 """How much of a file is read to describe it."""
@@ -113,8 +113,9 @@ def _describe_file(name: str, path: Path, *, schema_only: bool) -> str:
 
 def _describe_table(text: str, *, schema_only: bool) -> str:
     text = "\n".join(text.splitlines()[:_SAMPLE_LINES])
-    delimiter, _ = find_delimiter(text)
-    rows = [row.fields for row in read_rows(text, delimiter)[0] if row.fields]
+    dialect, _ = find_dialect(text)
+    delimiter = dialect.delimiter
+    rows = [row.fields for row in read_rows(text, dialect)[0] if row.fields]
     if not rows:
         return "an empty table"
     header = rows[0]

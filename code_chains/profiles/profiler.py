@@ -23,8 +23,8 @@ from code_chains.state import Execution
 
 _log = logging.getLogger(__name__)
 MODULES = (
-    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "table", "csv_lines"),
-    *("delimited", "workbook", "database", "documents", "program"),
+    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "layout", "table"),
+    *("csv_lines", "pandas_lines", "delimited", "workbook", "database", "documents", "program"),
 )
 """Modules of the program, each after those that it imports."""
 MAX_FILES = 20

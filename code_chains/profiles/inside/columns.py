@@ -14,65 +14,20 @@ PANDAS_MISSING = {
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 """What pandas takes for missing by default."""
+WORDS = {"NA", "N/A", "n/a", "None"}
+"""What pandas takes for missing and may be meant: a country, a region, `not applicable`. In texts it stays."""
 OTHER_MISSING = {
-    *(
-        "-",
-        "--",
-        "---",
-        "—",
-        "–",
-        ".",
-        "..",
-        "?",
-        "??",
-        "*",
-        "x",
-        "k.A.",
-        "k. A.",
-        "kA",
-        "n.a.",
-        "N.A.",
-        "n.v.",
-        "na",
-        "Null",
-    ),
-    *(
-        "none",
-        "NONE",
-        "missing",
-        "Missing",
-        "unknown",
-        "Unknown",
-        "unbekannt",
-        "keine Angabe",
-        "inconnu",
-        "N.D.",
-        "n.d.",
-        "s/d",
-    ),
-    *(
-        "#NULL!",
-        "#DIV/0!",
-        "#VALUE!",
-        "#REF!",
-        "#NAME?",
-        "#NUM!",
-        "#WERT!",
-        "#BEZUG!",
-        "(null)",
-        "[null]",
-        "\\N",
-        "tbd",
-        "TBD",
-    ),
+    *("-", "--", "---", "—", "–", ".", "..", "?", "??", "*", "x", "k.A.", "k. A.", "kA", "n.a.", "N.A."),
+    *("n.v.", "na", "Null", "none", "NONE", "missing", "Missing", "unknown", "Unknown", "unbekannt"),
+    *("keine Angabe", "inconnu", "N.D.", "n.d.", "s/d", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?"),
+    *("#NUM!", "#WERT!", "#BEZUG!", "(null)", "[null]", "\\N", "tbd", "TBD"),
 }
 """What else stands for a missing value in a column of numbers or dates."""
 MIN_SHARE = 0.9
 """A column of at least this share of numbers is one of numbers with errors in it."""
-MIN_FOR_ERRORS = 10
+MIN_FOR_ERRORS, MAX_ERRORS = 10, 20
 MAX_STATEMENT_CHARS = 1000
 _SEPARATED_DIGITS = re.compile(rf"[\d.,{SPACES}{QUOTES}+-]*\d[\d.,{SPACES}{QUOTES}+-]*")
-_COUNTRY = re.compile(r"[A-Z]{2}")
 
 
 @dataclass
@@ -85,10 +40,11 @@ class Column:
         kind: `number`, `date`, `identifier`, `text` or `empty`.
         number: How its numbers are written.
         date: How its dates are written.
-        missing: Further marks of missing values in it.
-        errors: Texts that are not what the others are.
+        missing: Marks of missing values in it that readers do not know.
+        defaults: Marks of missing values in it that pandas knows.
+        words: Texts of it that pandas would take for missing.
+        errors: Texts for which it stays one of texts, as all others are numbers.
         may_be_numbers: Whether a reader could take its texts for numbers.
-        has_code_na: Whether it is one of codes of two letters, of which NA is one.
         mixed_units: The units of numbers that are in several, so that they stay text.
     """
 
@@ -97,23 +53,30 @@ class Column:
     number: NumberFormat | None = None
     date: DateFormat | None = None
     missing: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     may_be_numbers: bool = False
-    has_code_na: bool = False
     mixed_units: tuple[str, ...] = ()
     key: str = ""
 
 
 def classify(name: str, texts: Sequence[str]) -> Column:
     """Find out what a column holds."""
-    values = set(map(str.strip, texts)) - PANDAS_MISSING
-    if not values:
-        return Column(name, "empty")
+    distinct = set(map(str.strip, texts))
+    values = distinct - PANDAS_MISSING
+    defaults = tuple(sorted((distinct & PANDAS_MISSING) - {""}))
     for marks in (set[str](), values & OTHER_MISSING):
         if values - marks and (column := _typed(name, values - marks)):
-            column.missing = tuple(sorted(marks))
+            column.missing, column.defaults = tuple(sorted(marks)), defaults
             return column
-    return _with_errors(name, texts, values) or _text(name, texts, values)
+    words = distinct & WORDS
+    if not values and not words:
+        return Column(name, "empty")
+    column = _with_errors(name, texts, values) or Column(name, "text")
+    column.may_be_numbers = any(map(_SEPARATED_DIGITS.fullmatch, values))
+    column.words, column.defaults = tuple(sorted(words)), tuple(sorted({*defaults} - words))
+    return column
 
 
 def _typed(name: str, values: set[str]) -> Column | None:
@@ -129,29 +92,20 @@ def _typed(name: str, values: set[str]) -> Column | None:
 
 
 def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | None:
-    """Return a column of numbers with a few texts in it."""
+    """Return a column of numbers that a few texts in it keep from being one."""
     numbers = {value for value in values if number_format([value])}
     others = values - numbers
-    if len(others) > 5 or len(numbers) < MIN_FOR_ERRORS:
+    if not others or len(others) > MAX_ERRORS or len(numbers) < MIN_FOR_ERRORS:
         return None
     count = sum(map(others.__contains__, map(str.strip, texts)))
     number = number_format(numbers)
-    if number is None or number.is_identifier or number.has_mixed_units:
+    if number is None or number.is_identifier or count > (1 - MIN_SHARE) * len(texts):
         return None
-    if count > (1 - MIN_SHARE) * len(texts):
-        return None
-    return Column(name, "number", number=number, errors=tuple(sorted(others)))
-
-
-def _text(name: str, texts: Sequence[str], values: set[str]) -> Column:
-    looks_numeric = any(map(_SEPARATED_DIGITS.fullmatch, values))
-    is_code = all(map(_COUNTRY.fullmatch, values)) and len(values) > 2 and "NA" in texts
-    return Column(name, "text", may_be_numbers=looks_numeric, has_code_na=is_code)
+    return Column(name, "text", errors=tuple(sorted(others)))
 
 
 def conversion(column: Column, number: NumberFormat) -> str:
     """Return the expression that converts a column of texts to numbers."""
-    errors = ', errors="coerce"' if column.errors or column.missing else ""
     steps = f"df[{column.key}]"
     for unit in number.units:
         if set(unit) & set(".,-"):  # Of such a unit a separator would be left.
@@ -167,7 +121,7 @@ def conversion(column: Column, number: NumberFormat) -> str:
         steps += f'.str.replace("[^{kept}]", "", regex=True)'
     if number.decimal == ",":
         steps += '.str.replace(",", ".")'
-    return f"pd.to_numeric({steps}{errors})"
+    return f"pd.to_numeric({steps})"
 
 
 def with_conversions(call: str, conversions: Mapping[str, str]) -> list[str]:

@@ -2,60 +2,81 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from .columns import classify, literal
 from .frames import Json, describe_lists, describe_rows, plural
-from .table import Table, quoted, separators
+from .table import Table, quoted, separators, unique_names
 
 
 def profile_with_csv(table: Table) -> Json:
     """Return a profile of what lines of the module csv return."""
     layout = table.layout
-    for index, name in enumerate(layout.names):
+    names = layout.names or list(map(str, range(layout.width)))
+    for index, name in enumerate(names):
         column = classify(name, layout.column(index))
         column.key = literal(name)
         table.columns.append(column)
     table.decimal, table.thousands = separators(table)
     lines = _csv_lines(table)
-    names: dict[str, Any] = {}
-    exec("\n".join(lines), names)
-    rows = names["rows"]
-    columns = describe_rows(rows) if layout.header else describe_lists(layout.names, rows)
+    found: dict[str, Any] = {}
+    exec("\n".join(lines), found)
+    rows = found["rows"]
+    columns = describe_rows(rows) if layout.names else describe_lists(names, rows)
     for described, column in zip(columns, table.columns, strict=False):
         if column.kind in ("number", "date"):
             described["type"] = f"text of {column.kind}s"
     _add_number_note(table)
     count = plural(len(rows), "row") if table.source.is_complete else "rows"
-    facts = [count, plural(len(layout.names), "column")]
+    facts = [count, plural(len(columns), "column")]
     return {
         "format": "CSV",
         "facts": facts,
         "read": lines,
         "columns": columns,
-        "column_count": len(layout.names),
+        "column_count": len(columns),
     }
 
 
 def _csv_lines(table: Table) -> list[str]:
-    layout, skipped = table.layout, [*range(table.layout.skipped_lines), *table.layout.unit_lines]
-    reader = "csv.DictReader" if layout.header else "csv.reader"
-    delimiter = f", delimiter={quoted(layout.delimiter)}" if layout.delimiter != "," else ""
-    opening = "gzip.open" if table.source.is_compressed else "open"
-    mode = ', "rt"' if table.source.is_compressed else ""
-    lines = [
-        f"import csv{', gzip' if mode else ''}",
-        f'with {opening}({literal(table.source.name)}{mode}, encoding={quoted(table.text.encoding)}, newline="") as file:',
+    layout = table.layout
+    names, first = "records[0]", 1
+    if layout.header_rows > 1 or layout.surplus:
+        names, first = f"[{', '.join(map(literal, unique_names(table)))}]", layout.header_rows
+    if layout.surplus == "labels":
+        names = f'["Unnamed: 0", *{names}]'
+    footer = sum(not row.is_blank for row in layout.footer)
+    part = f"[{first if layout.names else ''}:{-footer if footer else ''}]"
+    rows = f"[dict(zip({names}, row)) for row in records{part}]" if layout.names else f"records{part}"
+    return [
+        f"import csv{', ' + table.source.compression if table.source.compression else ''}",
+        f"with {table.source.opening(table.text.encoding)} as file:",
+        f"    records = [row for number, row in enumerate(csv.reader({_reader(table)})) if any(row){_condition(table)}]",
+        f"rows = {rows.replace('[:]', '')}",
     ]
-    if skipped:
-        condition = f"number not in {skipped}" if layout.unit_lines else f"number >= {len(skipped)}"
-        lines.append(f"    lines = [line for number, line in enumerate(file) if {condition}]")
-        lines.append(f"    rows = list({reader}(lines{delimiter}))")
-    else:
-        lines.append(f"    rows = list({reader}(file{delimiter}))")
-    if layout.footer:
-        lines.append(f"rows = rows[:{len(layout.rows)}]")
-    return lines
+
+
+def _reader(table: Table) -> str:
+    dialect, arguments = table.layout.dialect, ["file"]
+    if dialect.delimiter != ",":
+        arguments.append(f"delimiter={quoted(dialect.delimiter)}")
+    if not dialect.quote:
+        arguments.append("quoting=csv.QUOTE_NONE")
+    elif dialect.quote != '"':
+        arguments.append(f"quotechar={quoted(dialect.quote)}")
+    if dialect.escape:
+        arguments.append(f"escapechar={quoted(dialect.escape)}")
+    if dialect.is_padded:
+        arguments.append("skipinitialspace=True")
+    return ", ".join(arguments)
+
+
+def _condition(table: Table) -> str:
+    layout = table.layout
+    if skipped := list(map(attrgetter("index"), layout.skipped_rows)):
+        return f" and number not in {[*range(layout.start), *skipped]}"
+    return f" and number >= {layout.start}" if layout.start else ""
 
 
 def _add_number_note(table: Table) -> None:

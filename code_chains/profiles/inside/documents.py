@@ -46,10 +46,12 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         return None
     if not _are_objects(rows):
         return None
-    opening = _opening(source, text)
-    read = ["import json", f"rows = [json.loads(line) for line in {opening} if line.strip()]"]
+    read = [
+        *_imports(source, "json"),
+        f"rows = [json.loads(line) for line in {source.opening(text.encoding)} if line.strip()]",
+    ]
     if importlib.util.find_spec("pandas"):
-        read = ["import json", "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
+        read = [read[0], "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
     count = len(lines) if source.is_complete else source.count_lines()
     notes = ["rows have different keys"] if len(set(map(frozenset, rows[:1000]))) > 1 else []
     return {
@@ -72,11 +74,9 @@ def _are_objects(rows: list[Any]) -> bool:
     return set(map(type, rows)) == {dict}
 
 
-def _opening(source: Source, text: Text) -> str:
-    encoding = f"encoding={literal(text.encoding)}"
-    if source.is_compressed:
-        return f'__import__("gzip").open({literal(source.name)}, "rt", {encoding})'
-    return f"open({literal(source.name)}, {encoding})"
+def _imports(source: Source, *modules: str) -> list[str]:
+    names = [*modules, *filter(None, [source.compression])]
+    return [f"import {', '.join(names)}"] if names else []
 
 
 def profile_json(source: Source, text: Text) -> Json | None:
@@ -85,7 +85,7 @@ def profile_json(source: Source, text: Text) -> Json | None:
         value = json.loads(text.text)
     except (ValueError, RecursionError):
         return None
-    read = ["import json", f"data = json.load({_opening(source, text)})"]
+    read = [*_imports(source, "json"), f"data = json.load({source.opening(text.encoding)})"]
     path, rows = _records(value)
     facts = [f"encoding {text.encoding}"]
     profile: Json = {"format": "JSON", "facts": facts, "read": read}
@@ -249,7 +249,7 @@ def profile_text(source: Source, text: Text) -> Json:
     """Describe plain text by its beginning."""
     lines = text.text.count("\n") + (not text.text.endswith("\n"))
     count = lines if source.is_complete else source.count_lines()
-    read = [f"text = {_opening(source, text)}.read()"]
+    read = [*_imports(source), f"text = {source.opening(text.encoding)}.read()"]
     facts = [plural(count, "line"), f"encoding {text.encoding}"]
     return {
         "format": "text",

@@ -12,7 +12,7 @@ from typing import Any
 
 from .database import profile_database
 from .delimited import profile_delimited
-from .dialect import MIN_SCORE, find_delimiter, has_spaced_columns
+from .dialect import MIN_SCORE, SURE, Dialect, find_dialect, has_spaced_columns
 from .documents import (
     profile_archive,
     profile_image,
@@ -29,7 +29,6 @@ from .workbook import profile_workbook
 TABLES = {".csv", ".tsv", ".tab", ".psv"}
 MAYBE_TABLES = {".txt", ".dat", ".data", ".asc", ".out", ""}
 """What is a table if one delimiter divides it well."""
-SURE = 1.3
 BINARY = {
     b"%PDF": "PDF document",
     b"\xd0\xcf\x11\xe0": "old Excel or Word file",
@@ -135,15 +134,15 @@ def _profile_text(source: Source, text: Text) -> Json:
 
 def _profile_table(source: Source, text: Text) -> Json | None:
     """Describe delimited text; None if it is none, or cannot be read as one."""
-    delimiter, score = find_delimiter(text.text)
+    dialect, score = find_dialect(text.text)
     is_spaced = score <= MIN_SCORE and has_spaced_columns(text.text)
     if is_spaced:
         words = "\n".join("\t".join(line.split()) for line in text.text.splitlines())
-        delimiter, text = "\t", Text(f"{words}\n", text.encoding, text.errors)
+        dialect, text = Dialect("\t"), Text(f"{words}\n", text.encoding, text.errors)
     elif source.suffix not in TABLES and score < SURE:
         return None
     try:
-        return profile_delimited(source, text, delimiter, is_spaced=is_spaced)
+        return profile_delimited(source, text, dialect, is_spaced=is_spaced)
     except TimeLimitError:
         raise
     except Exception:  # What looks like a table and cannot be read as one is text.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from operator import attrgetter
 
 from .columns import Column
-from .dialect import Layout
 from .encoding import Text
+from .layout import Layout
 from .numbers import NumberFormat
 from .source import Source
 
@@ -34,6 +35,17 @@ class Table:
         return [column for column in self.columns if column.kind == "number"]
 
 
+def unique_names(table: Table) -> list[str]:
+    """Return a name for each column, as pandas would make them."""
+    names, unique = [*(table.layout.names or ())], list[str]()
+    names += [""] * (table.layout.full_width - len(names))
+    for index, name in enumerate(names):
+        base = name.strip() or f"Unnamed: {index}"
+        numbered = itertools.chain([base], map(f"{base}.{{}}".format, itertools.count(1)))
+        unique.append(next(each for each in numbered if each not in unique))
+    return unique
+
+
 def quoted(text: str) -> str:
     """Return a separator as a literal in double quotes."""
     return f'"{repr(text)[1:-1]}"'
@@ -45,14 +57,16 @@ def separators(table: Table) -> tuple[str, str]:
     plain = list(filter(attrgetter("is_plain"), formats))
     decimal = _most_common("decimal", plain) or _most_common("decimal", formats)
     if not decimal:
-        decimal = "," if table.layout.delimiter == ";" else "."
+        decimal = "," if table.layout.dialect.delimiter == ";" else "."
         if ambiguous := next(filter(None, map(attrgetter("ambiguous"), formats)), ""):
             what = f"{quoted(ambiguous)} is a decimal or a thousands separator"
             add_note(table, f"whether {what} is not certain")
     resolved = [number.resolved(decimal) for number in plain]
     separator = _most_common("thousands", resolved)
     has_decimals = decimal in map(attrgetter("decimal"), resolved)
-    return (decimal if has_decimals or separator == "." else "."), separator
+    decimal = decimal if has_decimals or separator == "." else "."
+    # Invariant: the two are never the same; columns in the other notation are converted one by one.
+    return decimal, separator if separator != decimal else ""
 
 
 def _most_common(kind: str, formats: list[NumberFormat]) -> str:
@@ -68,7 +82,7 @@ def _is_separator(separator: str) -> bool:
 
 def is_read_as_number(table: Table, column: Column) -> bool:
     """Return whether `decimal` and `thousands` are enough to read a column of numbers."""
-    if column.number is None or not column.number.is_plain or column.errors:
+    if column.number is None or not column.number.is_plain:
         return False
     number = column.number.resolved(table.decimal)
     return number.decimal in ("", table.decimal) and number.thousands in ("", table.thousands)

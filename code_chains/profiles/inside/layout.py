@@ -1,0 +1,389 @@
+"""The layout of delimited text: where its header, its rows and its footer are, and what is left out of the table."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
+from .numbers import number_format
+
+MAX_TITLE_ROWS = 60
+MAX_HEADER_ROWS = 3
+MAX_FOOTER_ROWS = 12
+TAIL_CHARS, TAIL_LINES = 20_000, 60
+MAX_UNIT_CHARS = 14
+MAX_LISTED = 6
+MAX_SURPLUS = 40
+"""More names than these are not made for fields beyond the header."""
+MAX_NAMES_CHARS = 900
+"""Longer names are not written into the line that reads a table."""
+_YEAR = re.compile(r"(?:19|20)\d{2}")
+_UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
+_TOTAL = re.compile(
+    r"\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|\W*sum\b.*|\W*totaux\b.*"
+    r"|\W*totales?\b.*|\W*totali\b.*|\W*somme\b.*|\W*totaal\b.*|\W*razem\b.*|\W*итого.*|\W*всего.*|\W*合计.*|\W*合計.*|\W*总计.*",
+    re.IGNORECASE,
+)
+
+
+@dataclass
+class Layout:
+    """Where the parts of a table are.
+
+    Attributes:
+        dialect: What separates and quotes fields.
+        names: The names of the columns; None if there is no header.
+        rows: The rows that are looked at, without units and footer.
+        width: Fields of a row.
+        start: The number of the first record of the header, or of the rows.
+        header_rows: How many records hold the names.
+        titles: Rows above the header.
+        skipped: Rows among the others that are none, such as units, by the reason.
+        footer: Rows below the table, such as totals.
+        other_tables: Numbers of the lines, from one on, in which other tables of the file begin.
+        total: The word that marks a row of totals; empty if there is none.
+        is_complete: Whether all rows are in `rows`.
+        widths: How many records of the file have how many fields.
+        first_line: The physical line in which the table begins.
+        is_counted: Whether all records have been counted.
+        surplus: What rows have beyond the header: nothing, `empty` fields, `labels` before the others, `values`, or so many
+            of these that they are `cut`.
+        surplus_lines: The lines, from one on, of rows with values beyond the header.
+        blank_rows: How many records among the rows have delimiters and no text.
+    """
+
+    dialect: Dialect
+    names: list[str] | None
+    rows: list[Row]
+    width: int
+    start: int = 0
+    header_rows: int = 0
+    titles: list[Row] = field(default_factory=list)
+    skipped: dict[str, list[Row]] = field(default_factory=dict)
+    footer: list[Row] = field(default_factory=list)
+    other_tables: list[int] = field(default_factory=list)
+    total: str = ""
+    is_complete: bool = True
+    widths: Counter[int] = field(default_factory=Counter)
+    first_line: int = 0
+    is_counted: bool = False
+    surplus: str = ""
+    surplus_lines: list[int] = field(default_factory=list)
+    blank_rows: int = 0
+
+    @property
+    def full_width(self) -> int:
+        """How many fields the longest row has."""
+        return max(self.widths, default=self.width)
+
+    def count_rows(self) -> int:
+        """Return how many rows the table has: records with text, without what is known to be none."""
+        return (
+            self.widths.total() - self.widths[0] - self.blank_rows - len(self.skipped_rows) - len(self.footer)
+        )
+
+    @property
+    def skipped_rows(self) -> list[Row]:
+        """The rows among the others that are none, in their order."""
+        return sorted(itertools.chain.from_iterable(self.skipped.values()), key=attrgetter("index"))
+
+    def column(self, index: int) -> list[str]:
+        """Return the fields of a column."""
+        return [row.fields[index] for row in self.rows if index < row.width]
+
+
+def find_layout(text: str, dialect: Dialect, *, is_complete: bool) -> Layout:
+    """Find the parts of a table."""
+    rows, is_all = read_rows(text, dialect)
+    if not is_complete and rows:
+        rows = rows[:-1]  # The last one may be cut off.
+    is_all = is_all and is_complete
+    width = usual_width(itertools.filterfalse(attrgetter("is_blank"), rows))
+    start = _find_start(rows, width)
+    body = rows[start:]
+    first_line = body[0].line if body else 0
+    layout = Layout(dialect, None, [], width, start, is_complete=is_all, first_line=first_line)
+    layout.titles = list(itertools.filterfalse(attrgetter("is_blank"), rows[:start]))
+    _note_tables(layout, rows[:start])
+    body = _without_header(layout, body)
+    body = _without_units(layout, body)
+    _split_body(layout, body, is_all=is_all)
+    _count(layout, text)
+    if is_complete and not is_all:
+        _find_distant_footer(layout, text)
+    return layout
+
+
+def _find_start(rows: list[Row], width: int) -> int:
+    """Return the index of the first row of the table, below titles and comments."""
+    needed = max(min(width, 2), (width + 1) // 2)
+    for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
+        is_wide = row.width == width or _is_short_header(rows[index : index + 2], width)
+        if is_wide and sum(map(bool, row.cells)) >= needed and not row.is_comment:
+            return _with_groups(rows, index, width)
+    return 0
+
+
+def _with_groups(rows: list[Row], index: int, width: int) -> int:
+    """Return the index of the row above if it groups the names of this one, such as `2023,,2024,`."""
+    above = rows[index - 1] if index else rows[index]
+    has_groups = above.width == width and sum(map(bool, above.cells)) > 1
+    return (
+        index - 1 if index and has_groups and _names_below(above, rows[index], rows[index + 1 :]) else index
+    )
+
+
+def _is_short_header(rows: list[Row], width: int) -> bool:
+    """Return whether the first of two rows has a field less than the second, which has values."""
+    if len(rows) < 2 or width < 3 or rows[0].width != width - 1 or rows[1].width != width:
+        return False
+    return any(map(is_value, filter(None, rows[1].cells)))
+
+
+def _without_header(layout: Layout, body: list[Row]) -> list[Row]:
+    """Take away the rows of names."""
+    if not body or not _is_header(body[0], body[1:200]):
+        return body
+    first, names, count = body[0], [*body[0].fields], 1
+    while count < min(len(body), MAX_HEADER_ROWS) and _names_below(first, body[count], body[count + 1 :]):
+        names = _joined(names, body[count])
+        count += 1
+    while (
+        count < min(len(body), MAX_HEADER_ROWS) and body[count].cells == first.cells and len(body) > count + 1
+    ):
+        layout.skipped.setdefault("the header once more", []).append(body[count])
+        count += 1
+    if count > 1 and _are_long(names):
+        return _with_one_row_of_names(layout, body, count)
+    layout.names, layout.header_rows = names, count
+    return body[count:]
+
+
+def _are_long(names: Sequence[str]) -> bool:
+    return sum(map(len, names)) + 4 * len(names) > MAX_NAMES_CHARS
+
+
+def _with_one_row_of_names(layout: Layout, body: list[Row], count: int) -> list[Row]:
+    """Take the names of the row that has most of them; the others are left out."""
+    best = max(body[:count], key=lambda row: sum(map(bool, row.cells)))
+    layout.names, layout.header_rows = best.fields, 1
+    layout.start, layout.first_line = best.index, best.line
+    position = body.index(best)
+    layout.titles += body[:position]
+    if position + 1 < count:
+        layout.skipped["more names"] = body[position + 1 : count]
+    return body[count:]
+
+
+def _names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
+    """Return whether a second row completes the names of the first: where that has gaps, or is about groups."""
+    if second.width > first.width or second.is_blank or not others:
+        return False
+    filled = [index for index, cell in enumerate(second.cells) if cell]
+    gaps = [index for index in filled if not first.cells[index]]
+    names = [second.cells[index] for index in filled]
+    if not gaps or gaps[0] == 0 or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
+        return False
+    # Invariant: no more than groups are above the gaps; a row of data has values or texts that come again.
+    rows = [row for row in others[:50] if not row.is_blank]
+    below = {cell for row in rows for cell in row.cells if cell}
+    return len(rows) > 0 and below.isdisjoint(names)
+
+
+def _joined(names: list[str], second: Row) -> list[str]:
+    """Return the names of two rows together; the name of a group goes on over the gaps beside it."""
+    joined, group = [], ""
+    for index, name in enumerate(names):
+        below = second.fields[index] if index < second.width else ""
+        group = name if name.strip() else group
+        if not below.strip():
+            group = ""
+        joined.append(f"{group.strip()} {below.strip()}".strip() if below.strip() else name)
+    return joined
+
+
+def _is_header(first: Row, others: list[Row]) -> bool:
+    """Return whether the first row holds names: other texts than those below, and no values."""
+    names = list(filter(None, first.cells))
+    values = list(filter(is_value, names))
+    are_years = len(values) < len(names) and all(map(_YEAR.fullmatch, values))
+    if not names or (values and not are_years):
+        return False
+    if not others or max(map(len, names[:3])) > 200:
+        return True
+    repeated = 0
+    for index, cell in enumerate(first.cells[:50]):
+        below = _cells_of(others, index)
+        if any(map(is_value, filter(None, below[:20]))):
+            return True
+        repeated += bool(cell) and cell in below
+    return repeated == 0
+
+
+def _cells_of(rows: list[Row], index: int) -> list[str]:
+    """Return the cells of a column."""
+    return [row.cells[index] for row in rows if index < row.width]
+
+
+def _without_units(layout: Layout, body: list[Row]) -> list[Row]:
+    """Take away a row of units, such as `(kg)`, below the header of columns of numbers."""
+    if layout.names is None or len(body) < 2:
+        return body
+    has_unit = False
+    for index, unit in enumerate(body[0].cells):
+        is_numeric = number_format({*filter(None, _cells_of(body[1:30], index))}) is not None
+        if not _is_unit(unit, is_numeric=is_numeric):
+            return body
+        has_unit = has_unit or (is_numeric and unit not in ("", "-"))
+    if not has_unit:
+        return body
+    layout.skipped["units"] = body[:1]
+    return body[1:]
+
+
+def _is_unit(cell: str, *, is_numeric: bool) -> bool:
+    """Return whether a cell may be in a row of units: above numbers any unit, else one in brackets or none."""
+    if len(cell) > MAX_UNIT_CHARS or not _UNIT_ROW.fullmatch(cell):
+        return False
+    return is_numeric or cell in ("", "-") or cell[0] in "(["
+
+
+def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
+    """Divide what is below the header into rows and footer, to which other tables belong."""
+    end = len(body)
+    if is_all:
+        end = _find_end(layout, body[: _note_tables(layout, body, first=2)])
+        layout.footer = _rows_for_readers(body[end:])
+    for row in body[:end]:
+        if row.is_blank:
+            layout.blank_rows += row.width > 1
+        elif row.is_comment and layout.width > 1:
+            layout.skipped.setdefault("comments", []).append(row)
+        else:
+            layout.rows.append(row)
+
+
+def _note_tables(layout: Layout, rows: list[Row], *, first: int = 0) -> int:
+    """Note the tables that begin among rows: at the first one, or behind an empty line. Return where the first begins."""
+    end = len(rows)
+    for index in range(first, len(rows)):
+        if (not index or rows[index - 1].is_blank) and _is_other_table(
+            rows[first and first - 1 : index], rows[index : index + 20]
+        ):
+            layout.other_tables.append(rows[index].line + 1)
+            end = min(end, index)
+    return end
+
+
+def _is_other_table(above: list[Row], rows: list[Row]) -> bool:
+    """Return whether rows begin a table: names, with values below them that are not like those of the table above."""
+    header, below = rows[0], list(itertools.takewhile(lambda row: not row.is_blank, rows[1:]))
+    if header.width < 2 or any(map(is_value, header.cells)) or set(widths(below)) != {header.width}:
+        return False
+    typed = [
+        index
+        for index, column in enumerate(zip(*(row.cells for row in below), strict=True))
+        if _are_values(column)
+    ]
+    alike = [row for row in above if row.width == header.width and not row.is_blank]
+    # Invariant: a row of a table has values where its other rows have them, and no names.
+    return len(typed) > 0 and (
+        not alike or any(_are_values(_cells_of(alike[-20:], index)) for index in typed)
+    )
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    return any(cells) and all(map(is_value, cells))
+
+
+def _rows_for_readers(rows: list[Row]) -> list[Row]:
+    """Return rows without empty lines, which readers skip."""
+    return [row for row in rows if not row.is_blank or row.width > 1]
+
+
+def _find_distant_footer(layout: Layout, text: str) -> None:
+    """Find the footer of a table of which only the first rows were looked at."""
+    lines = text[-TAIL_CHARS:].splitlines(keepends=True)[1:]
+    rows = read_rows("".join(lines[-TAIL_LINES:]), layout.dialect)[0]
+    layout.footer = _rows_for_readers(rows[_find_end(layout, rows) :])
+    first = text.count("\n") + (not text.endswith("\n")) - min(len(lines), TAIL_LINES)
+    for row in layout.footer:
+        row.line += first
+
+
+def _find_end(layout: Layout, body: list[Row]) -> int:
+    """Return the index behind the last row, before totals and remarks."""
+    end = len(body)
+    for index in range(len(body) - 1, max(len(body) - 1 - MAX_FOOTER_ROWS, 0), -1):
+        row = body[index]
+        if total := next(filter(_TOTAL.fullmatch, row.cells[:6]), ""):
+            layout.total = total
+        elif not row.is_blank and not _is_remark(row, layout.width, is_apart=body[index - 1].is_blank):
+            break
+        end = index
+    return end
+
+
+def _is_remark(row: Row, width: int, *, is_apart: bool) -> bool:
+    """Return whether a row has a text in its first field alone: in a table of several, or behind an empty line."""
+    first, *others = row.cells
+    is_wide = width > 2 or (is_apart and width > 1 and not is_value(first))
+    return is_wide and first != "" and not any(others)
+
+
+def _count(layout: Layout, text: str) -> None:
+    """Count the fields of all records, and find out what rows have beyond the header."""
+    width = len(layout.names) if layout.names is not None else layout.width
+    first = layout.start + layout.header_rows
+    try:
+        layout.widths = Counter(map(len, itertools.islice(layout.dialect.records(text), first, None)))
+    except csv.Error:
+        return
+    # Invariant: blank rows below those that are looked at are not known, so that counts would be too high.
+    layout.is_counted = layout.is_complete or not layout.blank_rows
+    if layout.full_width > width and layout.names is not None:
+        _find_surplus(layout, text, first)
+
+
+def _find_surplus(layout: Layout, text: str, first: int) -> None:
+    """Find out what fields beyond the header are: labels before the others, values, or nothing."""
+    width, reader = len(layout.names or ()), layout.dialect.records(text)
+    longer, labels = 0, []
+    for index, fields in enumerate(reader):
+        if index < first or len(fields) <= width:
+            continue
+        longer += 1
+        labels.append(fields[0])
+        if any(map(str.strip, fields[width:])):
+            layout.surplus_lines.append(reader.line_num)  # type: ignore[attr-defined]
+    if not layout.surplus_lines:
+        layout.surplus, layout.width = "empty", width
+        return
+    rows = sum(count for size, count in layout.widths.items() if size > 1)
+    is_label = longer == rows and layout.full_width == width + 1 and _are_labels(labels, layout, text)
+    is_cut = layout.full_width > width + MAX_SURPLUS or _are_long(layout.names or ())
+    layout.surplus = "labels" if is_label else "cut" if is_cut else "values"
+
+
+def _are_labels(texts: list[str], layout: Layout, text: str) -> bool:
+    """Return whether texts are names of rows, as R writes them: numbers from one on, or words in quotes as the header."""
+    if texts == list(map(str, range(1, len(texts) + 1))):
+        return True
+    lines = text[: 1 << 20].split("\n", layout.start + 3)[layout.start : layout.start + 2]
+    are_quoted = layout.dialect.quote != "" and all(line.startswith(layout.dialect.quote) for line in lines)
+    return are_quoted and all(texts) and len(set(texts)) == len(texts)
+
+
+def listed(lines: Iterable[int]) -> str:
+    """Return numbers of lines in words."""
+    numbers = list(lines)
+    shown = ", ".join(map(str, numbers[:MAX_LISTED]))
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"lines {numbers[0]} to {numbers[-1]}"
+    return f"line{'s' * (len(numbers) > 1)} {shown}{', …' if len(numbers) > MAX_LISTED else ''}"
