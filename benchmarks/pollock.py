@@ -292,7 +292,7 @@ def _part(scores: dict[str, Score], wanted: tuple[bool, ...]) -> list[Score]:
     return [one for name, one in scores.items() if is_developed_with(name) in wanted]
 
 
-def polluted(folder: Path, count: int) -> None:
+def polluted(folder: Path, half: str) -> None:
     """Print Pollock's simple score of the suggested line."""
     sys.path.insert(0, str(folder))
     measure = import_module("pollock.metrics").header_record_cell_measures_csv
@@ -304,7 +304,9 @@ def polluted(folder: Path, count: int) -> None:
     )
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch, "loaded.csv")
-        for path in files[: count or None]:
+        for path in files:
+            if half and is_developed_with(path.name) != (half == "even"):
+                continue
             clean, results = folder / "polluted_files" / "clean" / path.name, (0.0,) * 10
             with contextlib.suppress(Exception), target.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows(line(path))
@@ -332,12 +334,11 @@ def polluted(folder: Path, count: int) -> None:
 @click.option("--losing", is_flag=True, help="Only the suggested line, with the files that it reads wrongly.")
 @click.option("--half", default="", help="`even` or `odd`: only these files.")
 @click.option("--polluted", "is_polluted", is_flag=True, help="The polluted files instead.")
-@click.option("--count", default=0, help="So many polluted files.")
-def main(folder: Path, losing: bool, half: str, is_polluted: bool, count: int) -> None:
+def main(folder: Path, losing: bool, half: str, is_polluted: bool) -> None:
     """Print the scores of readers."""
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     if is_polluted:
-        polluted(folder, count)
+        polluted(folder, half)
         return
     survey(folder / "survey_sample", losing=losing, half=half)
 

@@ -41,6 +41,10 @@ def _note_omissions(table: Table) -> None:
     _note_rows(table, layout.titles, "above the table")
     for reason, rows in layout.skipped.items():
         _note_rows(table, rows, reason)
+    if layout.header_rows > 1:
+        add_note(table, f"the names of the columns are in {layout.header_rows} rows")
+    elif layout.names is None and layout.may_have_header:
+        add_note(table, "whether the first row holds names is not certain: it is read as the others")
     below = [row for row in layout.footer if not row.is_blank]
     if layout.other_tables:
         rest = f", with {plural(len(below), 'line')} below this table" if below else ""

@@ -127,20 +127,11 @@ def _variants(dialect: Dialect, head: str) -> Iterator[Dialect]:
     delimiter = dialect.delimiter
     for quote in ('"', "'"):
         begins = f"{delimiter} {quote}" in head
-        if f"{delimiter}{quote}" in head or begins or head.startswith(quote):
+        if begins or any(f"{before}{quote}" in f"\n{head}" for before in (delimiter, "\n")):
             quoted = replace(dialect, quote=quote, is_padded=begins)
             yield from (quoted, replace(quoted, escape="\\")) if f"\\{quote}" in head else (quoted,)
-    if _spans_lines(head, dialect):
+    if '"' in head:
         yield replace(dialect, quote="")
-
-
-def _spans_lines(head: str, dialect: Dialect) -> bool:
-    """Return whether a field spans lines each of which has delimiters, as if it had only one quote."""
-    for row in read_rows(head, dialect, max_rows=HEAD_LINES)[0]:
-        spanned = [field.count(dialect.delimiter) for field in row.fields if "\n" in field]
-        if sum(spanned) > row.next_line - row.line:
-            return True
-    return False
 
 
 def has_spaced_columns(text: str) -> bool:
@@ -160,10 +151,12 @@ def _score(head: str, dialect: Dialect) -> float:
     if width < 2:
         return 0.0
     usual = [row for row in rows if row.width == width]
-    divided = list(filter(_divides_quotes, usual))
+    divided = list(filter(_divides_quotes, usual)) if dialect.quote else []
     if len(divided) > MAX_DIVIDED_SHARE * len(usual):
         return MIN_SCORE
     cells = list(itertools.chain.from_iterable(row.cells[:50] for row in usual[1:80]))
+    if not dialect.quote and sum(map(_is_quoted, cells)) > MAX_DIVIDED_SHARE * len(cells):
+        return MIN_SCORE
     others = {*DELIMITERS}.intersection("".join(cells)) - {dialect.delimiter, ","}
     # Invariant: what divides all lines, the header too, is not given up for what some cells hold.
     if others and (len(usual) < len(rows) or any(_divides_all(head, other) for other in others)):
@@ -171,6 +164,10 @@ def _score(head: str, dialect: Dialect) -> float:
     typed = sum(map(is_value, cells)) / max(len(cells), 1)
     bonus = (dialect.delimiter != ",") / 10 - len(divided) / len(usual)
     return len(usual) / len(rows) + typed / 2 + bonus
+
+
+def _is_quoted(cell: str) -> bool:
+    return len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
 
 
 def _divides_quotes(row: Row) -> bool:

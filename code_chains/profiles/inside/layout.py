@@ -14,7 +14,7 @@ from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
 from .numbers import number_format
 
 MAX_TITLE_ROWS = 60
-MAX_HEADER_ROWS = 3
+MAX_HEADER_ROWS, MAX_NOTE_ROWS = 3, 10
 MAX_FOOTER_ROWS = 12
 TAIL_CHARS, TAIL_LINES = 20_000, 60
 MAX_UNIT_CHARS = 14
@@ -43,6 +43,7 @@ class Layout:
         width: Fields of a row.
         start: The number of the first record of the header, or of the rows.
         header_rows: How many records hold the names.
+        may_have_header: Whether the first row of a table without a header could be one.
         titles: Rows above the header.
         skipped: Rows among the others that are none, such as units, by the reason.
         footer: Rows below the table, such as totals.
@@ -64,6 +65,7 @@ class Layout:
     width: int
     start: int = 0
     header_rows: int = 0
+    may_have_header: bool = False
     titles: list[Row] = field(default_factory=list)
     skipped: dict[str, list[Row]] = field(default_factory=dict)
     footer: list[Row] = field(default_factory=list)
@@ -124,24 +126,37 @@ def _find_start(rows: list[Row], width: int) -> int:
     """Return the index of the first row of the table, below titles and comments."""
     needed = max(min(width, 2), (width + 1) // 2)
     for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
-        is_wide = row.width == width or _is_short_header(rows[index : index + 2], width)
-        if is_wide and sum(map(bool, row.cells)) >= needed and not row.is_comment:
-            return _with_groups(rows, index, width)
+        is_wide = row.width == width or _is_uneven_header(rows[index : index + 2], width)
+        if is_wide and sum(map(bool, row.cells)) >= min(needed, row.width) and not row.is_comment:
+            return _below_notes(rows, index) or _with_groups(rows, index, width)
     return 0
+
+
+def _below_notes(rows: list[Row], index: int) -> int:
+    """Return the index of a full row of names below rows of texts with gaps; 0 if there is none."""
+    texts = list(itertools.takewhile(_has_no_value, rows[index : index + MAX_NOTE_ROWS]))
+    names = texts[-1].cells if len(texts) > 2 else [""]
+    if all(names) and len(set(names)) == len(names) and not any(all(row.cells) for row in texts[:-1]):
+        return texts[-1].index
+    return 0
+
+
+def _has_no_value(row: Row) -> bool:
+    return not any(map(is_value, filter(None, row.cells)))
 
 
 def _with_groups(rows: list[Row], index: int, width: int) -> int:
     """Return the index of the row above if it groups the names of this one, such as `2023,,2024,`."""
     above = rows[index - 1] if index else rows[index]
     has_groups = above.width == width and sum(map(bool, above.cells)) > 1
-    return (
-        index - 1 if index and has_groups and _names_below(above, rows[index], rows[index + 1 :]) else index
-    )
+    if index and has_groups and _names_below(above, rows[index], rows[index + 1 :]):
+        return index - 1
+    return index
 
 
-def _is_short_header(rows: list[Row], width: int) -> bool:
-    """Return whether the first of two rows has a field less than the second, which has values."""
-    if len(rows) < 2 or width < 3 or rows[0].width != width - 1 or rows[1].width != width:
+def _is_uneven_header(rows: list[Row], width: int) -> bool:
+    """Return whether the first of two rows has other fields than the second, and names, as the second has values."""
+    if len(rows) < 2 or rows[0].width < 2 or rows[1].width < width or not _has_no_value(rows[0]):
         return False
     return any(map(is_value, filter(None, rows[1].cells)))
 
@@ -149,15 +164,11 @@ def _is_short_header(rows: list[Row], width: int) -> bool:
 def _without_header(layout: Layout, body: list[Row]) -> list[Row]:
     """Take away the rows of names."""
     if not body or not _is_header(body[0], body[1:200]):
+        layout.may_have_header = len(body) > 0 and _has_no_value(body[0])
         return body
     first, names, count = body[0], [*body[0].fields], 1
     while count < min(len(body), MAX_HEADER_ROWS) and _names_below(first, body[count], body[count + 1 :]):
         names = _joined(names, body[count])
-        count += 1
-    while (
-        count < min(len(body), MAX_HEADER_ROWS) and body[count].cells == first.cells and len(body) > count + 1
-    ):
-        layout.skipped.setdefault("the header once more", []).append(body[count])
         count += 1
     if count > 1 and _are_long(names):
         return _with_one_row_of_names(layout, body, count)
@@ -188,7 +199,9 @@ def _names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
     filled = [index for index, cell in enumerate(second.cells) if cell]
     gaps = [index for index in filled if not first.cells[index]]
     names = [second.cells[index] for index in filled]
-    if not gaps or gaps[0] == 0 or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
+    completes = len(gaps) > 0 and (gaps[0] > 0 or (all(second.cells) and not first.cells[0]))
+    repeats = len(names) > 1 and len(set(names)) == 1 and not second.cells[0]
+    if not (completes or repeats) or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
         return False
     # Invariant: no more than groups are above the gaps; a row of data has values or texts that come again.
     rows = [row for row in others[:50] if not row.is_blank]
@@ -263,6 +276,8 @@ def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
     for row in body[:end]:
         if row.is_blank:
             layout.blank_rows += row.width > 1
+        elif layout.names is not None and row.fields == layout.names:
+            layout.skipped.setdefault("the header once more", []).append(row)
         elif row.is_comment and layout.width > 1:
             layout.skipped.setdefault("comments", []).append(row)
         else:

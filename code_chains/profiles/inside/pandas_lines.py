@@ -76,10 +76,18 @@ def _profile(table: Table, frame: Any, sampled: int) -> Json:
         "format": "tab-separated text" if table.layout.dialect.delimiter == "\t" else "CSV",
         "facts": [rows, plural(len(frame.columns), "column")],
         "read": ["import pandas as pd", *_lines(table)],
-        "columns": describe_frame(frame),
+        "columns": _described(table, frame),
         "column_count": len(frame.columns),
         "notes": notes,
     }
+
+
+def _described(table: Table, frame: Any) -> list[Json]:
+    described = describe_frame(frame)
+    for each, column in zip(described, table.columns, strict=False):
+        if column.errors:
+            each["type"] = "text, mostly numbers"
+    return described
 
 
 def _note_values(table: Table, frame: Any) -> None:
@@ -149,10 +157,8 @@ def _name_arguments(table: Table) -> dict[str, str]:
         return {"header": "None"} | ({"names": f"range({layout.full_width})"} if is_ragged else {})
     if layout.header_rows > 1 or layout.surplus == "values":
         return {"header": "None", "names": f"[{', '.join(map(literal, unique_names(table)))}]"}
-    if layout.surplus == "cut":
-        return {"engine": '"python"', "on_bad_lines": f"lambda row: row[:{len(layout.names)}]"}
-    if layout.surplus == "empty":
-        return {"index_col": "False"}
+    if layout.surplus in ("cut", "empty"):
+        return {"usecols": f"range({len(layout.names)})"}
     if len(layout.names) > 1 and all(name.startswith(" ") for name in layout.names[1:]):
         return {"skipinitialspace": "True"}
     return {}
@@ -267,6 +273,8 @@ def _add_types(table: Table) -> None:
     table.decimal, table.thousands = separators(table)
     if table.decimal != ".":
         table.arguments["decimal"] = quoted(table.decimal)
+    if table.decimal == table.layout.dialect.delimiter:
+        add_note(table, "commas in numbers are read as decimal separators")
     if table.thousands:
         table.arguments["thousands"] = quoted(table.thousands)
     texts = [column for column in table.columns if _is_read_as_text(table, column)]

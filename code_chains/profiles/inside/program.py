@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .database import profile_database
@@ -27,8 +28,7 @@ from .source import Source, load
 from .workbook import profile_workbook
 
 TABLES = {".csv", ".tsv", ".tab", ".psv"}
-MAYBE_TABLES = {".txt", ".dat", ".data", ".asc", ".out", ""}
-"""What is a table if one delimiter divides it well."""
+"""Suffixes of tables; other text is one if a delimiter divides it well."""
 BINARY = {
     b"%PDF": "PDF document",
     b"\xd0\xcf\x11\xe0": "old Excel or Word file",
@@ -127,7 +127,7 @@ def _profile_text(source: Source, text: Text) -> Json:
     if source.suffix in (".jsonl", ".ndjson") or text.text.lstrip()[:1] in ("{", "["):
         profile = profile_json(source, text) if source.is_complete else None
         profile = profile or profile_lines(source, text)
-    if profile is None and source.suffix in TABLES | MAYBE_TABLES:
+    if profile is None:
         profile = _profile_table(source, text)
     return profile or profile_text(source, text)
 
@@ -141,9 +141,12 @@ def _profile_table(source: Source, text: Text) -> Json | None:
         dialect, text = Dialect("\t"), Text(f"{words}\n", text.encoding, text.errors)
     elif source.suffix not in TABLES and score < SURE:
         return None
-    try:
-        return profile_delimited(source, text, dialect, is_spaced=is_spaced)
-    except TimeLimitError:
-        raise
-    except Exception:  # What looks like a table and cannot be read as one is text.
-        return None
+    # Invariant: what cannot be read with quotes, as one of them has no end, is read without.
+    for candidate in (dialect, replace(dialect, quote="")):
+        try:
+            return profile_delimited(source, text, candidate, is_spaced=is_spaced)
+        except TimeLimitError:
+            raise
+        except Exception:  # What looks like a table and cannot be read as one is text.
+            continue
+    return None
