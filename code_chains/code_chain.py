@@ -144,6 +144,7 @@ class CodeChain(StreamingSequentialChain, Closing):
     def output_keys(self) -> list[str]:
         """Keys that the stages add, the usage, and with an `answer_type` the value."""
         has_value = {"value": self.answer_type is not None, "pasted": self.find_data}
+        has_value |= {"notes": "notes" not in self.output_variables}
         return [*self.output_variables, "usage", *(key for key, is_added in has_value.items() if is_added)]
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
@@ -239,6 +240,8 @@ class CodeChain(StreamingSequentialChain, Closing):
             yield {"value": (yield RunFunction(find_value, {**values, **outcome}, config))}
         if self.find_data:
             yield {"pasted": list(paste.found) if paste else []}
+        if "notes" not in self.output_variables:
+            yield {"notes": []}
         yield {"usage": meter.usage}
         return outcome
 

@@ -114,6 +114,7 @@ class CodeState(TypedDict, total=False):
         cached: Whether the answer is a cache hit.
         learned: Id of the snippet that was made of the program; None if none was.
         value: The value of the program, of the type that was asked for; None if the verdict is `failed`.
+        notes: What reading the files leaves out or changes, and what about them is not certain: a sentence each.
         pasted: Data that was found in the text of the question; programs find it in files and variables.
         usage: What was spent on models.
     """
@@ -161,6 +162,7 @@ class CodeState(TypedDict, total=False):
     cached: bool
     learned: str | None
     value: Any
+    notes: list[str]
     pasted: list[PastedData]
     usage: Usage
 
@@ -191,7 +193,7 @@ if TYPE_CHECKING:
         @overload
         def __getitem__(self, key: Literal["problems"]) -> list[Problem]: ...
         @overload
-        def __getitem__(self, key: Literal["programs", "steps"]) -> list[str]: ...
+        def __getitem__(self, key: Literal["notes", "programs", "steps"]) -> list[str]: ...
         @overload
         def __getitem__(self, key: Literal["sources"]) -> tuple[Source, ...]: ...
         @overload

@@ -50,7 +50,7 @@ def test_a_question_gets_code_output_verdict_and_answer(chain: CodeChain) -> Non
 
 def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
     keys = [next(iter(chunk)) for chunk in chain.stream({"query": QUESTION})]
-    assert list(dict.fromkeys(keys))[:7] == [
+    assert list(dict.fromkeys(keys))[:8] == [
         "query",
         "language",
         "programs",

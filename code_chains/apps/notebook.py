@@ -19,7 +19,8 @@ from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named
 from code_chains.apps.remedies import remedy
-from code_chains.apps.run_view import STAGE_LABELS, RunView
+from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
+from code_chains.apps.safe_html import plain
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
@@ -222,7 +223,7 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                 run.show(chunk)
                 if chunk.get("answer"):
                     show = answer.update if is_displayed else answer.display
-                    show(_Displayed(_as_html(result), result["answer"]))
+                    show(_Displayed(_as_html(result), "\n".join([result["answer"], *file_notes(result)])))
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
@@ -235,7 +236,8 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
 
 def _as_html(result: Mapping[str, Any]) -> str:
     known = {key: result[key] for key in ("output", "execution", "verdict") if key in result}
-    return render_answer(result["answer"], **known)
+    notes = "".join(f'<p class="hint">{plain(note)}</p>' for note in file_notes(result))
+    return render_answer(result["answer"], **known) + notes
 
 
 class _RunDisplay:

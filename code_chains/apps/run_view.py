@@ -21,6 +21,7 @@ STAGE_LABELS = {
     "evaluate": "Evaluating the outcome",
     "interpret": "Phrasing the answer",
 }
+MAX_FILE_NOTES = 12
 Change = tuple[Literal["program", "printed", "selected", "outcome"], Any]
 """What happened: a program begins, it has printed so much, an earlier one was selected, or a run ended in this way."""
 
@@ -74,6 +75,15 @@ def retry_note(attempts: Iterable[Attempt]) -> str:
     latest = list(attempts)[-1:]
     failed = [attempt for attempt in latest if not attempt.verdict.ok]
     return shortened(f"Attempt {failed[0].number} failed: {failed[0].verdict.reason}", 200) if failed else ""
+
+
+def file_notes(result: Mapping[str, Any]) -> list[str]:
+    """Return what people are told under an answer about the files that were read."""
+    notes = result.get("notes") or []
+    more = (
+        [f"… and {len(notes) - MAX_FILE_NOTES} more notes about files"] if len(notes) > MAX_FILE_NOTES else []
+    )
+    return [f"Note: {note}" for note in notes[:MAX_FILE_NOTES]] + more
 
 
 def stage_note(name: str, outputs: Any) -> str:

@@ -54,6 +54,8 @@ class StreamingChain(FlowChain):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
+    defaults: ClassVar[State] = {}
+    """What a sequence adds where the chain is left out."""
     keys: ClassVar[Mapping[str, Any]] = get_type_hints(CodeState)
     """Types of the keys of the state."""
 
@@ -186,6 +188,9 @@ class StreamingSequentialChain(StreamingChain, SequentialChain):
         values = dict(values)
         for chain in self.chains:
             if isinstance(chain, StreamingChain) and not chain.is_needed(values):
+                if chain.defaults:
+                    yield self._select_outputs(chain.defaults)
+                values |= chain.defaults
                 continue
             values |= yield Invoke(chain, values, config, self._select_outputs)
         return values

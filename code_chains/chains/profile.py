@@ -1,4 +1,4 @@
-"""files, variables, (schema_only) -> profiles."""
+"""files, variables, (schema_only) -> profiles, notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.executors.base import Executor
 from code_chains.inputs import check_variables, files_on_disk
-from code_chains.profiles import FileProfiler, is_table, profile_variables
+from code_chains.profiles import FileProfiler, Profiles, is_table, profile_variables
 
 
 class ProfileChain(StreamingChain):
@@ -18,7 +18,8 @@ class ProfileChain(StreamingChain):
 
     Adds `profiles`: texts about `files`, how each is read and what is in it, and about `variables` that are
     tables. Those of files are computed by a program that runs in the executor, once per content. All hold
-    first rows and ranges of values unless `schema_only` is set.
+    first rows and ranges of values unless `schema_only` is set. Adds `notes` for people: which rows of a file are left
+    out, what is read otherwise than it stands there, and what is not certain.
 
     Args:
         executor: Where the programs of answers run.
@@ -37,7 +38,8 @@ class ProfileChain(StreamingChain):
 
     input_keys: ClassVar[list[str]] = ["query"]
     optional_keys: ClassVar[list[str]] = ["files", "variables", "schema_only"]
-    output_keys: ClassVar[list[str]] = ["profiles"]
+    output_keys: ClassVar[list[str]] = ["profiles", "notes"]
+    defaults: ClassVar[State] = {"notes": []}
 
     name: str | None = "profile"
     executor: Executor
@@ -57,19 +59,19 @@ class ProfileChain(StreamingChain):
         return bool(values.get("files")) and self.executor.language == "python"
 
     def _flow(self, values: State, config: Config) -> Flow:
-        files: dict[str, str] = {}
+        files = Profiles()
         if self._has_files(values):
             files = yield RunFunction(self._profile, values, config, self._aprofile)
         variables = {}
         if values.get("variables"):
             variables = yield RunFunction(_profile_variables, values, config)
-        yield {"profiles": {"files": files, "variables": variables}}
+        yield {"profiles": {"files": files, "variables": variables}, "notes": files.notes}
 
-    def _profile(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def _profile(self, values: Mapping[str, Any]) -> Profiles:
         with files_on_disk(values["files"]) as files:
             return self._profiler.profile(files, schema_only=bool(values.get("schema_only")))
 
-    async def _aprofile(self, values: Mapping[str, Any]) -> dict[str, str]:
+    async def _aprofile(self, values: Mapping[str, Any]) -> Profiles:
         with files_on_disk(values["files"]) as files:
             return await self._profiler.aprofile(files, schema_only=bool(values.get("schema_only")))
 

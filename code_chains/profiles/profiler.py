@@ -18,7 +18,13 @@ from typing import Any
 from code_chains.executors.base import Executor
 from code_chains.executors.guest.untrusted import parse
 from code_chains.executors.runner import RUN_DEADLINE
-from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
+from code_chains.profiles.report import (
+    MAX_FILE_CHARS,
+    MAX_TOTAL_CHARS,
+    MIN_FILE_CHARS,
+    notes_of,
+    render_profile,
+)
 from code_chains.state import Execution
 
 _log = logging.getLogger(__name__)
@@ -40,6 +46,18 @@ RUN_SECONDS = 20.0
 """Time for all files together with the start of the sandbox."""
 
 
+class Profiles(dict[str, str]):
+    """Texts for a model about files, by their names.
+
+    Attributes:
+        notes: For people: rows that are left out, values that are read otherwise, and what is not certain.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+
 class FileProfiler:
     """Profile files with a program of ours that runs where the answer's program will run.
 
@@ -57,7 +75,7 @@ class FileProfiler:
         self._profiles: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
 
-    def profile(self, files: Mapping[str, Path], *, schema_only: bool = False) -> dict[str, str]:
+    def profile(self, files: Mapping[str, Path], *, schema_only: bool = False) -> Profiles:
         """Return texts about files, by their names.
 
         Args:
@@ -70,7 +88,7 @@ class FileProfiler:
                 self._store(keys, self.executor.run(**_program(missing, files)))
         return self._render(keys, files, schema_only=schema_only)
 
-    async def aprofile(self, files: Mapping[str, Path], *, schema_only: bool = False) -> dict[str, str]:
+    async def aprofile(self, files: Mapping[str, Path], *, schema_only: bool = False) -> Profiles:
         """Like `profile`, without blocking the event loop."""
         import asyncio
 
@@ -99,8 +117,11 @@ class FileProfiler:
 
     def _render(
         self, keys: Mapping[str, tuple[Any, ...]], files: Mapping[str, Path], *, schema_only: bool
-    ) -> dict[str, str]:
-        texts, max_chars = {}, max(MIN_FILE_CHARS, min(MAX_FILE_CHARS, MAX_TOTAL_CHARS // max(len(keys), 1)))
+    ) -> Profiles:
+        texts, max_chars = (
+            Profiles(),
+            max(MIN_FILE_CHARS, min(MAX_FILE_CHARS, MAX_TOTAL_CHARS // max(len(keys), 1))),
+        )
         for name, key in keys.items():
             with self._lock:
                 profile = self._profiles.get(key)
@@ -109,6 +130,7 @@ class FileProfiler:
             title = f"- file `{name}` in the working directory, {files[name].stat().st_size:,} bytes"
             if text := render_profile(title, profile, schema_only=schema_only, max_chars=max_chars):
                 texts[name] = text
+                texts.notes += notes_of(name, profile)
         return texts
 
 

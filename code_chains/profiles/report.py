@@ -8,14 +8,14 @@ from typing import Any
 from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.profiles.description import are_names
 
-__all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "render_profile"]
+__all__ = ["MAX_FILE_CHARS", "MAX_TOTAL_CHARS", "notes_of", "render_profile"]
 
 MAX_FILE_CHARS, MAX_TOTAL_CHARS = 2500, 10_000
 """Characters of one profile, and about of all together."""
 MIN_FILE_CHARS = 500
 MAX_LINE_CHARS, MAX_READ_CHARS = 1200, 1800
 MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
-MAX_ITEMS = 60
+MAX_ITEMS, MAX_NOTE_CHARS = 60, 200
 
 Json = Mapping[str, Any]
 
@@ -52,6 +52,17 @@ def render_profile(
     return "\n".join(lines)
 
 
+def notes_of(name: str, profile: object) -> list[str]:
+    """Return what people are told of a file: which rows are left out, what is read otherwise, and what is not certain."""
+    if not isinstance(profile, Mapping):
+        return []
+    notes = [f"{name}: {note}" for note in _texts(profile, "notes", MAX_NOTE_CHARS)]
+    for part in _items(profile, "parts", Mapping):
+        title = f"{name}, {_text(part, 'name', MAX_NAME_CHARS)}"
+        notes += map(f"{title}: {{}}".format, _texts(part, "notes", MAX_NOTE_CHARS))
+    return notes
+
+
 def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
     has_names = not schema_only or _has_names(part)
     return _section(part, has_names=has_names, schema_only=schema_only, max_chars=max_chars, indent="    ")
@@ -78,7 +89,8 @@ def _section(
         lines.append(f"{indent}{_count(profile, columns)} columns")
     extra: list[str] = []
     if not schema_only:
-        extra += map("note: {}".format, _texts(profile, "notes", 200))
+        notes = (*_texts(profile, "notes", MAX_NOTE_CHARS), *_texts(profile, "hints", MAX_NOTE_CHARS))
+        extra += map("note: {}".format, notes)
         if structure := _text(profile, "structure", 1200):
             extra.append(f"structure: {structure}")
         extra += _first_rows(profile)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, Field
 
 from code_chains.apps.remedies import remedy
+from code_chains.apps.run_view import file_notes
 from code_chains.chains.tools import MAX_CHARS, describe_failure, format_execution
 from code_chains.errors import needs
 from code_chains.inputs import shortened
@@ -63,6 +64,7 @@ class AnswerResult(BaseModel):
     reason: str = Field(description="Why the verdict is what it is.")
     stop_reason: str
     attempts: int
+    notes: list[str] = Field(description="What reading the files left out or changed.")
     value: Any = Field(None, description="The value, if the chain has an answer type.")
     artifacts: list[ArtifactResource]
 
@@ -141,10 +143,12 @@ def answer_result(outcome: Mapping[str, Any], resources: list[ArtifactResource])
         reason=verdict.reason,
         stop_reason=outcome["stop_reason"],
         attempts=len(outcome["attempts"]),
+        notes=outcome["notes"],
         value=as_json({"value": outcome.get("value")})["value"],
         artifacts=resources,
     )
-    text = f"{result.answer}\n\nVerdict: {verdict.status}. {verdict.reason} {remedy(outcome, 'mcp')}".rstrip()
+    verdict_line = f"Verdict: {verdict.status}. {verdict.reason} {remedy(outcome, 'mcp')}".rstrip()
+    text = "\n\n".join([result.answer, *file_notes(outcome), verdict_line])
     return _tool_result(result, text, outcome["execution"], resources, is_error=not verdict.ok)
 
 

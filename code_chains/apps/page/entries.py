@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,6 +93,7 @@ class EntryOutcome:
         answer: The answer so far.
         language: Code of the language of the answer; empty if it is unknown.
         stop_reason: Why the work ended.
+        notes: What reading the files left out or changed.
         error: Why there is no outcome at all; then the conversation is unchanged.
     """
 
@@ -104,6 +105,7 @@ class EntryOutcome:
     answer: str = ""
     language: str = ""
     stop_reason: StopReason | None = None
+    notes: Sequence[str] = ()
     error: str = ""
 
     @property
@@ -128,7 +130,7 @@ class EntryOutcome:
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Add a chunk of the chain's result."""
-        for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason"):
+        for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "notes"):
             if key in chunk:
                 setattr(self, key, chunk[key])
         if self.execution is not None:  # The rest would count for no limit.

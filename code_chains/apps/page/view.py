@@ -16,7 +16,7 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import OutcomeView
 from code_chains.apps.remedies import CHECKS_OF_PAGE, remedy
-from code_chains.apps.run_view import STAGE_LABELS
+from code_chains.apps.run_view import STAGE_LABELS, file_notes
 from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.language import detect_language
 
@@ -248,15 +248,21 @@ class TurnView:
                     ui.tooltip(CHECKS_OF_PAGE)
             if advice := remedy(vars(outcome), "page"):
                 text(advice, "p", "hint")
-        if verdict is not None and verdict.ok:
-            for note in dict.fromkeys(self.entry.progress.notes):
-                text(f"Along the way: {note}", "p", "hint")
+        self._show_notes()
         if outcome.sources:
             with ui.element("details").classes("hint"):
                 text(f"Examples given to the model ({len(outcome.sources)})", "summary")
                 with ui.element("ul"):
                     for source in outcome.sources:
                         text(f"{source.name}: {source.about}" if source.about else source.name, "li")
+
+    def _show_notes(self) -> None:
+        outcome = self.entry.outcome
+        for note in file_notes(vars(outcome)):
+            text(note, "p", "hint")
+        if outcome.verdict is not None and outcome.verdict.ok:
+            for note in dict.fromkeys(self.entry.progress.notes):
+                text(f"Along the way: {note}", "p", "hint")
 
 
 def announcement(entries: Sequence[ChatEntry]) -> str:

@@ -21,7 +21,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from code_chains.apps.remedies import remedy
-from code_chains.apps.run_view import STAGE_LABELS, RunView, did_work, stage_note
+from code_chains.apps.run_view import STAGE_LABELS, RunView, did_work, file_notes, stage_note
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
@@ -233,6 +233,8 @@ def follow(
         raise
     except Exception as error:
         raise CodeChainsError(describe_error(error)) from error
+    for note in file_notes(result):
+        progress.console.print(Text(printable(note), "yellow"))
     if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
         progress.show_value("verdict", result["verdict"])
     if advice := remedy(result, "terminal"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from .columns import classify, literal
 from .frames import Json, describe_lists, describe_rows, plural
-from .table import Table, quoted, separators, unique_names
+from .table import Table, add_hint, quoted, separators, unique_names
 
 
 def profile_with_csv(table: Table) -> Json:
@@ -84,4 +84,4 @@ def _add_number_note(table: Table) -> None:
     if table.decimal == ",":
         steps += '.replace(",", ".")'
     if steps and table.numbers:
-        table.notes.append(f"all fields are text; numbers are read with float(text{steps})")
+        add_hint(table, f"all fields are text; numbers are read with float(text{steps})")

@@ -31,8 +31,7 @@ def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced
     profile = profile_with_pandas(table) if has_pandas else profile_with_csv(table)
     profile["first_rows"] = _verbatim(table)
     profile["facts"] += _facts(table)
-    profile["notes"] = [*table.notes, *profile.get("notes", [])]
-    return profile
+    return profile | {"notes": table.notes, "hints": table.hints}
 
 
 def _note_omissions(table: Table) -> None:

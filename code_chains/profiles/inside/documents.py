@@ -164,7 +164,7 @@ def profile_parquet(source: Source, *, is_arrow: bool) -> Json:
 
 
 def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
-    notes = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
+    hints = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
     return {
         "format": format_name,
         "facts": [plural(count, "row"), plural(len(frame.columns), "column")],
@@ -172,7 +172,7 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
         "first_rows": list(map(row_text, frame.head(3).values.tolist())),
-        "notes": notes,
+        "hints": hints,
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .columns import Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural
-from .table import Table, add_note, is_read_as_number, quoted, separators, unique_names
+from .table import Table, add_hint, add_note, is_read_as_number, quoted, separators, unique_names
 
 PROFILED_ROWS = 200_000
 """Rows that are read; of longer files these are the sample."""
@@ -65,10 +65,10 @@ def _classified(key: Any, name: str, texts: Sequence[str]) -> Column:
 def _profile(table: Table, frame: Any, sampled: int) -> Json:
     is_sample = len(frame) > sampled or not table.source.is_complete
     frame = frame.iloc[:sampled]
-    rows, notes = plural(len(frame), "row"), list[str]()
+    rows = plural(len(frame), "row")
     if is_sample and (total := table.source.count_lines()) > len(frame):
         rows = f"about {total - table.layout.start - table.layout.header_rows:,} rows"
-        notes.append(f"types and ranges are those of the first {len(frame):,} rows")
+        add_hint(table, f"types and ranges are those of the first {len(frame):,} rows")
     elif table.layout.is_counted and (lost := table.layout.count_rows() - len(frame)) > 0:
         add_note(table, f"{plural(lost, 'row')} of {table.layout.count_rows():,} left out by this line")
     _note_values(table, frame)
@@ -78,7 +78,6 @@ def _profile(table: Table, frame: Any, sampled: int) -> Json:
         "read": ["import pandas as pd", *_lines(table)],
         "columns": _described(table, frame),
         "column_count": len(frame.columns),
-        "notes": notes,
     }
 
 
@@ -288,7 +287,7 @@ def _add_types(table: Table) -> None:
         if column.kind == "number" and column.number and not is_read_as_number(table, column):
             table.conversions[column.key] = conversion(column, column.number.resolved(table.decimal))
             if column.number.units:
-                add_note(table, f"{column.key} is in {' or '.join(column.number.units)}")
+                add_hint(table, f"{column.key} is in {' or '.join(column.number.units)}")
     table.conversions = dict(itertools.islice(table.conversions.items(), MAX_SPECIAL_COLUMNS))
 
 

@@ -147,6 +147,6 @@ def _profile_table(source: Source, text: Text) -> Json | None:
             return profile_delimited(source, text, candidate, is_spaced=is_spaced)
         except TimeLimitError:
             raise
-        except Exception:  # What looks like a table and cannot be read as one is text.
-            continue
+        except Exception as error:  # What looks like a table and cannot be read as one is text.
+            del error
     return None

@@ -26,6 +26,7 @@ class Table:
     arguments: dict[str, str] = field(default_factory=dict)
     conversions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
     decimal: str = "."
     thousands: str = ""
 
@@ -89,6 +90,12 @@ def is_read_as_number(table: Table, column: Column) -> bool:
 
 
 def add_note(table: Table, note: str) -> None:
-    """Add a note once."""
+    """Add once what people are told as well: what reading changes, leaves out, or cannot know."""
     if note not in table.notes:
         table.notes.append(note)
+
+
+def add_hint(table: Table, hint: str) -> None:
+    """Add once what only helps to write a program."""
+    if hint not in table.hints:
+        table.hints.append(hint)
