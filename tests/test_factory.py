@@ -53,6 +53,7 @@ def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
     assert list(dict.fromkeys(keys))[:8] == [
         "query",
         "language",
+        "notes",
         "programs",
         "stdout",
         "attempts",

@@ -40,7 +40,7 @@ MAX_REPORT_ITEMS = 100_000
 """Items of the profile of a file, which the program may have forged."""
 MAX_HASHED_BYTES = 16 << 20
 """Longer files are known by path, size and time instead of their content."""
-FILE_SECONDS = 2.0
+FILE_SECONDS = 2
 """Processor time for one file: what else the machine does must not cost a profile."""
 RUN_SECONDS = 20.0
 """Time for all files together with the start of the sandbox."""
@@ -130,7 +130,7 @@ class FileProfiler:
             title = f"- file `{name}` in the working directory, {files[name].stat().st_size:,} bytes"
             if text := render_profile(title, profile, schema_only=schema_only, max_chars=max_chars):
                 texts[name] = text
-                texts.notes += notes_of(name, profile)
+            texts.notes += notes_of(name, profile)
         return texts
 
 

@@ -568,7 +568,7 @@ def test_a_busy_machine_costs_no_profile(
     code, sources = module._sources()
     waits = f"import importlib.util, time\nimportlib.util.find_spec = lambda name: time.sleep(2)\n{code}"
     monkeypatch.setattr(module, "_sources", lambda: (waits, sources))
-    monkeypatch.setattr(module, "FILE_SECONDS", 1.0)
+    monkeypatch.setattr(module, "FILE_SECONDS", 1)
     (tmp_path / "a.csv").write_text("a,b\n1,2\n3,4\n")
     assert "`b`" in FileProfiler(executor).profile({"a.csv": tmp_path / "a.csv"})["a.csv"]
 

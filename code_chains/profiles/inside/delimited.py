@@ -18,6 +18,7 @@ from .table import Table, add_note, quoted
 
 VERBATIM_ROWS = 3
 MAX_SHOWN_CHARS = 40
+MAX_COLUMNS = 10_000
 
 
 def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced: bool = False) -> Json:
@@ -26,6 +27,9 @@ def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced
     table = Table(source, text, layout, is_spaced)
     if not layout.rows and (layout.names is None or layout.start > 2):
         raise ValueError("no table")
+    if layout.full_width > MAX_COLUMNS:
+        note = f"its {layout.full_width:,} columns are too many to be looked at"
+        return {"format": "CSV", "facts": _facts(table), "read": [], "notes": [note]}
     _note_omissions(table)
     has_pandas = importlib.util.find_spec("pandas") is not None
     profile = profile_with_pandas(table) if has_pandas else profile_with_csv(table)

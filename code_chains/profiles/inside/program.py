@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
-import signal
+import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from .database import profile_database
 from .delimited import profile_delimited
@@ -39,49 +37,50 @@ BINARY = {
 MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
 
 
-class TimeLimitError(Exception):
-    """A file took too long."""
-
-
-def main(names: Iterable[str], seconds: float) -> None:
-    """Print a line of JSON for each file."""
+def main(names: Iterable[str], seconds: int) -> None:
+    """Print a line of JSON for each file: what it is, or that this took too long."""
     csv.field_size_limit(MAX_FIELD_CHARS)
     for name in names:
-        sys.stdout.write(json.dumps({"name": name, "profile": _profile_in_time(name, seconds)}) + "\n")
+        if not _is_profiled_apart(name, seconds):
+            _report(name, _profile(name))
+
+
+def _is_profiled_apart(name: str, seconds: int) -> bool:
+    """Profile a file in a process of its own, which the kernel ends in time; return whether there can be one.
+
+    A signal would wait until the code of a library returns to Python.
+    """
+    try:
+        import resource
+
         sys.stdout.flush()
+        child = os.fork()
+    except (ImportError, AttributeError, OSError):
+        return False
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            _report(name, _profile(name))
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        _report(name, {"notes": ["it was not looked at, as this takes too long or too much memory"]})
+    return True
 
 
-def _profile_in_time(name: str, seconds: float) -> Json | None:
+def _report(name: str, profile: Json | None) -> None:
+    # Invariant: a process that was ended may have left half a line.
+    sys.stdout.write("\n" + json.dumps({"name": name, "profile": profile}) + "\n")
+    sys.stdout.flush()
+
+
+def _profile(name: str) -> Json | None:
     try:
-        with _time_limit(seconds):
-            profile = profile_file(name)
-    except Exception:  # Whatever a file does to a reader, it is described otherwise.
-        return None
+        profile = profile_file(name)
+    except Exception as error:  # Whatever a file does to a reader, it is described otherwise.
+        return {"notes": [f"it was not looked at: {type(error).__name__}"]}
     return profile if len(json.dumps(profile)) <= MAX_PROFILE_CHARS else None
-
-
-@contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise within the block after so many seconds of processor time, where signals allow it."""
-
-    def expire(*_: Any) -> None:
-        raise TimeLimitError
-
-    try:
-        previous = signal.signal(signal.SIGPROF, expire)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-    except (
-        ValueError,
-        OSError,
-        AttributeError,
-    ):  # Not the main thread, or not allowed: the executor has a limit, too.
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, previous)
 
 
 def profile_file(name: str) -> Json | None:
@@ -145,8 +144,6 @@ def _profile_table(source: Source, text: Text) -> Json | None:
     for candidate in (dialect, replace(dialect, quote="")):
         try:
             return profile_delimited(source, text, candidate, is_spaced=is_spaced)
-        except TimeLimitError:
-            raise
         except Exception as error:  # What looks like a table and cannot be read as one is text.
             del error
     return None
