@@ -29,7 +29,7 @@ from code_chains.state import Execution
 
 _log = logging.getLogger(__name__)
 MODULES = (
-    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "layout", "table"),
+    *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "layout", "traps", "table"),
     *("csv_lines", "pandas_lines", "delimited", "workbook", "database", "documents", "program"),
 )
 """Modules of the program, each after those that it imports."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from code_chains.inputs import table_kind
 from code_chains.profiles.inside.frames import describe_column, describe_frame, describe_rows
+from code_chains.profiles.inside.traps import find_traps
 from code_chains.profiles.report import MAX_FILE_CHARS, MAX_TOTAL_CHARS, MIN_FILE_CHARS, render_profile
 
 MAX_ROWS = 200_000
@@ -87,10 +88,10 @@ def _record(row: dict[Any, Any]) -> str:
 def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[str, Any]:
     rows: Iterable[Iterable[object]]
     if kind == "pandas":
-        columns, limit = describe_frame(frame.head(MAX_ROWS)), MAX_ROWS
+        columns, limit, traps = describe_frame(frame.head(MAX_ROWS)), MAX_ROWS, find_traps(frame)
         names, rows = list(frame.columns), frame.head(3).itertuples(index=False, name=None)
     else:
-        columns, limit = _describe_columns(frame, kind), MAX_VALUES
+        columns, limit, traps = _describe_columns(frame, kind), MAX_VALUES, []
         names = list(frame.column_names if kind == "pyarrow" else frame.columns)
         rows = zip(*(_values(frame, kind, column, 3) for column in names[:MAX_COLUMNS]), strict=True)
     return {
@@ -99,7 +100,7 @@ def _profile_frame(name: str, frame: Any, kind: str, facts: list[str]) -> dict[s
         "columns": columns,
         "column_count": len(names),
         "first_rows": list(map(_row, [names, *rows])),
-        "notes": _sample_note(len(frame), limit),
+        "notes": [*traps, *_sample_note(len(frame), limit)],
     }
 
 

@@ -23,6 +23,7 @@ from .frames import (
     row_text,
 )
 from .source import Source
+from .traps import find_traps
 
 MAX_ROWS = 50_000
 MAX_NAMES = 20
@@ -172,6 +173,7 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
         "first_rows": list(map(row_text, frame.head(3).values.tolist())),
+        "notes": find_traps(frame),
         "hints": hints,
     }
 

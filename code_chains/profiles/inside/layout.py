@@ -25,7 +25,7 @@ MAX_NAMES_CHARS = 900
 """Longer names are not written into the line that reads a table."""
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
-_TOTAL = re.compile(
+TOTAL = re.compile(
     r"\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|\W*sum\b.*|\W*totaux\b.*"
     r"|\W*totales?\b.*|\W*totali\b.*|\W*somme\b.*|\W*totaal\b.*|\W*razem\b.*|\W*итого.*|\W*всего.*|\W*合计.*|\W*合計.*|\W*总计.*",
     re.IGNORECASE,
@@ -337,7 +337,7 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
     end = len(body)
     for index in range(len(body) - 1, max(len(body) - 1 - MAX_FOOTER_ROWS, 0), -1):
         row = body[index]
-        if total := next(filter(_TOTAL.fullmatch, row.cells[:6]), ""):
+        if total := next(filter(TOTAL.fullmatch, row.cells[:6]), ""):
             layout.total = total
         elif not row.is_blank and not _is_remark(row, layout.width, is_apart=body[index - 1].is_blank):
             break

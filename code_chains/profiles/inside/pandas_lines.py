@@ -11,6 +11,7 @@ from typing import Any
 from .columns import Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural
 from .table import Table, add_hint, add_note, is_read_as_number, quoted, separators, unique_names
+from .traps import find_traps
 
 PROFILED_ROWS = 200_000
 """Rows that are read; of longer files these are the sample."""
@@ -72,6 +73,8 @@ def _profile(table: Table, frame: Any, sampled: int) -> Json:
     elif table.layout.is_counted and (lost := table.layout.count_rows() - len(frame)) > 0:
         add_note(table, f"{plural(lost, 'row')} of {table.layout.count_rows():,} left out by this line")
     _note_values(table, frame)
+    for trap in find_traps(frame):
+        add_note(table, trap)
     return {
         "format": "tab-separated text" if table.layout.dialect.delimiter == "\t" else "CSV",
         "facts": [rows, plural(len(frame.columns), "column")],
