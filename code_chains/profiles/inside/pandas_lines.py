@@ -31,7 +31,7 @@ LABELS = '.reset_index(names="Unnamed: 0")'
 def profile_with_pandas(table: Table) -> Json:
     """Return a profile of what the line of pandas returns; the line is corrected until columns are what they seem."""
     table.arguments = _frame_arguments(table)
-    keys = list(_run(table, table.arguments | {"nrows": "0"}, {}).columns)
+    keys = _keys(table)
     for index, key in enumerate(keys[: max(table.layout.width, 1)]):
         table.columns.append(_classified(key, str(key), table.layout.column(index)))
     sampled = max(100, min(PROFILED_ROWS, PROFILED_CELLS // max(len(keys), 1)))
@@ -55,6 +55,17 @@ def profile_with_pandas(table: Table) -> Json:
 
 def _limit(structure: Mapping[str, str], nrows: int) -> dict[str, str]:
     return {"nrows": str(min(nrows, int(structure.get("nrows", nrows))))}
+
+
+def _keys(table: Table) -> list[Any]:
+    """Return the names of the columns that are read, below as many lines as are above them."""
+    keys = list(_run(table, table.arguments | {"nrows": "0"}, {}).columns)
+    skipped = table.arguments.get("skiprows", "")
+    # Invariant: of records that take several lines, pandas skips some as one and others line by line.
+    if skipped.isdigit() and table.layout.names and str(keys[0]).strip() not in table.layout.names[0]:
+        table.arguments["skiprows"] = str(table.layout.first_line)
+        keys = list(_run(table, table.arguments | {"nrows": "0"}, {}).columns)
+    return keys
 
 
 def _classified(key: Any, name: str, texts: Sequence[str]) -> Column:

@@ -1,0 +1,145 @@
+"""Delimited text: the suggested line reads every row, and what it leaves out or cannot know is in a note."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from code_chains.profiles.inside.program import profile_file
+from code_chains.profiles.report import notes_of
+
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def looked_at(content: str, name: str = "a.csv") -> tuple[Any, str]:
+    """Return the frame that the suggested line reads, and the notes."""
+    Path(name).write_text(content, newline="")
+    profile: Any = profile_file(name)
+    names: dict[str, Any] = {}
+    if profile["format"] != "text":
+        exec("\n".join(profile["read"]), names)
+    return names.get("df"), "\n".join(notes_of(name, profile))
+
+
+READ = {
+    "a row that is too long": ("a,b\n1,2\n3,4,5\n6,7\n", [[1, 2, None], [3, 4, 5], [6, 7, None]]),
+    "a field beyond the header in each row": ("r,n\nnorth,10,x\nsouth,32,y\n", [["north", 10, "x"], ["south", 32, "y"]]),
+    "labels as R writes them": ('"x";"y"\n"p";1;2\n"q";3;4\n', [["p", 1, 2], ["q", 3, 4]]),
+    "empty fields at the end of some rows": ("a,b\n1,2\n3,4,\n", [[1, 2], [3, 4]]),
+    "a header with a field too many": ("a,b,c\n1,2\n3,4\n", [[1, 2, None], [3, 4, None]]),
+    "single quotes": ("a,b\n'x, y',1\n'z',2\n", [["x, y", 1], ["z", 2]]),
+    "escaped quotes": ('a,b\n"say \\"hi\\", you",1\n"z",2\n', [['say "hi", you', 1], ["z", 2]]),
+    "blanks behind separators": ('a, b, c\n1, "x, y", 3\n2, "z", 4\n', [[1, "x, y", 3], [2, "z", 4]]),
+    "inches": ('item\tsize\npipe\t5"\n"rod\t7"\nbar\t9"\n', [["pipe", '5"'], ['"rod', '7"'], ["bar", '9"']]),
+    "a quote without an end": ('a,b\n1,x\n2,"y\n3,z\n', [[1, "x"], [2, '"y'], [3, "z"]]),
+    "a rare separator": ("a~b~c\n1~2~x\n3~4~y\n", [[1, 2, "x"], [3, 4, "y"]]),
+    "values that begin with a hash": ("tag,n\n#1,5\n#2,6\n", [["#1", 5], ["#2", 6]]),
+    "a hash within values, below a comment": ("# made by x\nlang,n\nC#,5\nF#,6\n", [["C#", 5], ["F#", 6]]),
+    "a region called NA": ("region,n\nNA,5\nEMEA,7\nNA,2\n", [["NA", 5], ["EMEA", 7], ["NA", 2]]),
+    "a garage that is None": ("id,g,p\n1,None,5\n2,Attached,NA\n", [[1, "None", 5], [2, "Attached", None]]),
+    "decimal commas beside thousands": (
+        'a,b\n"1,5","1,234"\n"2,25","12,345"\n"3,0","7"\n',
+        [[1.5, 1234], [2.25, 12345], [3, 7]],
+    ),
+    "lines that end with a carriage return": ("a,b\r1,2\r3,4\r", [[1, 2], [3, 4]]),
+    "the header among the rows": ("a,b\nx,1\na,b\ny,2\n", [["x", 1], ["y", 2]]),
+    "a multi-line title in quotes": (',,\n,"Report\nof May",\nid,day,n\n1,2024-05-01,5\n', [[1, "2024-05-01", 5]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ)
+def test_every_value_is_read(case: str) -> None:
+    content, rows = READ[case]
+    frame, _ = looked_at(content)
+    cells = frame.astype(object).where(frame.notna(), None).values.tolist()
+    assert [[str(cell)[:10] if hasattr(cell, "year") else cell for cell in row] for row in cells] == rows
+
+
+NAMES = {
+    "groups above": ("Region,Sales,,Costs,\n,2022,2023,2022,2023\nN,1,2,3,4\n", "Sales 2023"),
+    "groups above full names": (",Sales,,Costs,\nRegion,Sold,Back,Fixed,Other\nN,1,2,3,4\n", "Sales Back"),
+    "a survey": ("Respondent,Q1,Q2\n,Open,Open\n1,good,bad\n2,fine,poor\n", "Q1 Open"),
+    "notes above": ("at,the,,of\nor,merging,,cells\nName,Age,Kids,Born\nAnn,30,2,1990\n", "Age"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_names_in_several_rows_are_found(case: str) -> None:
+    content, name = NAMES[case]
+    assert name in looked_at(content)[0].columns
+
+
+SAID = {
+    "a total": ("r,n\nN,1\nS,2\nTotal,3\n", '1 line left out: line 4 (a total: "Total")'),
+    "a title": ("Sales of May\nr,n\nN,1\n", "1 line left out: line 1 (above the table"),
+    "a comment": ("r,n\nN,1\n# checked\nS,2\n", "1 line left out: line 3 (comments"),
+    "units": ("t,v\ns,km\n1,2\n3,4\n", "1 line left out: line 2 (units"),
+    "the header once more": ("a,b\nx,1\na,b\ny,2\n", "line 3 (the header once more"),
+    "fields beyond the header": ("a,b\n1,2\n3,4,5\n", "1 row with more fields than the header (line 3)"),
+    "very many of them": ("a,b\n1,2\n" + "x," * 99 + "x\n", "what is beyond is left out"),
+    "a header of two rows": ("R,S,\n,1999,2000\nN,1,2\n", "the names of the columns are in 2 rows"),
+    "texts among numbers": (
+        "a\n" + "".join(f"{n}\n" for n in range(18)) + "about 7\n",
+        '1 of 19 are no numbers, such as "about 7"',
+    ),
+    "marks of missing values": ("a,b\n1,x\n-,y\n", '1 of 2 missing in "a", such as "-"'),
+    "a word that may mean missing": ("r,n\nNA,1\nEU,2\n", '"NA" in "r" stays a text'),
+    "commas in numbers": ('n,v\nA,"1,5"\nB,"2,25"\n', "commas in numbers are read as decimal separators"),
+    "no certain header": ("red,apple\ngreen,pear\nred,cherry\n", "whether the first row holds names is not certain"),
+    "days that may be months": ("d\n01/02/2024\n03/04/2024\n", "which they do not prove"),
+    "dates in two orders": ("d,n\n13/01/2024,1\n01/13/2024,2\n", "in two orders"),
+    "repeated rows": ("a,b\n1,2\n1,2\n", "1 of 2 rows repeat another one"),
+    "totals among details": ("r,n\nN,1\nTotal N,1\nS,2\nW,3\n", "1 row is a total among details"),
+    "spellings": ("r,n\nnorth,1\nNorth ,2\n", "several spellings of the same"),
+    "a number that means missing": ("d,t\n1,12\n2,-999\n3,14\n", "-999 stands 1 times"),
+    "a share above 100": ("n,share %\na,12\nb,130\n", "not between 0 and 100"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_is_left_out_or_doubtful_is_said(case: str) -> None:
+    content, note = SAID[case]
+    assert note in looked_at(content)[1]
+
+
+def test_a_plain_table_needs_no_note() -> None:
+    assert looked_at("date,region,n\n2024-01-01,N,5\n2024-01-02,S,7\n")[1] == ""
+
+
+@pytest.mark.parametrize("name", ["a.py", "a.md", "a.log", "a.txt"])
+def test_text_that_no_separator_divides_is_no_table(name: str) -> None:
+    assert looked_at("import os\nprint(1, 2)\nx = [1, 2, 3]\n", name)[0] is None
+
+
+def test_a_table_has_any_suffix() -> None:
+    assert looked_at("a;b\n1;2\n3;4\n", "a.ssv")[0].shape == (2, 2)
+
+
+def test_more_columns_than_can_be_looked_at_are_counted() -> None:
+    Path("a.csv").write_text("1," * 20_000 + "1\n")
+    assert "20,001 columns" in str(profile_file("a.csv"))
+
+
+cell = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=8)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.lists(cell, min_size=2, max_size=5), min_size=1, max_size=12))
+def test_no_row_is_lost_without_a_note(rows: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([["k", "v"], *(["1", "x"], ["2", "y"]), *rows])
+    frame, notes = looked_at(text.getvalue())
+    filled = sum(any(map(str.strip, row)) for row in rows)
+    assert frame is not None
+    assert len(frame) >= 2 + filled or "left out" in notes
