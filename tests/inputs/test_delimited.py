@@ -87,6 +87,7 @@ SAID = {
     "units": ("t,v\ns,km\n1,2\n3,4\n", "1 line left out: line 2 (units"),
     "the header once more": ("a,b\nx,1\na,b\ny,2\n", "line 3 (the header once more"),
     "fields beyond the header": ("a,b\n1,2\n3,4,5\n", "1 row with more fields than the header (line 3)"),
+    "one of many rows": ("a,b\n" + "1,2\n" * 99 + "1,2,3\n", "(line 101): what is beyond is left out"),
     "very many of them": ("a,b\n1,2\n" + "x," * 99 + "x\n", "what is beyond is left out"),
     "a header of two rows": ("R,S,\n,1999,2000\nN,1,2\n", "the names of the columns are in 2 rows"),
     "texts among numbers": (

@@ -21,6 +21,8 @@ MAX_UNIT_CHARS = 14
 MAX_LISTED = 6
 MAX_SURPLUS = 40
 """More names than these are not made for fields beyond the header."""
+MAX_BROKEN_SHARE = 0.02
+"""Up to this share of rows with more fields than the header are broken."""
 MAX_NAMES_CHARS = 900
 """Longer names are not written into the line that reads a table."""
 _YEAR = re.compile(r"(?:19|20)\d{2}")
@@ -383,6 +385,8 @@ def _find_surplus(layout: Layout, text: str, first: int) -> None:
     rows = sum(count for size, count in layout.widths.items() if size > 1)
     is_label = longer == rows and layout.full_width == width + 1 and _are_labels(labels, layout, text)
     is_cut = layout.full_width > width + MAX_SURPLUS or _are_long(layout.names or ())
+    # Invariant: a few broken rows make no columns of their own for all others.
+    is_cut = is_cut or len(layout.surplus_lines) <= MAX_BROKEN_SHARE * rows
     layout.surplus = "labels" if is_label else "cut" if is_cut else "values"
 
 
