@@ -49,7 +49,7 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         return None
     read = [
         *_imports(source, "json"),
-        f"rows = [json.loads(line) for line in {source.opening(text.encoding)} if line.strip()]",
+        f"rows = [json.loads(line) for line in {source.opening(text.encoding, text.errors)} if line.strip()]",
     ]
     if importlib.util.find_spec("pandas"):
         read = [read[0], "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
@@ -86,7 +86,7 @@ def profile_json(source: Source, text: Text) -> Json | None:
         value = json.loads(text.text)
     except (ValueError, RecursionError):
         return None
-    read = [*_imports(source, "json"), f"data = json.load({source.opening(text.encoding)})"]
+    read = [*_imports(source, "json"), f"data = json.load({source.opening(text.encoding, text.errors)})"]
     path, rows = _records(value)
     facts = [f"encoding {text.encoding}"]
     profile: Json = {"format": "JSON", "facts": facts, "read": read}
@@ -251,7 +251,7 @@ def profile_text(source: Source, text: Text) -> Json:
     """Describe plain text by its beginning."""
     lines = text.text.count("\n") + (not text.text.endswith("\n"))
     count = lines if source.is_complete else source.count_lines()
-    read = [*_imports(source), f"text = {source.opening(text.encoding)}.read()"]
+    read = [*_imports(source), f"text = {source.opening(text.encoding, text.errors)}.read()"]
     facts = [plural(count, "line"), f"encoding {text.encoding}"]
     return {
         "format": "text",

@@ -55,9 +55,10 @@ class Source:
     def _compressed_suffix(self) -> str:
         return next((suffix for _, module, suffix in COMPRESSIONS if module == self.compression), "")
 
-    def opening(self, encoding: str) -> str:
+    def opening(self, encoding: str, errors: str = "strict") -> str:
         """Return the expression that opens it as text."""
-        arguments = f'{self.name!r}, "rt", encoding="{encoding}", newline=""'
+        lenient = "" if errors == "strict" else f', errors="{errors}"'
+        arguments = f'{self.name!r}, "rt", encoding="{encoding}"{lenient}, newline=""'
         return f"{self.compression}.open({arguments})" if self.compression else f"open({arguments})"
 
     def count_lines(self) -> int:
