@@ -30,6 +30,7 @@ PARTS = {
     "throughput": ("Many at once", "1000"),
     "start": ("Importing and starting", "5"),
     "profiles": ("Profiles of files", "5"),
+    "encodings": ("Encodings of files", "report"),
     "growth": ("Growth", ""),
     "caching": ("The cache", "200"),
     "retrieval": ("Retrieval", ""),
@@ -45,6 +46,7 @@ QUICK = {
     "throughput": "20",
     "start": "1",
     "profiles": "1",
+    "encodings": "development",
     "growth": "quick",
     "caching": "5",
 }

@@ -90,10 +90,11 @@ def profile_file(name: str) -> Json | None:
         return {"format": "empty file", "facts": [], "read": []}
     if (profile := _profile_binary(source)) is not None:
         return profile
-    text = decode(source.data)
+    text = decode(source.data, is_complete=source.is_complete)
     if text is None:
         return {"format": "binary", "facts": [], "read": []}
-    return _profile_text(source, text)
+    profile = _profile_text(source, text)
+    return profile | {"notes": [*text.notes, *profile.get("notes", [])]}
 
 
 def _profile_binary(source: Source) -> Json | None:
@@ -137,7 +138,7 @@ def _profile_table(source: Source, text: Text) -> Json | None:
     is_spaced = score <= MIN_SCORE and has_spaced_columns(text.text)
     if is_spaced:
         words = "\n".join("\t".join(line.split()) for line in text.text.splitlines())
-        dialect, text = Dialect("\t"), Text(f"{words}\n", text.encoding, text.errors)
+        dialect, text = Dialect("\t"), replace(text, text=f"{words}\n")
     elif source.suffix not in TABLES and score < SURE:
         return None
     # Invariant: what cannot be read with quotes, as one of them has no end, is read without.
