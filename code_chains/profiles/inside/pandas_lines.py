@@ -59,13 +59,20 @@ def _limit(structure: Mapping[str, str], nrows: int) -> dict[str, str]:
 
 def _keys(table: Table) -> list[Any]:
     """Return the names of the columns that are read, below as many lines as are above them."""
-    keys = list(_run(table, table.arguments | {"nrows": "0"}, {}).columns)
-    skipped = table.arguments.get("skiprows", "")
+    layout, by_records = table.layout, _names_read(table, {})
+    if layout.first_line == layout.start or not table.arguments.get("skiprows", "").isdigit():
+        return by_records
     # Invariant: of records that take several lines, pandas skips some as one and others line by line.
-    if skipped.isdigit() and table.layout.names and str(keys[0]).strip() not in table.layout.names[0]:
-        table.arguments["skiprows"] = str(table.layout.first_line)
-        keys = list(_run(table, table.arguments | {"nrows": "0"}, {}).columns)
-    return keys
+    by_lines = _names_read(table, {"skiprows": str(layout.first_line)})
+    names = {*(layout.names or ())}
+    if len(names.intersection(map(str, by_lines))) <= len(names.intersection(map(str, by_records))):
+        return by_records
+    table.arguments["skiprows"] = str(layout.first_line)
+    return by_lines
+
+
+def _names_read(table: Table, arguments: Mapping[str, str]) -> list[Any]:
+    return list(_run(table, table.arguments | arguments | {"nrows": "0"}, {}).columns)
 
 
 def _classified(key: Any, name: str, texts: Sequence[str]) -> Column:
