@@ -71,7 +71,7 @@ def _keys(table: Table) -> list[Any]:
     return by_lines
 
 
-def _names_read(table: Table, arguments: Mapping[str, str]) -> list[Any]:
+def _names_read(table: Table, arguments: dict[str, str]) -> list[Any]:
     return list(_run(table, table.arguments | arguments | {"nrows": "0"}, {}).columns)
 
 
