@@ -31,6 +31,7 @@ PARTS = {
     "start": ("Importing and starting", "5"),
     "profiles": ("Profiles of files", "5"),
     "encodings": ("Encodings of files", "report"),
+    "workbooks": ("Workbooks as people make them", ""),
     "growth": ("Growth", ""),
     "caching": ("The cache", "200"),
     "retrieval": ("Retrieval", ""),

@@ -104,8 +104,9 @@ def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | 
     return Column(name, "text", errors=tuple(sorted(others)))
 
 
-def conversion(column: Column, number: NumberFormat) -> str:
-    """Return the expression that converts a column of texts to numbers."""
+def conversion(column: Column, number: NumberFormat, *, may_miss: bool = False) -> str:
+    """Return the expression that converts a column of texts to numbers; what may miss is a mark of missing values."""
+    errors = ', errors="coerce"' if may_miss else ""
     steps = f"df[{column.key}]"
     for unit in number.units:
         if set(unit) & set(".,-"):  # Of such a unit a separator would be left.
@@ -121,7 +122,7 @@ def conversion(column: Column, number: NumberFormat) -> str:
         steps += f'.str.replace("[^{kept}]", "", regex=True)'
     if number.decimal == ",":
         steps += '.str.replace(",", ".")'
-    return f"pd.to_numeric({steps})"
+    return f"pd.to_numeric({steps}{errors})"
 
 
 def with_conversions(call: str, conversions: Mapping[str, str]) -> list[str]:

@@ -27,9 +27,10 @@ from .workbook import profile_workbook
 
 TABLES = {".csv", ".tsv", ".tab", ".psv"}
 """Suffixes of tables; other text is one if a delimiter divides it well."""
+OLE2 = b"\xd0\xcf\x11\xe0"
 BINARY = {
     b"%PDF": "PDF document",
-    b"\xd0\xcf\x11\xe0": "old Excel or Word file",
+    OLE2: "old Word file or another of Microsoft Office",
     b"\x7fELF": "program",
     b"\x89HDF": "HDF5 file",
     b"\x93NUMPY": "NumPy array",
@@ -102,9 +103,9 @@ def _profile_binary(source: Source) -> Json | None:
     if data.startswith(b"SQLite format 3\0"):
         return profile_database(source)
     if data.startswith(b"PK\x03\x04"):
-        return (
-            profile_workbook(source) if b"xl/" in data and _is_workbook(source) else profile_archive(source)
-        )
+        return profile_workbook(source) or profile_archive(source)
+    if data.startswith(OLE2) and (workbook := profile_workbook(source)):
+        return workbook
     if data.startswith(b"PAR1"):
         return profile_parquet(source, is_arrow=False)
     if data.startswith(b"ARROW1"):
@@ -113,13 +114,6 @@ def _profile_binary(source: Source) -> Json | None:
         if data.startswith(magic):
             return {"format": kind, "facts": [], "read": []}
     return profile_image(source)
-
-
-def _is_workbook(source: Source) -> bool:
-    import zipfile
-
-    with zipfile.ZipFile(source.name) as archive:
-        return "xl/workbook.xml" in archive.namelist()
 
 
 def _profile_text(source: Source, text: Text) -> Json:

@@ -1,157 +1,379 @@
-"""Spreadsheets: their sheets, where the table of each is, and the line that reads it."""
+"""Workbooks: their sheets, the line that reads the table of each, and what the line leaves out or changes."""
 
 from __future__ import annotations
 
 import importlib.util
 import itertools
-import re
 import warnings
 import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
-from .columns import Column, classify, conversion, literal, mapping, with_conversions
+from .columns import PANDAS_MISSING, classify, conversion, literal, mapping, with_conversions
+from .dates import date_format
 from .frames import Json, describe_frame, plural
+from .markup import Sheet, first_rows, read_sheets
+from .numbers import NumberFormat
+from .sheet import Cells, SheetTable, are_texts, cell_text, find_table, letters, row_text
 from .source import Source
 
-Cells = tuple[Any, ...]
-MAX_SHEETS, MAX_HEADER_ROWS, MAX_WIDTH = 8, 30, 300
+MAX_SHEETS, MAX_NOTED, MAX_SPECIAL_COLUMNS = 8, 5, 30
 MAX_EXPANDED_BYTES = 200 << 20
-"""A spreadsheet that expands to more is not opened."""
-MAX_BODY_ROWS, MAX_TEXT_COLUMNS = 300, 15
-MAX_CELLS = 40_000
-"""Cells that are read of a sheet; openpyxl reads some ten thousand in a tenth of a second."""
+"""A workbook that expands to more is not opened."""
+MAX_ROWS, MAX_WIDTH = 10_000, 2_000
+MAX_CELLS = {"openpyxl": 12_000}
+MAX_CELLS_OF_OTHERS = 40_000
+"""Cells that are read of all sheets: what takes about a second."""
+MAX_SLOW_CELLS, MAX_DENSE_CELLS = 10_000, 5_000_000
+"""For more cells calamine is used, which takes a tenth of the time, but memory for the cells between others as well."""
+SERIAL_DAYS = range(20_000, 60_000)
+KINDS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb"}
+STREAMS = {"EncryptedPackage": "locked", "Workbook": "xls"}
+FORMATS = {"ods": "OpenDocument spreadsheet", "xls": "old Excel workbook", "xlsb": "binary Excel workbook"}
+OPENPYXL, CALAMINE = {"openpyxl": "openpyxl"}, {"calamine": "python_calamine"}
+ENGINES = {
+    "xlsx": OPENPYXL | CALAMINE,
+    "xlsb": CALAMINE | {"pyxlsb": "pyxlsb"},
+    "ods": CALAMINE | {"odf": "odf"},
+    "xls": CALAMINE | {"xlrd": "xlrd"},
+}
+"""Engines of pandas for a kind of workbook, the preferred one first, and the modules that they need."""
+JOINED = (
+    '.pipe(lambda df: df.set_axis([" ".join(str(part) for part in name if not str(part).startswith("Unnamed: "))'
+    " for name in df.columns], axis=1))"
+)
+"""Gives columns below several rows of names one name each."""
 
 
-def profile_workbook(source: Source) -> Json:
-    """Describe the sheets of a workbook."""
+@dataclass
+class Part:
+    """A sheet on its way to a profile: where its table is, and what is done with it."""
+
+    sheet: Sheet
+    cells: list[Cells]
+    table: SheetTable
+    is_complete: bool
+    arguments: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    conversions: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def column(self, index: int) -> list[Any]:
+        """Return the cells of a column of the table."""
+        return [self.cells[row][self.table.area.left + index] for row in self.table.body]
+
+    def text(self, row: int) -> str:
+        """Return what is in a row, in the columns of the table."""
+        area = self.table.area
+        return row_text(self.cells[row][area.left : area.right + 1])
+
+    def lines(self, **changes: str) -> list[str]:
+        """Return the lines that read the table."""
+        arguments = self.arguments | changes
+        if self.types:  # Texts that look like numbers would be read as such.
+            arguments["dtype"] = mapping(self.types)
+        name = arguments.pop("name")
+        call = f"pd.read_excel({', '.join([name, *map('='.join, arguments.items())])})"
+        if len(self.table.header) > 1:  # read_excel takes no usecols with these.
+            call += f".iloc[:, {self.table.area.left}:{self.table.area.right + 1}]{JOINED}"
+        if not all(map(self.text, self.table.body)):
+            call += '.dropna(how="all", ignore_index=True)'
+        return with_conversions(call, self.conversions)
+
+
+def profile_workbook(source: Source) -> Json | None:
+    """Describe the sheets of a workbook; None if it is none."""
+    kind = "xlsx"
+    try:
+        kind = _kind(source)
+        return _profile(source, kind) if kind else None
+    except Exception as error:
+        if kind == "xlsx" and b"xl/" not in source.data:
+            raise
+        facts = [f"cannot be read: damaged, cut off, or too large ({type(error).__name__})"]
+        return {"format": FORMATS.get(kind, "Excel workbook"), "facts": facts, "read": []}
+
+
+def _kind(source: Source) -> str:
+    """Return the suffix of what a file is by its content; empty if it is no workbook."""
+    if source.compression:
+        return ""
+    if not source.data.startswith(b"PK"):
+        return next((STREAMS[name] for name in STREAMS if name.encode("utf-16-le") in source.data), "")
+    if b"opendocument.spreadsheet" in source.data[:100]:
+        return "ods"
     with zipfile.ZipFile(source.name) as archive:
-        expanded = sum(map(attrgetter("file_size"), archive.infolist()))
-        if expanded > MAX_EXPANDED_BYTES:
-            return {"format": "Excel workbook", "facts": [f"expands to {expanded:,} bytes"], "read": []}
-        if importlib.util.find_spec("openpyxl") is None or importlib.util.find_spec("pandas") is None:
-            return _without_packages(archive)
-    return _with_packages(source)
+        names = archive.namelist()
+    return next((KINDS[name] for name in KINDS if name in names), "")
 
 
-def _without_packages(archive: zipfile.ZipFile) -> Json:
-    text = archive.read("xl/workbook.xml")[:100_000].decode("utf-8", "replace")
-    names = re.findall(r'<sheet [^>]*?name="([^"]*)"', text)
-    notes = ["openpyxl or pandas is not installed, so it cannot be read as a table"]
-    return {
-        "format": "Excel workbook",
-        "facts": [f"sheets {', '.join(names[:20])}"],
-        "read": [],
-        "notes": notes,
-    }
+def _profile(source: Source, kind: str) -> Json:
+    profile: Json = {"format": FORMATS.get(kind, "Excel workbook"), "facts": [], "read": []}
+    if kind == "locked":
+        return profile | {"facts": ["protected by a password"]}
+    content: Any = source.name
+    sheets = list[Sheet]()
+    if kind != "xls":
+        with zipfile.ZipFile(source.name) as archive:
+            expanded = sum(map(attrgetter("file_size"), archive.infolist()))
+            if expanded > MAX_EXPANDED_BYTES:
+                return profile | {"facts": [f"expands to {expanded:,} bytes"]}
+            sheets = read_sheets(archive)
+            content = first_rows(archive, sheets) if any(map(attrgetter("head"), sheets)) else source.name
+    engines = [engine for engine, module in ENGINES[kind].items() if importlib.util.find_spec(module)]
+    if not engines or importlib.util.find_spec("pandas") is None:
+        needed = f"pandas or {next(iter(ENGINES[kind].values())).replace('_', '-')}"
+        profile["facts"] = [f"sheets {', '.join(sheet.name for sheet in sheets[:20])}"] if sheets else []
+        return profile | {"notes": [f"{needed} is not installed, so it cannot be read as a table"]}
+    # Invariant: calamine ends the process where it has no memory for a sheet, so that no such sheet is given to it.
+    sizes = list(map(attrgetter("cells"), sheets))
+    is_dense = max(sizes, default=0) <= MAX_DENSE_CELLS
+    if sheets and not is_dense and engines == ["calamine"]:
+        return profile | {"facts": ["has cells too far apart to be read without openpyxl"]}
+    engine = engines[-1 if is_dense and sum(sizes) > MAX_SLOW_CELLS else 0]
+    return profile | _read_book(source, content, sheets, engine)
 
 
-def _with_packages(source: Source) -> Json:
-    import openpyxl
+def _read_book(source: Source, content: Any, sheets: list[Sheet], engine: str) -> Json:
+    import pandas as pd
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        book = openpyxl.load_workbook(source.name, read_only=True, data_only=True)
-        sheets = [sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")]
-        parts = [_profile_sheet(source, sheet, len(sheets)) for sheet in sheets[:MAX_SHEETS]]
-    facts = [plural(len(sheets), "sheet")]
-    return {"format": "Excel workbook", "facts": facts, "read": [], "parts": parts}
+        with pd.ExcelFile(content, engine=cast("Any", engine)) as book:
+            sheets = sheets or _sheets_of(book)
+            parts = [_profile_sheet(source, book, sheet, sheets) for sheet in sheets[:MAX_SHEETS]]
+    return {"facts": [plural(len(sheets), "sheet")], "parts": parts}
 
 
-def _profile_sheet(source: Source, sheet: Any, count: int) -> Json:
-    width = min(sheet.max_column or MAX_WIDTH, MAX_WIDTH)
-    head = list(sheet.iter_rows(max_row=MAX_HEADER_ROWS, max_col=width, values_only=True))
-    facts = [] if sheet.sheet_state == "visible" else ["hidden"]
-    start = _find_header(head)
-    if start is None:
-        return {"name": sheet.title, "facts": [*facts, "empty"]}
-    first, last = _span(head[start:])
-    arguments = _arguments(sheet, start, first, last, count)
-    texts = _text_columns(head[start], sheet, start)
-    typed = [column for column in texts if column.kind in ("number", "identifier") or column.may_be_numbers]
-    if typed:  # Texts that look like numbers would be read as such.
-        arguments += f", dtype={mapping(dict.fromkeys(map(attrgetter('key'), typed), 'str'))}"
-    call = f"pd.read_excel({literal(source.name)}{arguments}"
-    nrows = max(20, MAX_CELLS // max(last - first + 1, 1))
-    lines, frame = _run_lines(call, nrows, texts)
+def _sheets_of(book: Any) -> list[Sheet]:
+    """Return the sheets of a workbook that is not in XML."""
+    sheets = getattr(book.book, "sheets_metadata", ())
+    hidden = {sheet.name for sheet in sheets if not str(sheet.visible).endswith(".Visible")}
+    return [Sheet(str(name), is_hidden=name in hidden) for name in book.sheet_names]
+
+
+def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet]) -> Json:
+    facts = ["hidden"] if sheet.is_hidden else []
+    if sheet.width > MAX_WIDTH:
+        return {"name": sheet.name, "facts": [*facts, f"{sheet.width:,} columns, which is too wide"]}
+    total = sum(map(attrgetter("cells"), sheets[:MAX_SHEETS]))
+    most = MAX_CELLS.get(book.engine, MAX_CELLS_OF_OTHERS)
+    limit = max(20, most * sheet.height // total) if total else MAX_ROWS // len(sheets)
+    read = book.parse(sheet.name, header=None, dtype=object, na_filter=False, nrows=limit + 1).values.tolist()
+    cells: list[Cells] = [[None if value == "" else value for value in row] for row in read[:limit]]
+    table = find_table(cells, sheet.merged, is_complete=len(read) <= limit)
+    if table is None:
+        return {"name": sheet.name, "facts": [*facts, "empty"]}
+    part = Part(sheet, cells, table, is_complete=not sheet.head and max(len(read), sheet.height) <= limit)
+    _set_arguments(part, source.name, len(sheets))
+    part.arguments["engine"] = literal(book.engine)
+    # pandas refuses columns beyond the rows that it reads.
+    reach = next((i for i, row in enumerate(table.body) if cells[row][table.area.right] is not None), 0)
+    frame = _run(part, book, nrows=reach + 1)
+    _note_rows(part)
+    _note_sheet(part)
+    _fill_groups(part, list(frame.columns))
+    for index, key in enumerate(frame.columns[:MAX_SPECIAL_COLUMNS]):
+        if isinstance(key, str | int | float):
+            _convert(part, _key(key), part.column(index))
+    if len(frame.columns) > MAX_SPECIAL_COLUMNS:
+        part.notes.append(f"texts in columns after the first {MAX_SPECIAL_COLUMNS} were not looked at")
+    _note_percents(part, book, list(map(str, frame.columns)))
+    frame = _run(part, book, nrows=len(table.body))
     rows = plural(len(frame), "row")
-    if len(frame) >= nrows and sheet.max_row:
-        rows = f"about {sheet.max_row - start - 1:,} rows"
-    facts.append(rows)
-    if start:
-        facts.append(f"{start} rows before the header")
-    if len(frame.columns) and bool(frame.isna().all().all()) and len(frame):
-        facts.append("formulas without stored results")
-    shown = [", ".join(map(_cell, row[first : last + 1]))[:400] for row in head[start : start + 4]]
+    if not part.is_complete:
+        rows = f"up to {sheet.last_row - table.header.stop:,} rows" if sheet.last_row else f"more than {rows}"
+    shown = table.area.of(cells)[table.header.start - table.area.top :][:4]
     return {
-        "name": sheet.title,
-        "facts": facts,
-        "read": ["import pandas as pd", *lines],
+        "name": sheet.name,
+        "facts": [*facts, rows],
+        "read": ["import pandas as pd", *part.lines()],
         "columns": describe_frame(frame),
         "column_count": len(frame.columns),
-        "first_rows": shown,
+        "notes": part.notes,
+        "first_rows": [", ".join(map(cell_text, row))[:400] for row in shown],
     }
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else str(value)[:60]
-
-
-def _find_header(rows: list[Cells]) -> int | None:
-    """Return the index of the first row that fills most columns."""
-    filled = [len(row) - row.count(None) for row in rows]
-    widest = max(filled, default=0)
-    needed = min(widest, (widest + 1) // 2 + 1)
-    for index, count in enumerate(filled):
-        if count >= needed > 0:
-            return index
-    return None
-
-
-def _span(rows: list[Cells]) -> tuple[int, int]:
-    """Return the first and the last column with a value."""
-    columns = itertools.zip_longest(*rows)
-    used = [index for index, column in enumerate(columns) if column.count(None) < len(column)]
-    return used[0], used[-1]
-
-
-def _arguments(sheet: Any, start: int, first: int, last: int, count: int) -> str:
-    from openpyxl.utils import get_column_letter
-
-    arguments = f", sheet_name={literal(sheet.title)}" if count > 1 else ""
-    if start:
-        arguments += f", skiprows={start}"
-    if first:
-        arguments += f', usecols="{get_column_letter(first + 1)}:{get_column_letter(last + 1)}"'
-    return arguments
-
-
-def _text_columns(names: Cells, sheet: Any, start: int) -> list[Column]:
-    """Return the columns that hold texts alone, by the rows below a header."""
-    last_row = start + 2 + MAX_BODY_ROWS
-    rows = sheet.iter_rows(min_row=start + 2, max_row=last_row, max_col=len(names), values_only=True)
-    columns = []
-    for name, values in zip(names, itertools.zip_longest(*rows), strict=False):
-        texts = [value for value in values if value is not None]
-        if isinstance(name, str) and names.count(name) == 1 and set(map(type, texts)) == {str}:
-            column = classify(name, texts)
-            column.key = literal(name)
-            columns.append(column)
-    return columns[:MAX_TEXT_COLUMNS]
-
-
-def _run_lines(call: str, nrows: int, texts: list[Column]) -> tuple[list[str], Any]:
-    """Return the lines that read a sheet and convert its numbers that are texts, and what they return."""
+def _run(part: Part, book: Any, *, nrows: int) -> Any:
+    """Return what the lines return, of the first rows."""
     import pandas as pd
 
-    conversions = {}
-    for column in texts:
-        if column.kind == "date" and column.date and not column.date.is_ambiguous:
-            form = f'format="{column.date.format}", errors="coerce"'
-            conversions[column.key] = f"pd.to_datetime(df[{column.key}], {form})"
-        elif column.kind == "number" and column.number:
-            conversions[column.key] = conversion(column, column.number.resolved("."))
-    lines = with_conversions(f"{call})", conversions)
-    names: dict[str, Any] = {"pd": pd}
-    exec("\n".join(with_conversions(f"{call}, nrows={nrows})", conversions)), names)
-    return lines, names["df"]
+    names: dict[str, Any] = {"pd": pd, "book": book}
+    exec("\n".join(part.lines(name="book", nrows=str(nrows))), names)
+    return names["df"]
+
+
+def _set_arguments(part: Part, name: str, count: int) -> None:
+    """Say where the table is."""
+    table, arguments = part.table, {"name": literal(name)}
+    if count > 1:
+        arguments["sheet_name"] = literal(part.sheet.name)
+    if len(table.header) != 1:
+        arguments["header"] = str([*range(len(table.header))] or None)
+    if table.skipped:
+        arguments["skiprows"] = str([*range(table.header.start), *table.skipped])
+    elif table.header.start:
+        arguments["skiprows"] = str(table.header.start)
+    if len(table.header) < 2 and (table.area.left or table.area.right < len(part.cells[0]) - 1):
+        arguments["usecols"] = literal(table.area.columns)
+    if part.is_complete and table.end < len(part.cells):
+        arguments["nrows"] = str(len(table.body))
+    part.arguments = arguments
+
+
+def _note_rows(part: Part) -> None:
+    """Say which rows and ranges the line leaves out."""
+    table, body = part.table, {*part.table.body}
+    below = list(filter(part.text, range(table.header.stop, table.area.bottom + 1)))
+    left_out = [f"row {row + 1} ({part.text(row)[:30]})" for row in below if row not in body]
+    if left_out:
+        part.notes.append(f"{len(left_out)} of {len(below)} rows left out: {_some(left_out)}")
+    if above := list(filter(None, map(row_text, part.cells[: table.header.start]))):
+        part.notes.append(f"{plural(len(above), 'row')} above left out, the first is: {above[0][:60]}")
+    others = [area.name for area in table.others if area.bottom >= table.header.start]
+    if others:
+        part.notes.append(f"other tables or remarks are in {_some(others)}; this reads {table.area.name}")
+    if not part.is_complete:
+        part.notes.append(f"only rows 1 to {len(part.cells)} were looked at; totals may end the sheet")
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Return the first texts, and how many there are besides."""
+    more = f" and {len(texts) - MAX_NOTED} more" if len(texts) > MAX_NOTED else ""
+    return ", ".join(texts[:MAX_NOTED]) + more
+
+
+def _note_sheet(part: Part) -> None:
+    """Say what of the sheet is not shown or not calculated."""
+    sheet = part.sheet
+    if sheet.hidden_rows:
+        how = "hidden by a filter" if sheet.is_filtered else "hidden"
+        part.notes.append(
+            f"rows {_some(list(map(str, sheet.hidden_rows)))} of the sheet are {how}; they are read, too"
+        )
+    if sheet.hidden_columns:
+        names = _some([_name(part, column) for column in sheet.hidden_columns])
+        part.notes.append(f"hidden columns of the sheet are read, too: {names}")
+    for (column, what), number in itertools.islice(sheet.missing.items(), MAX_NOTED):
+        part.notes.append(f"{_name(part, column)} is missing in {plural(number, 'row')}: {what}")
+
+
+def _name(part: Part, column: int) -> str:
+    """Return what a column of the sheet is called."""
+    row = part.cells[part.table.header.stop - 1] if part.table.header else ()
+    name = cell_text(row[column]) if column < len(row) else ""
+    return f"{literal(name)} (column {letters(column)})" if name else f"column {letters(column)}"
+
+
+def _fill_groups(part: Part, keys: list[Any]) -> None:
+    """Repeat labels that stand for the rows below: merged ones, or ones in the first column of which most are blank."""
+    area, body, is_first = part.table.area, part.table.body, True
+    merged = set[tuple[int, int]]()
+    for span in part.sheet.merged:
+        merged.update((row, span.left) for row in range(span.top + 1, min(span.bottom, area.bottom) + 1))
+    for index, key in enumerate(keys[:MAX_SPECIAL_COLUMNS]):
+        values, name = part.column(index), _key(key)
+        blanks = {(row, area.left + index) for row, value in zip(body, values, strict=True) if value is None}
+        is_merged = blanks <= merged and (is_first or are_texts(values))
+        is_sparse = index == 0 and len(keys) > 1 and _are_group_labels(values, part.column(1))
+        is_first = bool(blanks) and values[0] is not None and (is_merged or is_sparse)
+        is_first = is_first and isinstance(key, str | int | float)
+        if is_first:
+            part.conversions[name] = f"df[{name}].ffill()"
+            part.notes.append(f"{plural(len(blanks), 'blank cell')} of {name} filled with the label above")
+        elif blanks & merged:
+            part.notes.append(f"merged cells of {name} hold one value for several rows")
+
+
+def _key(key: object) -> str:
+    """Return the name of a column as source."""
+    return literal(key) if isinstance(key, str) else repr(key)
+
+
+def _are_group_labels(labels: list[Any], others: list[Any]) -> bool:
+    """Return whether most of the labels are blank, none is twice there, and the values beside them are complete."""
+    filled = [label for label in labels if label is not None]
+    return 2 * len(filled) <= len(labels) and len(filled) == len(set(filled)) and None not in others
+
+
+def _convert(part: Part, key: str, cells: list[Any]) -> None:
+    """Convert texts of a column that are numbers or dates, and say which values become missing."""
+    values = [value for value in cells if value is not None]
+    texts = [value for value in values if isinstance(value, str)]
+    lost = list[str]()
+    if texts and len(texts) == len(values):
+        lost = _convert_texts(part, key, texts)
+    elif texts:
+        lost = _convert_mixed(part, key, values, texts)
+    elif values and all(value in SERIAL_DAYS for value in values) and date_format(["20250101"], key):
+        part.notes.append(
+            f'{key} may be serial days: pd.to_datetime(df[{key}], unit="D", origin="1899-12-30")'
+        )
+    if lost:
+        shown = _some(list(map(literal, dict.fromkeys(lost))))
+        part.notes.append(f"{len(lost)} of {len(values)} values of {key} become missing: {shown}")
+
+
+def _convert_texts(part: Part, key: str, texts: list[str]) -> list[str]:
+    """Convert a column of texts; return those that become missing."""
+    column = classify(key, texts)
+    column.key = key
+    marks = PANDAS_MISSING.union(column.missing)
+    if column.errors:
+        part.notes.append(f"{key} stays text, as {_some(list(map(literal, column.errors)))} are no numbers")
+    if column.kind in ("number", "identifier") or column.may_be_numbers:
+        part.types[key] = "str"
+    if column.kind == "number" and column.number:
+        part.conversions[key] = conversion(column, column.number.resolved("."), may_miss=bool(column.missing))
+        if column.number.units:
+            part.notes.append(f"{key} is in {' or '.join(column.number.units)}")
+    elif column.kind == "date" and column.date and column.date.is_ambiguous:
+        part.notes.append(f"dates of {key} are texts, as day and month could be exchanged")
+    elif column.kind == "date" and column.date:
+        errors = ', errors="coerce"' if column.missing else ""
+        part.conversions[key] = f'pd.to_datetime(df[{key}], format="{column.date.format}"{errors})'
+    return [text for text in texts if text.strip() in marks]
+
+
+def _convert_mixed(part: Part, key: str, values: list[Any], texts: list[str]) -> list[str]:
+    """Convert a column of numbers with a few texts; return those that become missing."""
+    if PANDAS_MISSING.issuperset(texts):
+        return texts
+    # Whole numbers stand for the numbers, which must not tell how the texts are to be read.
+    column = classify(key, [text if isinstance(text, str) else str(i) for i, text in enumerate(values)])
+    kinds = {type(value).__name__ for value in values} - {"str"}
+    number = column.number and column.number.resolved(".")
+    if (
+        kinds <= {"int", "float"}
+        and column.kind == "number"
+        and number in (NumberFormat(), NumberFormat("."))
+    ):
+        errors = ', errors="coerce"' if column.missing else ""
+        part.conversions[key] = f"pd.to_numeric(df[{key}]{errors})"
+        marks = PANDAS_MISSING.union(column.missing)
+        return [text for text in texts if text.strip() in marks]
+    example = f"{plural(len(texts), 'text')}, such as {literal(texts[0][:30])}"
+    part.notes.append(
+        f"{key} mixes {len(values) - len(texts)} of {' and '.join(sorted(kinds))} with {example}"
+    )
+    return [text for text in texts if text in PANDAS_MISSING]
+
+
+def _note_percents(part: Part, book: Any, names: list[str]) -> None:
+    """Say which columns the workbook shows as percent."""
+    if not hasattr(book.book, "worksheets") or not part.table.body:
+        return
+    row = part.table.body[0] + 1
+    cells = next(
+        book.book[part.sheet.name].iter_rows(min_row=row, max_row=row, min_col=part.table.area.left + 1), ()
+    )
+    shown = [
+        name
+        for name, cell in zip(names, cells, strict=False)
+        if "%" in str(getattr(cell, "number_format", ""))
+    ]
+    if shown:
+        part.notes.append(f"{_some(list(map(literal, shown)))} is shown as percent: 0.25 means 25%")
