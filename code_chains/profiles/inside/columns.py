@@ -75,6 +75,8 @@ def classify(name: str, texts: Sequence[str]) -> Column:
         return Column(name, "empty")
     column = _with_errors(name, texts, values) or Column(name, "text")
     column.may_be_numbers = any(map(_SEPARATED_DIGITS.fullmatch, values))
+    if column.errors:  # It stays as it is.
+        words |= {*defaults}
     column.words, column.defaults = tuple(sorted(words)), tuple(sorted({*defaults} - words))
     return column
 

@@ -43,6 +43,10 @@ SYMBOLS = re.compile(
     r"(?:[\x00-\x7f]|(?<![A-Za-z])[\xa0§©«®°±²³µ·»¼½¾×£€™•–—](?![A-Za-z])|°[CF]\b|µ[mgl]\b|(?<=m)[²³]\b)*"
 )
 """Text with usual symbols and no letters beyond ASCII, in the encodings of Western Europe."""
+C1, OF_WINDOWS = (
+    re.compile(r"[\x80-\x9f]"),
+    {n: bytes([n]).decode("cp1252", "ignore") for n in range(128, 160)},
+)
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 LETTER, LATIN, LOWER = r"[^\W\d_]", "A-Za-z\u00c0-\u024f\u1e00-\u1eff", "a-z\u00df-\u00ff"
 ODD = re.compile(
@@ -87,6 +91,7 @@ class Text:
         errors: How undecodable bytes are treated, for `open`.
         alternatives: Encodings that it may be in as well, which read it otherwise.
         notes: What is not certain or not right about it.
+        is_mended: Whether characters of Windows that another program took for control characters are what they were.
     """
 
     text: str
@@ -94,6 +99,7 @@ class Text:
     errors: str = "strict"
     alternatives: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_mended: bool = False
 
 
 class Reading(NamedTuple):
@@ -113,7 +119,17 @@ def decode(data: bytes, *, is_complete: bool = True) -> Text | None:
     if len(CONTROLS.findall(beginning)) > MAX_CONTROL_SHARE * len(beginning):
         return None
     notes = [f"NUL characters in it: {count:,}"] if (count := text.text.count("\0")) else []
-    return replace(text, notes=(*text.notes, *notes))
+    return _mended(replace(text, notes=(*text.notes, *notes)))
+
+
+def _mended(text: Text) -> Text:
+    """Return text in which quotes and dashes of Windows are no control characters, as which some programs write them."""
+    found = C1.findall(text.text) if text.encoding.startswith("utf") else []
+    if not found:
+        return text
+    number = ord(found[0])
+    note = f"{len(found):,} control characters such as U+{number:04X} are read as {OF_WINDOWS[number]!r}, as in Windows"
+    return replace(text, text=text.text.translate(OF_WINDOWS), notes=(*text.notes, note), is_mended=True)
 
 
 def _marked(data: bytes) -> Text | None:

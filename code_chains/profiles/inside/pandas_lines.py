@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ MAX_EXAMPLES = 3
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
 STRIP = "df.columns = df.columns.str.strip()"
+WINDOWS = '{n: bytes([n]).decode("cp1252", "ignore") for n in range(128, 160)}'
 DROP_BLANK = '.dropna(how="all")'
 LABELS = '.reset_index(names="Unnamed: 0")'
 
@@ -96,7 +98,7 @@ def _profile(table: Table, frame: Any, sampled: int) -> Json:
     return {
         "format": "tab-separated text" if table.layout.dialect.delimiter == "\t" else "CSV",
         "facts": [rows, plural(len(frame.columns), "column")],
-        "read": ["import pandas as pd", *_lines(table)],
+        "read": ["import io", "import pandas as pd", *_lines(table)][not table.text.is_mended :],
         "columns": _described(table, frame),
         "column_count": len(frame.columns),
     }
@@ -145,7 +147,7 @@ def _frame_arguments(table: Table) -> dict[str, str]:
     arguments = _dialect_arguments(table)
     if table.source.pandas_compression:
         arguments["compression"] = quoted(table.source.pandas_compression)
-    if table.text.encoding not in ("utf-8", "utf-8-sig"):
+    if table.text.encoding not in ("utf-8", "utf-8-sig") and not table.text.is_mended:
         arguments["encoding"] = quoted(table.text.encoding)
     if table.text.errors != "strict":
         arguments["encoding_errors"] = quoted(table.text.errors)
@@ -216,10 +218,16 @@ def _lines(table: Table) -> list[str]:
 
 def _call(table: Table, arguments: Mapping[str, str], *, drops_blank: bool = True) -> str:
     shown = map("=".join, arguments.items())
-    call = f"pd.read_csv({', '.join([literal(table.source.name), *shown])})"
+    call = f"pd.read_csv({', '.join([_file(table), *shown])})"
     if table.layout.surplus == "labels":
         call += LABELS
     return call + (DROP_BLANK if drops_blank and table.layout.blank_rows else "")
+
+
+def _file(table: Table) -> str:
+    if not table.text.is_mended:
+        return literal(table.source.name)
+    return f"io.StringIO({table.source.opening(table.text.encoding, table.text.errors)}.read().translate({WINDOWS}))"
 
 
 def _run(
@@ -228,7 +236,7 @@ def _run(
     """Run the lines with other arguments."""
     import pandas as pd
 
-    names: dict[str, Any] = {"pd": pd}
+    names: dict[str, Any] = {"pd": pd, "io": io}
     lines = with_conversions(_call(table, arguments, drops_blank=drops_blank), conversions)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
