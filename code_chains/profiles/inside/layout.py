@@ -13,7 +13,7 @@ from operator import attrgetter
 from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
 from .numbers import number_format
 
-MAX_TITLE_ROWS = 60
+MAX_TITLE_ROWS, MANY_TITLE_ROWS = 60, 12
 MAX_HEADER_ROWS, MAX_NOTE_ROWS = 3, 10
 MAX_FOOTER_ROWS = 12
 TAIL_CHARS, TAIL_LINES = 20_000, 60
@@ -130,8 +130,14 @@ def _find_start(rows: list[Row], width: int) -> int:
     for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
         is_wide = row.width == width or _is_uneven_header(rows[index : index + 2], width)
         if is_wide and sum(map(bool, row.cells)) >= min(needed, row.width) and not row.is_comment:
-            return _below_notes(rows, index) or _with_groups(rows, index, width)
+            start = _below_notes(rows, index) or _with_groups(rows, index, width)
+            return start if start <= MANY_TITLE_ROWS or 2 * start <= len(rows) else _first_wide(rows)
     return 0
+
+
+def _first_wide(rows: list[Row]) -> int:
+    """Return the index of the first row with several texts: what most rows are above is not the table."""
+    return next((row.index for row in rows if sum(map(bool, row.cells)) > 1), 0)
 
 
 def _below_notes(rows: list[Row], index: int) -> int:
