@@ -149,6 +149,13 @@ def test_selected_variables_are_passed_to_programs(shell: InteractiveShell) -> N
     assert "42" in str([output.data for output in captured.outputs])
 
 
+def test_a_row_that_is_left_out_is_named_below_the_answer(shell: InteractiveShell, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("r,n\nN,1\nTotal,1\n")
+    with capture_output() as captured:
+        shell.run_cell_magic("code_chain", f"-v n -f {tmp_path / 'a.csv'}", "one more?")
+    assert "Note: a.csv: 1 line left out" in str([output.data for output in captured.outputs])
+
+
 def test_a_line_magic_answers_too(shell: InteractiveShell) -> None:
     with capture_output():
         shell.run_line_magic("code_chain", "-v n -s ann one more?")

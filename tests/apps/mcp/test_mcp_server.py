@@ -261,6 +261,14 @@ async def test_files_are_passed_as_text(server: Server) -> None:
     assert result["output"] == "n\n1"
 
 
+async def test_a_row_that_is_left_out_is_part_of_the_answer(server: Server) -> None:
+    files = {"a.csv": "r,n\nN,1\nTotal,1\n"}
+    await run(server, "kept = 41", session_id="eve")
+    answer = await call(server, "answer_with_code", query="one more?", session_id="eve", files=files)
+    assert "Note: a.csv: 1 line left out" in answer.content[0].text  # type: ignore[union-attr]
+    assert "1 line left out" in answer.structured_content["notes"][0]  # type: ignore[index]
+
+
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", ""])
 async def test_a_file_cannot_be_outside_the_folder(server: Server, name: str) -> None:
     result = await call(server, "run_python", code="1", files={name: "x"})

@@ -177,6 +177,13 @@ def test_the_notebook_contains_the_programs(page: Page) -> None:
 # -- files and figures -------------------------------------------------------------------------------------------------
 
 
+def test_a_row_that_is_left_out_is_named_below_the_answer(page: Page, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("r,n\nN,1\nTotal,1\n")
+    page.locator("input[type=file]").set_input_files(tmp_path / "a.csv")
+    turn = ask_and_wait(page, "What is six times seven?")
+    expect(turn.get_by_text("Note: a.csv: 1 line left out")).to_be_visible()
+
+
 def test_an_uploaded_file_is_named_and_read(page: Page, sales: Path) -> None:
     page.locator("input[type=file]").set_input_files(sales)
     expect(page.get_by_role("list", name="Files")).to_contain_text("sales.csv")

@@ -123,6 +123,11 @@ def test_data_and_files_come_together(run: Run, tmp_path: Path) -> None:
     assert run("ask", question, "-f", "b.txt", stdin=b"a").stdout == "['b.txt', 'stdin.txt']\n"
 
 
+def test_a_row_that_is_left_out_is_named_below_the_answer(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("r,n\nN,1\nTotal,1\n")
+    assert 'Note: a.csv: 1 line left out: line 3 (a total: "Total")' in run("ask", "print(1)", "-f", "a.csv").stderr
+
+
 def test_a_file_of_the_same_name_is_a_usage_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "stdin.txt").write_text("b")
     assert run("ask", "print(1)", "-f", "stdin.txt", stdin=b"a").exit_code == 2
