@@ -70,6 +70,7 @@ NAMES = {
     "groups above": ("Region,Sales,,Costs,\n,2022,2023,2022,2023\nN,1,2,3,4\n", "Sales 2023"),
     "groups above full names": (",Sales,,Costs,\nRegion,Sold,Back,Fixed,Other\nN,1,2,3,4\n", "Sales Back"),
     "a survey": ("Respondent,Q1,Q2\n,Open,Open\n1,good,bad\n2,fine,poor\n", "Q1 Open"),
+    "years": (",2019,2020\nA,1,2\nB,4,5\n", "2019"),
     "notes above": ("at,the,,of\nor,merging,,cells\nName,Age,Kids,Born\nAnn,30,2,1990\n", "Age"),
 }
 
@@ -81,6 +82,8 @@ def test_names_in_several_rows_are_found(case: str) -> None:
 
 
 SAID = {
+    "a line of dashes": ("a|b\n---|---\n1|2\n", "1 line left out: line 2 (a line of dashes"),
+    "a remark with a comma": ("a,b,c\n1,2,3\n\nSource: x\nMore, info\n", "2 lines left out: lines 4, 5 (a remark"),
     "a total": ("r,n\nN,1\nS,2\nTotal,3\n", '1 line left out: line 4 (a total: "Total")'),
     "a title": ("Sales of May\nr,n\nN,1\n", "1 line left out: line 1 (above the table"),
     "a comment": ("r,n\nN,1\n# checked\nS,2\n", "1 line left out: line 3 (comments"),

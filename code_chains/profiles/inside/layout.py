@@ -25,6 +25,7 @@ MAX_BROKEN_SHARE = 0.02
 """Up to this share of rows with more fields than the header are broken."""
 MAX_NAMES_CHARS = 900
 """Longer names are not written into the line that reads a table."""
+_RULE = re.compile(r":?[-=]{3,}:?")
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 TOTAL = re.compile(
@@ -233,7 +234,8 @@ def _is_header(first: Row, others: list[Row]) -> bool:
     """Return whether the first row holds names: other texts than those below, and no values."""
     names = list(filter(None, first.cells))
     values = list(filter(is_value, names))
-    are_years = len(values) < len(names) and all(map(_YEAR.fullmatch, values))
+    has_label = len(values) < len(names) or not first.cells[0]
+    are_years = has_label and all(map(_YEAR.fullmatch, values)) and len(names) > 1
     if not names or (values and not are_years):
         return False
     if not others or max(map(len, names[:3])) > 200:
@@ -286,6 +288,8 @@ def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
             layout.blank_rows += row.width > 1
         elif layout.names is not None and row.fields == layout.names:
             layout.skipped.setdefault("the header once more", []).append(row)
+        elif all(map(_RULE.fullmatch, row.cells)):
+            layout.skipped.setdefault("a line of dashes", []).append(row)
         elif row.is_comment and layout.width > 1:
             layout.skipped.setdefault("comments", []).append(row)
         else:
@@ -347,15 +351,26 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
         row = body[index]
         if total := next(filter(TOTAL.fullmatch, row.cells[:6]), ""):
             layout.total = total
-        elif not row.is_blank and not _is_remark(row, layout.width, is_apart=body[index - 1].is_blank):
+        elif not (row.is_blank or _is_remark(row, layout.width, body[:index])):
             break
         end = index
     return end
 
 
-def _is_remark(row: Row, width: int, *, is_apart: bool) -> bool:
-    """Return whether a row has a text in its first field alone: in a table of several, or behind an empty line."""
+def _is_cut_text(row: Row, above: list[Row], width: int) -> bool:
+    """Return whether a row has fewer fields than a table, and texts alone, which no full row of the table has."""
+    full = [each for each in above if each.width == width]
+    return (
+        0 < row.width < width and _has_no_value(row) and len(full) > 0 and not any(map(_has_no_value, full))
+    )
+
+
+def _is_remark(row: Row, width: int, above: list[Row]) -> bool:
+    """Return whether a row is a text below a table: in its first field alone, or with fewer fields than all others."""
+    if _is_cut_text(row, above, width):
+        return True
     first, *others = row.cells
+    is_apart = above[-1].is_blank
     is_wide = width > 2 or (is_apart and width > 1 and not is_value(first))
     return is_wide and first != "" and not any(others)
 

@@ -266,7 +266,7 @@ async def test_a_row_that_is_left_out_is_part_of_the_answer(server: Server) -> N
     await run(server, "kept = 41", session_id="eve")
     answer = await call(server, "answer_with_code", query="one more?", session_id="eve", files=files)
     assert "Note: a.csv: 1 line left out" in answer.content[0].text  # type: ignore[union-attr]
-    assert "1 line left out" in answer.structured_content["notes"][0]  # type: ignore[index]
+    assert "1 line left out" in answer.structured_content["notes"][0]
 
 
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", ""])

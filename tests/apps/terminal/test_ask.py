@@ -125,7 +125,10 @@ def test_data_and_files_come_together(run: Run, tmp_path: Path) -> None:
 
 def test_a_row_that_is_left_out_is_named_below_the_answer(run: Run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("r,n\nN,1\nTotal,1\n")
-    assert 'Note: a.csv: 1 line left out: line 3 (a total: "Total")' in run("ask", "print(1)", "-f", "a.csv").stderr
+    assert (
+        'Note: a.csv: 1 line left out: line 3 (a total: "Total")'
+        in run("ask", "print(1)", "-f", "a.csv").stderr
+    )
 
 
 def test_a_file_of_the_same_name_is_a_usage_error(run: Run, tmp_path: Path) -> None:
