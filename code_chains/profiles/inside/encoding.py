@@ -47,7 +47,8 @@ C1, OF_WINDOWS = (
     re.compile(r"[\x80-\x9f]"),
     {n: bytes([n]).decode("cp1252", "ignore") for n in range(128, 160)},
 )
-CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f]")
+CONTROLS = re.compile(r"[\x00\x02-\x08\x0e-\x19\x1c-\x1e]")
+"""What binary files have; U+0001 and U+001F separate fields in some tables."""
 LETTER, LATIN, LOWER = r"[^\W\d_]", "A-Za-z\u00c0-\u024f\u1e00-\u1eff", "a-z\u00df-\u00ff"
 ODD = re.compile(
     "[\x80-\x9f\u2500-\u25ff\ue000-\uf8ff\ufb00-\ufb06\ufffd]"
@@ -116,7 +117,7 @@ def decode(data: bytes, *, is_complete: bool = True) -> Text | None:
         data = data[: max(map(data.rfind, (b"\n", b",", b" "))) + 1 or len(data)]
     text = _marked(data) or _utf8(data) or _by_words(data)
     beginning = text.text[:100_000]
-    if len(CONTROLS.findall(beginning)) > MAX_CONTROL_SHARE * len(beginning):
+    if len(CONTROLS.findall(beginning)) > max(MAX_CONTROLS, MAX_CONTROL_SHARE * len(beginning)):
         return None
     notes = [f"NUL characters in it: {count:,}"] if (count := text.text.count("\0")) else []
     return _mended(replace(text, notes=(*text.notes, *notes)))

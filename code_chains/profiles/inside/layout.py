@@ -18,6 +18,8 @@ MAX_HEADER_ROWS, MAX_NOTE_ROWS = 3, 10
 MAX_FOOTER_ROWS = 12
 TAIL_CHARS, TAIL_LINES = 20_000, 60
 MAX_UNIT_CHARS = 14
+MAX_COUNTED_CHARS = 12 << 20
+"""Characters whose records are counted, which takes about half a second."""
 MAX_LISTED = 6
 MAX_SURPLUS = 40
 """More names than these are not made for fields beyond the header."""
@@ -29,7 +31,7 @@ _RULE = re.compile(r":?[-=]{3,}:?")
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 TOTAL = re.compile(
-    r"\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|\W*sum\b.*|\W*totaux\b.*"
+    r"(?![=@+])\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|(?![=@+])\W*sum\b.*|\W*totaux\b.*"
     r"|\W*totales?\b.*|\W*totali\b.*|\W*somme\b.*|\W*totaal\b.*|\W*razem\b.*|\W*итого.*|\W*всего.*|\W*合计.*|\W*合計.*|\W*总计.*",
     re.IGNORECASE,
 )
@@ -378,13 +380,14 @@ def _is_remark(row: Row, width: int, above: list[Row]) -> bool:
 def _count(layout: Layout, text: str) -> None:
     """Count the fields of all records, and find out what rows have beyond the header."""
     width = len(layout.names) if layout.names is not None else layout.width
-    first = layout.start + layout.header_rows
+    first, is_cut = layout.start + layout.header_rows, len(text) > MAX_COUNTED_CHARS
+    text = text[:MAX_COUNTED_CHARS]
     try:
         layout.widths = Counter(map(len, itertools.islice(layout.dialect.records(text), first, None)))
     except csv.Error:
         return
     # Invariant: blank rows below those that are looked at are not known, so that counts would be too high.
-    layout.is_counted = layout.is_complete or not layout.blank_rows
+    layout.is_counted = (layout.is_complete or not layout.blank_rows) and not is_cut
     if layout.full_width > width and layout.names is not None:
         _find_surplus(layout, text, first)
 
