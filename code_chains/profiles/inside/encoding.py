@@ -79,7 +79,7 @@ MAX_ALTERNATIVES, MAX_SHOWN_CHARS = 3, 16
 SAMPLED_BYTES, WINDOWS, WINDOW_BYTES, OVERLAP, MAX_WORDS = 1 << 18, 64, 1 << 12, 64, 4000
 MAX_BROKEN_SHARES = (1 / 3, 0.05)
 """Which share of characters may be broken in UTF-8: where some words are not, and where all words are."""
-MAX_CONTROL_SHARE, MIN_CONFIDENCE = 0.01, 0.002
+MAX_CONTROLS, MAX_CONTROL_SHARE, MIN_CONFIDENCE = 3, 0.01, 0.002
 
 
 @dataclass(frozen=True)
