@@ -31,8 +31,8 @@ _RULE = re.compile(r":?[-=]{3,}:?")
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 _UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 TOTAL = re.compile(
-    r"(?![=@+])\W*(?:grand |sub)?totals?\b.*|\W*(?:zwischen)?summen?\b.*|\W*gesamt.*|\W*insgesamt.*|(?![=@+])\W*sum\b.*|\W*totaux\b.*"
-    r"|\W*totales?\b.*|\W*totali\b.*|\W*somme\b.*|\W*totaal\b.*|\W*razem\b.*|\W*итого.*|\W*всего.*|\W*合计.*|\W*合計.*|\W*总计.*",
+    r"(?![=@+])\W*(?:(?:(?:grand |sub)?totals?|(?:zwischen)?summen?|sum|totaux|totales?|totali|somme|totaal|razem)\b"
+    r"|gesamt|insgesamt|итого|всего|合计|合計|总计).*",
     re.IGNORECASE,
 )
 
