@@ -30,17 +30,8 @@ from code_chains.state import Execution
 _log = logging.getLogger(__name__)
 MODULES = (
     *("encoding", "numbers", "dates", "source", "frames", "columns", "dialect", "layout", "traps", "table"),
-    *(
-        "csv_lines",
-        "pandas_lines",
-        "delimited",
-        "sheet",
-        "markup",
-        "workbook",
-        "database",
-        "documents",
-        "program",
-    ),
+    *("csv_lines", "pandas_lines", "delimited", "sheet", "markup", "workbook", "database", "documents"),
+    *("cells", "kinds", "trees", "archive", "program"),
 )
 """Modules of the program, each after those that it imports."""
 MAX_FILES = 20

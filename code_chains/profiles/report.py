@@ -17,6 +17,9 @@ MAX_LINE_CHARS, MAX_READ_CHARS = 1200, 1800
 MAX_NAME_CHARS, MAX_DETAIL_CHARS, MAX_FACT_CHARS, MAX_ROW_CHARS = 60, 160, 600, 200
 MAX_ITEMS, MAX_NOTE_CHARS = 60, 200
 
+KEYED = ("JSON", "YAML", "TOML", "INI", "XML")
+"""Formats whose keys may be values."""
+
 Json = Mapping[str, Any]
 
 
@@ -35,7 +38,7 @@ def render_profile(
     if not isinstance(profile, Mapping) or not _text(profile, "format", 60):
         return None
     kind, facts = _text(profile, "format", 60), _texts(profile, "facts", MAX_FACT_CHARS)
-    if schema_only and kind.startswith("JSON"):
+    if schema_only and kind.startswith(KEYED):
         facts = [fact for fact in facts if "[" not in fact]
     head = f"{title}: {', '.join([kind, *facts])}"
     has_names = not schema_only or trusts_names or _has_names(profile)
@@ -69,7 +72,8 @@ def _part(part: Json, *, schema_only: bool, max_chars: int) -> list[str]:
 
 
 def _has_names(profile: Json) -> bool:
-    if _text(profile, "format", 60).startswith("JSON"):  # Keys may be values.
+    # Invariant: keys may be values, and so may be the first row of a table of texts.
+    if _text(profile, "format", 60).startswith(KEYED) or profile.get("may_lack_header"):
         return False
     return are_names(_text(column, "name", 200) for column in _items(profile, "columns", Mapping))
 

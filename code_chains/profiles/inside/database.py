@@ -18,53 +18,12 @@ MAX_TABLES = 12
 MAX_ROWS = 20_000
 """Rows of a table that are read."""
 KEYWORDS = {
-    *(
-        "add",
-        "all",
-        "alter",
-        "and",
-        "as",
-        "case",
-        "check",
-        "column",
-        "commit",
-        "create",
-        "default",
-        "delete",
-        "distinct",
-    ),
-    *(
-        "drop",
-        "else",
-        "exists",
-        "from",
-        "group",
-        "having",
-        "in",
-        "index",
-        "insert",
-        "into",
-        "is",
-        "join",
-        "limit",
-        "not",
-    ),
-    *(
-        "null",
-        "on",
-        "or",
-        "order",
-        "primary",
-        "references",
-        "select",
-        "set",
-        "table",
-        "then",
-        "to",
-        "transaction",
-    ),
-    *("union", "unique", "update", "using", "values", "when", "where"),
-}
+    "add", "all", "alter", "and", "as", "case", "check", "column", "commit", "create", "default",
+    "delete", "distinct", "drop", "else", "exists", "from", "group", "having", "in", "index", "insert",
+    "into", "is", "join", "limit", "not", "null", "on", "or", "order", "primary", "references",
+    "select", "set", "table", "then", "to", "transaction", "union", "unique", "update", "using",
+    "values", "when", "where",
+}  # fmt: skip
 """Words of SQL that a table is not called without quotes."""
 TIMEOUT_S = 0.5
 """Seconds for one statement."""

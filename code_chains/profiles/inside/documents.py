@@ -1,4 +1,4 @@
-"""JSON, JSON Lines, Parquet, images, archives and plain text."""
+"""JSON, JSON Lines, Parquet, images and plain text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import json
 import struct
-import zipfile
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -28,12 +27,11 @@ from .traps import find_traps
 MAX_ROWS = 50_000
 MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
-DOCUMENTS = (
-    ({"content.xml", "mimetype"}, "OpenDocument file"),
-    ({"word/document.xml"}, "Word document"),
-    ({"ppt/presentation.xml"}, "PowerPoint presentation"),
-)
-"""What archives are that have these members."""
+NAMES_OF_JSON = {
+    frozenset({"type", "features"}): "JSON (GeoJSON)",
+    frozenset({"nbformat", "cells"}): "JSON (Jupyter notebook)",
+}
+"""What JSON is whose object has these keys."""
 
 
 def profile_lines(source: Source, text: Text) -> Json | None:
@@ -87,12 +85,27 @@ def profile_json(source: Source, text: Text) -> Json | None:
     except (ValueError, RecursionError):
         return None
     read = [*_imports(source, "json"), f"data = json.load({source.opening(text.encoding, text.errors)})"]
+    kind = next(
+        (kind for keys, kind in NAMES_OF_JSON.items() if isinstance(value, dict) and keys <= value.keys()),
+        "JSON",
+    )
+    return profile_value(kind, value, read, [f"encoding {text.encoding}"])
+
+
+def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> Json:
+    """Describe a value of mappings and lists, and the records in it.
+
+    Args:
+        kind: The format of the file.
+        value: Its value.
+        read: The lines that read it as `data`.
+        facts: What else is to be said of the file.
+    """
     path, rows = _records(value)
-    facts = [f"encoding {text.encoding}"]
-    profile: Json = {"format": "JSON", "facts": facts, "read": read}
+    profile: Json = {"format": kind, "facts": facts, "read": read}
     if rows is None:
         return profile | {"structure": _structure(value, 0)[:1200]}
-    place = "data" + "".join(map("[{}]".format, map(literal, path)))
+    place = "data" + "".join(map("[{}]".format, map(_key, path)))
     if importlib.util.find_spec("pandas"):
         read.insert(1, "import pandas as pd")
         has_nested = any(dict in map(type, row.values()) for row in rows[:100])
@@ -100,11 +113,21 @@ def profile_json(source: Source, text: Text) -> Json | None:
         columns = _normalized(rows) if has_nested else describe_rows(rows)
     else:
         columns = describe_rows(rows)
-    facts += [plural(len(rows), "record") + (f" in {place}" if path else "")]
+    facts.append(plural(len(rows), "record") + (f" in {place}" if path else ""))
     if path:
         profile["structure"] = _structure(value, 0)[:800]
-    shown = map(partial(json.dumps, ensure_ascii=False), rows)
+    shown = map(partial(json.dumps, ensure_ascii=False, default=str), rows)
     return profile | {"columns": columns, "column_count": len(columns), "first_rows": _first(shown)}
+
+
+def _key(key: Any) -> str:
+    return literal(key) if isinstance(key, str) else repr(key)
+
+
+def missing_packages(*names: str) -> list[str]:
+    """Return a sentence about what is not installed; nothing if all is."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    return [f"{' and '.join(missing)} is not installed, so it was not looked at"] if missing else []
 
 
 def _normalized(rows: list[Json]) -> list[Json]:
@@ -134,7 +157,7 @@ def _structure(value: Any, depth: int) -> str:
         if depth > 2:
             return f"object of {len(value)} keys"
         shown = itertools.islice(value, MAX_NAMES)
-        items = ", ".join(f"{key[:60]}: {_structure(value[key], depth + 1)}" for key in shown)
+        items = ", ".join(f"{str(key)[:60]}: {_structure(value[key], depth + 1)}" for key in shown)
         more = f", and {len(value) - MAX_NAMES} more keys" if len(value) > MAX_NAMES else ""
         return "{" + items + more + "}"
     if isinstance(value, list):
@@ -152,19 +175,18 @@ def profile_parquet(source: Source, *, is_arrow: bool) -> Json:
         import pandas as pd
 
         frame = pd.read_feather(source.name)
-        return _frame_profile(
-            "Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})"
-        )
+        return frame_profile("Arrow file", frame, len(frame), f"df = pd.read_feather({literal(source.name)})")
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(source.name)
     batch = next(file.iter_batches(batch_size=MAX_ROWS), None)
     frame = file.schema_arrow.empty_table().to_pandas() if batch is None else batch.to_pandas()
     count = file.metadata.num_rows
-    return _frame_profile("Parquet", frame, count, f"df = pd.read_parquet({literal(source.name)})")
+    return frame_profile("Parquet", frame, count, f"df = pd.read_parquet({literal(source.name)})")
 
 
-def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
+def frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
+    """Describe a frame, or the first rows of it."""
     hints = [] if count == len(frame) else [f"types and ranges are those of the first {len(frame):,} rows"]
     return {
         "format": format_name,
@@ -175,24 +197,6 @@ def _frame_profile(format_name: str, frame: Any, count: int, line: str) -> Json:
         "first_rows": list(map(row_text, frame.head(3).values.tolist())),
         "notes": find_traps(frame),
         "hints": hints,
-    }
-
-
-def profile_archive(source: Source) -> Json:
-    """Describe a ZIP archive by the names in it."""
-    with zipfile.ZipFile(source.name) as archive:
-        entries = list(itertools.filterfalse(zipfile.ZipInfo.is_dir, archive.infolist()))
-        names = archive.namelist()
-    for members, kind in DOCUMENTS:
-        if members.issubset(names):
-            return {"format": kind, "facts": [], "read": []}
-    shown = ", ".join(f"{entry.filename[:80]} ({entry.file_size:,} bytes)" for entry in entries[:MAX_NAMES])
-    more = f", and {len(entries) - MAX_NAMES} more" if len(entries) > MAX_NAMES else ""
-    read = ["import zipfile", f"archive = zipfile.ZipFile({literal(source.name)})"]
-    return {
-        "format": "ZIP archive",
-        "facts": [f"{plural(len(entries), 'file')}: {shown}{more}"],
-        "read": read,
     }
 
 

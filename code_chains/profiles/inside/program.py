@@ -8,12 +8,14 @@ import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
+from .archive import profile_archive
+from .cells import profile_boxes, profile_fixed
 from .database import profile_database
 from .delimited import profile_delimited
 from .dialect import MIN_SCORE, SURE, Dialect, find_dialect, has_spaced_columns
 from .documents import (
-    profile_archive,
     profile_image,
     profile_json,
     profile_lines,
@@ -22,19 +24,14 @@ from .documents import (
 )
 from .encoding import Text, decode
 from .frames import Json
+from .kinds import profile_kind
 from .source import Source, load
+from .trees import profile_html, profile_settings, profile_xml
 from .workbook import profile_workbook
 
 TABLES = {".csv", ".tsv", ".tab", ".psv"}
 """Suffixes of tables; other text is one if a delimiter divides it well."""
 OLE2 = b"\xd0\xcf\x11\xe0"
-BINARY = {
-    b"%PDF": "PDF document",
-    OLE2: "old Word file or another of Microsoft Office",
-    b"\x7fELF": "program",
-    b"\x89HDF": "HDF5 file",
-    b"\x93NUMPY": "NumPy array",
-}
 MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
 
 
@@ -84,46 +81,61 @@ def _profile(name: str) -> Json | None:
     return profile if len(json.dumps(profile)) <= MAX_PROFILE_CHARS else None
 
 
-def profile_file(name: str) -> Json | None:
-    """Describe a file; None if there is nothing to say of it."""
+def profile_file(name: str, *, is_member: bool = False) -> Json | None:
+    """Describe a file; None if there is nothing to say of it.
+
+    Args:
+        name: Its name.
+        is_member: Whether it is of an archive, so that one within it is not opened.
+    """
     source = load(name)
     if not source.data:
         return {"format": "empty file", "facts": [], "read": []}
-    if (profile := _profile_binary(source)) is not None:
+    if (profile := _profile_binary(source, is_member=is_member)) is not None:
         return profile
     text = decode(source.data, is_complete=source.is_complete)
+    if (profile := profile_kind(source, text.encoding if text else "")) is not None:
+        return profile
     if text is None:
         return {"format": "binary", "facts": [], "read": []}
     profile = _profile_text(source, text)
     return profile | {"notes": [*text.notes, *profile.get("notes", [])]}
 
 
-def _profile_binary(source: Source) -> Json | None:
+def _profile_binary(source: Source, *, is_member: bool) -> Json | None:
     data = source.data
     if data.startswith(b"SQLite format 3\0"):
         return profile_database(source)
-    if data.startswith(b"PK\x03\x04"):
-        return profile_workbook(source) or profile_archive(source)
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")) or data[257:262] == b"ustar":
+        if workbook := profile_workbook(source):
+            return workbook
+        # Invariant: an archive within an archive is not opened.
+        return None if is_member else profile_archive(source, partial(profile_file, is_member=True))
     if data.startswith(OLE2) and (workbook := profile_workbook(source)):
         return workbook
-    if data.startswith(b"PAR1"):
-        return profile_parquet(source, is_arrow=False)
-    if data.startswith(b"ARROW1"):
-        return profile_parquet(source, is_arrow=True)
-    for magic, kind in BINARY.items():
-        if data.startswith(magic):
-            return {"format": kind, "facts": [], "read": []}
+    if data.startswith((b"PAR1", b"ARROW1")):
+        return profile_parquet(source, is_arrow=data.startswith(b"ARROW1"))
     return profile_image(source)
 
 
 def _profile_text(source: Source, text: Text) -> Json:
-    profile: Json | None = None
-    if source.suffix in (".jsonl", ".ndjson") or text.text.lstrip()[:1] in ("{", "["):
-        profile = profile_json(source, text) if source.is_complete else None
-        profile = profile or profile_lines(source, text)
-    if profile is None:
-        profile = _profile_table(source, text)
-    return profile or profile_text(source, text)
+    """Describe text by the first reader that makes something of it."""
+    for profiler in TEXTS:
+        try:
+            profile = profiler(source, text)
+        except Exception as error:  # What looks like something and cannot be read as that is something else.
+            del error
+            continue
+        if profile is not None:
+            return profile
+    return profile_text(source, text)
+
+
+def _profile_json(source: Source, text: Text) -> Json | None:
+    if source.suffix not in (".jsonl", ".ndjson") and text.text.lstrip()[:1] not in ("{", "["):
+        return None
+    profile = profile_json(source, text) if source.is_complete else None
+    return profile or profile_lines(source, text)
 
 
 def _profile_table(source: Source, text: Text) -> Json | None:
@@ -142,3 +154,10 @@ def _profile_table(source: Source, text: Text) -> Json | None:
         except Exception as error:  # What looks like a table and cannot be read as one is text.
             del error
     return None
+
+
+TEXTS = (
+    *(_profile_json, profile_html, profile_xml, profile_settings, profile_boxes),
+    *(_profile_table, profile_fixed),
+)
+"""What reads text, in the order in which it is tried."""

@@ -1,0 +1,250 @@
+"""Tables whose cells are texts, in documents and in lines: how they are read, and their columns converted."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .columns import Column, classify, conversion, literal, with_conversions
+from .dialect import is_value
+from .encoding import Text
+from .frames import Json, describe_frame, plural, row_text
+from .source import Source
+from .traps import find_traps
+
+MAX_TABLES, MAX_LINES, MAX_LINE_CHARS, MAX_TITLE_LINES, MAX_CELLS = 8, 50_000, 1000, 3, 200_000
+MAX_CLASSIFIED, MAX_HEAD = 5000, 200
+FRAME = 'pd.DataFrame(rows[1:], columns=rows[0]).replace(["", "NULL"], None)'
+
+
+def profile_cells(setup: Sequence[str], call: str, names: dict[str, Any] | None = None) -> Json:
+    """Describe the table of texts that a call returns below lines of setup, and convert its columns.
+
+    Args:
+        setup: The lines that come first.
+        call: The expression of the table.
+        names: What the lines of setup have left, if they have been run.
+    """
+    if names is None:
+        names = {}
+        exec("\n".join(setup), names)
+    frame = eval(call, names)  # noqa: S307
+    columns = [_classified(key, frame.iloc[:, index]) for index, key in enumerate(frame.columns)]
+    keys = list(frame.columns)
+    conversions = {
+        column.key: _converted(column)
+        for column, key in zip(columns, keys, strict=True)
+        if keys.count(key) == 1
+    }
+    conversions = {key: line for key, line in conversions.items() if line}
+    names["frame"] = frame
+    try:
+        exec("\n".join(with_conversions("frame", conversions)), names)
+    except ValueError:  # Below the rows that were looked at are others.
+        conversions, names["df"] = {}, frame
+    frame = names["df"]
+    marks = [
+        f"{column.key}: {', '.join(column.missing)} is read as missing"
+        for column in columns
+        if column.missing
+    ]
+    return {
+        "facts": [plural(len(frame), "row"), plural(len(keys), "column")],
+        "read": [*setup, *with_conversions(call, conversions)],
+        "columns": describe_frame(frame),
+        "column_count": len(keys),
+        "first_rows": list(map(row_text, frame.head(3).values.tolist())),
+        "notes": [*marks, *find_traps(frame)],
+    }
+
+
+def profile_tables(setup: Sequence[str], names: dict[str, Any]) -> list[Json]:
+    """Describe the tables of texts that lines of setup have left in `tables`."""
+    tables = names.get("tables", [])
+    if not tables or importlib.util.find_spec("pandas") is None:
+        return []
+    exec("import pandas as pd", names)
+    parts = []
+    for first, last in _groups(tables)[:MAX_TABLES]:
+        lines = ["import pandas as pd", f"rows = tables[{first}]"]
+        if last > first + 1:
+            joined = f"tables[{first}:{'' if last == len(tables) else last}]"
+            lines[1:] = [
+                f"head = tables[{first}][:1]",
+                f"rows = head + [r for t in {joined} for r in t if r not in head]",
+            ]
+        exec("\n".join(lines), names)
+        header = has_header(eval(FRAME, names))  # noqa: S307
+        call = FRAME if header is not False else FRAME.replace("rows[1:], columns=rows[0]", "rows")
+        name = f"table {first + 1}" if last == first + 1 else f"tables {first + 1} to {last}"
+        parts.append(
+            profile_cells([*setup, *lines], call, names) | {"name": name, "may_lack_header": not header}
+        )
+    return parts
+
+
+def _groups(tables: Sequence[list[list[str | None]]]) -> list[tuple[int, int]]:
+    """Return where tables begin and end; one that goes on on the next page is as wide, and has the same header or none."""
+    groups: list[tuple[int, int]] = []
+    for index, rows in enumerate(tables):
+        first = tables[groups[-1][0]] if groups else rows
+        is_next = bool(groups) and groups[-1][1] == index and len(rows[0]) == len(first[0])
+        if is_next and (rows[0] == first[0] or any(is_value(cell) for cell in rows[0] if cell)):
+            groups[-1] = (groups[-1][0], index + 1)
+        elif len(rows) > 1 and len(rows[0]) > 1 and len(rows) * len(rows[0]) <= MAX_CELLS:
+            groups.append((index, index + 1))
+    return groups
+
+
+def has_header(frame: Any) -> bool | None:
+    """Return whether the names of a frame of texts are a header, and no row of values; None if that is not certain."""
+    typed = list(
+        filter(_has_type, (_classified(key, frame.iloc[:, index]) for index, key in enumerate(frame.columns)))
+    )
+    return not any(is_value(column.name) for column in typed) if typed else None
+
+
+def _has_type(column: Column) -> bool:
+    return column.kind in ("number", "date")
+
+
+def _classified(key: Any, series: Any) -> Column:
+    texts = [value for value in series.head(MAX_CLASSIFIED).tolist() if isinstance(value, str)]
+    column = classify(str(key), texts)
+    column.key = literal(key) if isinstance(key, str) else repr(key)
+    return column
+
+
+def _converted(column: Column) -> str:
+    """Return the expression that converts a column; empty if it stays as it is."""
+    if column.kind == "date" and column.date and not column.date.is_ambiguous:
+        return f'pd.to_datetime(df[{column.key}], format="{column.date.format}", errors="coerce")'
+    if column.kind != "number" or column.number is None:
+        return ""
+    number = conversion(column, column.number.resolved("."))
+    return f'{number[:-1]}, errors="coerce")' if column.missing or column.defaults else number
+
+
+def profile_boxes(source: Source, text: Text) -> Json | None:
+    """Describe the tables of Markdown and of database shells, whose columns are divided by bars; None if there are none."""
+    lines = text.text.splitlines()
+    if not source.is_complete or len(lines) > MAX_LINES or not importlib.util.find_spec("pandas"):
+        return None
+    opened = f"{source.opening(text.encoding)}.read().splitlines()"
+    parts = []
+    for first, last in itertools.islice(_boxes(lines), MAX_TABLES):
+        split = '.split("|")' if lines[first].strip()[0] not in "|+" else '.strip().split("|")[1:-1]'
+        setup = ["import pandas as pd", f"lines = {opened}[{first}:{last}]"]
+        setup.append(
+            f'rows = [[cell.strip() for cell in line{split}] for line in lines if set(line) - set("|+-=: ")]'
+        )
+        part = profile_cells(setup, FRAME)
+        parts.append(part | {"name": f"table in line {first + 1}"})
+    if not parts:
+        return None
+    read = [f"text = {source.opening(text.encoding)}.read()"]
+    if len(parts) > 1:
+        return {
+            "format": "text with tables",
+            "facts": [plural(len(parts), "table")],
+            "read": read,
+            "parts": parts,
+        }
+    others = sum(map(bool, map(str.strip, lines[:first] + lines[last:])))
+    notes = [f"{plural(others, 'line')} of text left out, before or after the table"] if others else []
+    return parts[0] | {"format": "text with a table", "notes": [*notes, *parts[0]["notes"]]}
+
+
+def _boxes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Return the first line of each table, and that after its last one."""
+    start = 0
+    for is_box, group in itertools.groupby(lines, lambda line: "|" in line or _is_rule(line)):
+        block = list(group)
+        rows = [line.strip().count("|") for line in block if not _is_rule(line)]
+        if is_box and len(rows) < len(block) and len(rows) > 1 and len(set(rows)) == 1:
+            yield start, start + len(block)
+        start += len(block)
+
+
+def _is_rule(line: str) -> bool:
+    """Return whether a line is between the rows of a box."""
+    chars = set(line.strip())
+    return chars <= set("|+:=- ") and bool(chars & set("|+")) and bool(chars & set("=-"))
+
+
+def _is_underline(line: str) -> bool:
+    return set(line) <= set("=- ") and ("--" in line or "==" in line)
+
+
+def profile_fixed(source: Source, text: Text) -> Json | None:
+    """Describe a table whose columns are as wide in each line; None if it is none."""
+    lines = text.text.splitlines()
+    longest = max(map(len, lines), default=0)
+    if not source.is_complete or len(lines) > MAX_LINES or longest > MAX_LINE_CHARS or "\t" in text.text:
+        return None
+    if importlib.util.find_spec("pandas") is None:
+        return None
+    for start in range(min(MAX_TITLE_LINES + 1, len(lines))):
+        rules = [index for index, line in enumerate(lines) if index > start and _is_underline(line)]
+        rows = [
+            line for index, line in enumerate(lines) if index >= start and index not in rules and line.strip()
+        ]
+        may_be = len(rows) > 2 and not _is_underline(lines[start]) and len(_spans(rows[:MAX_HEAD])) > 1
+        spans = _spans(rows) if may_be else []
+        skipped = [*range(start), *rules]
+        if len(spans) > 1 and (profile := _profile_spans(source, text, rows, spans, skipped)):
+            return profile
+    return None
+
+
+def _profile_spans(
+    source: Source, text: Text, rows: list[str], spans: list[tuple[int, int]], skipped: list[int]
+) -> Json | None:
+    cells = [[row[first:last].strip() for first, last in spans] for row in rows]
+    columns = [classify(name, values) for name, *values in zip(*cells, strict=True)]
+    typed = [index for index, column in enumerate(columns) if _has_type(column)]
+    if not typed:
+        return None
+    has_header = not any(is_value(cells[0][index]) for index in typed)
+    arguments = f'{literal(source.name)}, colspecs={spans}, dtype="str", encoding="{text.encoding}"'
+    if skipped:
+        arguments += f", skiprows={skipped}"
+    if not has_header:
+        arguments += ", header=None"
+    part = profile_cells(["import pandas as pd"], f"pd.read_fwf({arguments})")
+    if part["facts"][0] != plural(len(rows) - has_header, "row"):
+        return None
+    notes = [f"{plural(len(skipped), 'line')} left out: titles and rules"] if skipped else []
+    part["facts"] += [f"encoding {text.encoding}", "columns of fixed width"]
+    return part | {"format": "fixed-width text", "notes": [*notes, *part["notes"]]}
+
+
+def _spans(rows: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where columns begin and end: between them each line has a blank."""
+    spans = _filled(rows)
+    body = [any(row[first:last].strip() for row in rows[1:]) for first, last in spans]
+    merged: list[tuple[int, int]] = []
+    joins = False
+    for index, (first, last) in enumerate(spans):
+        before = first - spans[index - 1][1] if index else 0
+        after = spans[index + 1][0] - last if index + 1 < len(spans) else first + last
+        is_nameless = not rows[0][first:last].strip() and before == 1
+        # Invariant: what has a name and no values, or values and no name, is a part of the column beside it.
+        if merged and (joins or is_nameless or (not body[index] and before < after)):
+            merged[-1] = (merged[-1][0], last)
+        else:
+            merged.append((first, last))
+        joins = not body[index] and not before < after
+    return merged
+
+
+def _filled(rows: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the spans of characters that are not blank in all lines."""
+    filled = 0
+    for row in rows:
+        filled |= int("1" + re.sub(r"\S", "1", row).replace(" ", "0")[::-1].rjust(MAX_LINE_CHARS, "0"), 2)
+    bits = bin(filled)[3:][::-1]
+    return [match.span() for match in re.finditer("1+", bits)]
