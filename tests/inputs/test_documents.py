@@ -220,6 +220,13 @@ def test_what_is_nothing_else_is_text(case: str) -> None:
     assert profiled("a.txt", TEXTS[case])["format"] == "text"
 
 
+@pytest.mark.parametrize(
+    "word", ["ID3", "OggS", "Rar!", "PK", "BM", "CDF", "From: x", "$FL2", "create table"]
+)
+def test_a_table_whose_header_begins_like_another_kind_is_a_table(word: str) -> None:
+    assert rows_of(profiled("a.csv", f"{word},b\n1,2\n3,4\n")) == [[word, "b"], [1, 2], [3, 4]]
+
+
 SECRETS: dict[str, str] = {
     "YAML": "secret:\n  name: secret\n  also: secret\n",
     "XML": "<r><e secret='1'/><e secret='2'/></r>",

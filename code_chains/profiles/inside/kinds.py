@@ -157,12 +157,12 @@ KINDS = (
         "7-Zip or RAR archive",
         note="the standard library does not open it",
     ),
-    Kind(rb"\$FL[23]", "SPSS file", note="it needs pyreadstat"),
+    Kind(rb"\$FL[23]@\(#\)", "SPSS file", note="it needs pyreadstat"),
     Kind(rb"RD[XAB]\d\n|[XAB]\n\0\0\0", "R file", note="it needs pyreadr"),
     Kind(rb"\x80[\x02-\x05]", "pickle", note=RUNS_CODE),
     Kind(rb"II\*\0|MM\0\*", "TIFF image"),
     Kind(rb"....ftyp(?:avi[fs]|he[iv]|mi[fa])", "HEIC or AVIF image"),
-    Kind(rb"....ftypM4A|ID3|\xff[\xfa\xfb\xf3\xf2\xf1\xf9]|OggS|fLaC", "audio"),
+    Kind(rb"....ftypM4A|ID3[\x02-\x04]|\xff[\xfa\xfb\xf3\xf2\xf1\xf9]|OggS\0|fLaC\0", "audio"),
     Kind(rb"....ftyp|\x1aE\xdf\xa3|RIFF....AVI ", "video"),
 )
 
