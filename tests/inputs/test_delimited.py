@@ -41,6 +41,7 @@ READ = {
     "single quotes": ("a,b\n'x, y',1\n'z',2\n", [["x, y", 1], ["z", 2]]),
     "escaped quotes": ('a,b\n"say \\"hi\\", you",1\n"z",2\n', [['say "hi", you', 1], ["z", 2]]),
     "blanks behind separators": ('a, b, c\n1, "x, y", 3\n2, "z", 4\n', [[1, "x, y", 3], [2, "z", 4]]),
+    "backslashes in quotes": ('"a","b"\n"x","\\"\n"y","z"\n', [["x", "\\"], ["y", "z"]]),
     "inches": ('item\tsize\npipe\t5"\n"rod\t7"\nbar\t9"\n', [["pipe", '5"'], ['"rod', '7"'], ["bar", '9"']]),
     "a quote without an end": ('a,b\n1,x\n2,"y\n3,z\n', [[1, "x"], [2, '"y'], [3, "z"]]),
     "a rare separator": ("a~b~c\n1~2~x\n3~4~y\n", [[1, 2, "x"], [3, 4, "y"]]),
@@ -54,6 +55,7 @@ READ = {
     ),
     "lines that end with a carriage return": ("a,b\r1,2\r3,4\r", [[1, 2], [3, 4]]),
     "the header among the rows": ("a,b\nx,1\na,b\ny,2\n", [["x", 1], ["y", 2]]),
+    "two empty lines among the rows": ("a,b\n1,2\n\n\n3,4\n", [[1, 2], [3, 4]]),
     "a multi-line title in quotes": (',,\n,"Report\nof May",\nid,day,n\n1,2024-05-01,5\n', [[1, "2024-05-01", 5]]),
 }  # fmt: skip
 
@@ -71,6 +73,13 @@ NAMES = {
     "groups above full names": (",Sales,,Costs,\nRegion,Sold,Back,Fixed,Other\nN,1,2,3,4\n", "Sales Back"),
     "a survey": ("Respondent,Q1,Q2\n,Open,Open\n1,good,bad\n2,fine,poor\n", "Q1 Open"),
     "years": (",2019,2020\nA,1,2\nB,4,5\n", "2019"),
+    "groups of two above all names": (
+        "Person,,Place,\nfirst,last,road,town\nAnn,Lee,Main,Oslo\nBo,Ray,Side,Lund\n",
+        "Place town",
+    ),
+    "labels without a name": (",name,town\na,Ann,Oslo\nb,Bo,Lund\n", "town"),
+    "numbers in turn": (",0,1\nx,1.5,2\ny,2.5,3\n", "1"),
+    "months": ("item,2024-01-01,2024-02-01\nx,4,5\ny,6,7\n", "2024-02-01"),
     "notes above": ("at,the,,of\nor,merging,,cells\nName,Age,Kids,Born\nAnn,30,2,1990\n", "Age"),
 }
 
@@ -82,7 +91,7 @@ def test_names_in_several_rows_are_found(case: str) -> None:
 
 
 SAID = {
-    "a line of dashes": ("a|b\n---|---\n1|2\n", "1 line left out: line 2 (a line of dashes"),
+    "a line of dashes": ("a,b\n---,---\n1,2\n", "1 line left out: line 2 (a line of dashes"),
     "a remark with a comma": ("a,b,c\n1,2,3\n\nSource: x\nMore, info\n", "2 lines left out: lines 4, 5 (a remark"),
     "a total": ("r,n\nN,1\nS,2\nTotal,3\n", '1 line left out: line 4 (a total: "Total")'),
     "a title": ("Sales of May\nr,n\nN,1\n", "1 line left out: line 1 (above the table"),

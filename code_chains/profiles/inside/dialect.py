@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -129,7 +130,10 @@ def _variants(dialect: Dialect, head: str) -> Iterator[Dialect]:
         begins = f"{delimiter} {quote}" in head
         if begins or any(f"{before}{quote}" in f"\n{head}" for before in (delimiter, "\n")):
             quoted = replace(dialect, quote=quote, is_padded=begins)
-            yield from (quoted, replace(quoted, escape="\\")) if f"\\{quote}" in head else (quoted,)
+            yield quoted
+            # Invariant: a backslash before a quote that ends a field is part of the field.
+            if re.search(rf"\\{quote}[^{re.escape(delimiter)}\r\n{quote}]", head):
+                yield replace(quoted, escape="\\")
     if '"' in head:
         yield replace(dialect, quote="")
 

@@ -54,23 +54,14 @@ ODD = re.compile(
     "[\x80-\x9f\u2500-\u25ff\ue000-\uf8ff\ufb00-\ufb06\ufffd]"
     rf"|[¢-ª¬®¯±-´¶¸-º¼-¾]{LETTER}"
     rf"|{LETTER}[^\w\x00-\x7f\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0e31-\u0e4e’·‐]{LETTER}"
-    rf"|[{LATIN}][\u0370-\u1dff]|[\u0370-\u1dff][{LATIN}]"
-    rf"|[{LOWER}][\u2e80-\uffdf]|[\u2e80-\uffdf][{LOWER}]|[A-Z][\u2e80-\uffdf][A-Z]"
-    "|[a-zß-ÿά-ώа-џ][À-ÞΑ-ΩЀ-Я]|[ß-ÿά-ώа-џ][A-Z]|[A-ZÀ-Þ][À-Þ][a-zß-ÿ]|[\u00c0-\u024f]{4}"
+    rf"|[\u0370-\u1dff][{LATIN}]|[{LOWER}][\u2e80-\uffdf]|[\u2e80-\uffdf][{LOWER}]|[A-Z][\u2e80-\uffdf][A-Z]"
+    "|[a-zß-ÿά-ώа-џ][À-ÞΑ-ΩЀ-Я]|[A-ZÀ-Þ][À-Þ][a-zß-ÿ]|[\u00c0-\u024f]{4}"
 )
 """What words hardly have: controls, boxes, symbols before or between letters, two scripts, capitals within, only accents."""
 ALPHABETS = (
-    *(
-        "àáâãäåæçèéêëìíîïñòóôõöøùúûüœß",
-        "áäčďéěíľňóôřšťúůýž",
-        "ąćęłńóśźż",
-        "áéíóöőúüű",
-        "áæéíðóöúýþ",
-        "âîăşţșț",
-    ),
-    *("ćčđšž", "âçîöûüğış\u0307", "ąčėęįšūųž", "āčēģīķļņšūž", "äõöüšž"),
-    *("àáâèéêìíòóôùúýăđơư\u0300\u0301\u0303\u0309\u0323", "абвгдежзийклмнопрстуфхцчшщъыьэюяё"),
-    *("абвгдежзийклмнопрстуфхцчшщьюяєіїґ", "αβγδεζηθικλμνξοπρςστυφχψωϊϋόύώάέήίΐΰ"),
+    "àáâãäåæçèéêëìíîïñòóôõöøùúûüœß áäčďéěíľňóôřšťúůýž ąćęłńóśźż áéíóöőúüű áæéíðóöúýþ âîăşţșț ćčđšž âçîöûüğış\u0307 "
+    "ąčėęįšūųž āčēģīķļņšūž äõöüšž àáâèéêìíòóôùúýăđơư\u0300\u0301\u0303\u0309\u0323 абвгдежзийклмнопрстуфхцчшщъыьэюяё "
+    "абвгдежзийклмнопрстуфхцчшщьюяєіїґ αβγδεζηθικλμνξοπρςστυφχψωϊϋόύώάέήίΐΰ"
 )
 """Letters beyond ASCII of Western Europe, where names travel, and of other languages whose letters share places."""
 ODD_POWER, DOUBT, ENOUGH_WORDS = 8, 0.5, 6
@@ -266,7 +257,7 @@ def _readings(words: list[bytes]) -> list[Reading]:
 def _share_of_one_language(text: str) -> float:
     """Return which share of the letters of European scripts beyond ASCII the best alphabet has."""
     counts = Counter(re.findall("[\u00c0-\u058f]", text.lower()))
-    shares = (sum(map(counts.__getitem__, alphabet)) for alphabet in ALPHABETS)
+    shares = (sum(map(counts.__getitem__, alphabet)) for alphabet in ALPHABETS.split())
     return max(shares) / counts.total() if counts else 1.0
 
 

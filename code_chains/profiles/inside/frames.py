@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,17 @@ MAX_CATEGORIES, MAX_CATEGORY_CHARS, MAX_EXAMPLE_CHARS = 10, 30, 40
 MAX_CELL_CHARS, MAX_ROW_CHARS = 60, 300
 MAX_DISTINCT_ROWS = 50_000
 """Rows of which distinct values are counted."""
+
+
+def run_lines(lines: Iterable[str], **names: Any) -> Any:
+    """Return the frame that lines of pandas make."""
+    import pandas as pd
+
+    names["pd"] = pd
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec("\n".join(lines), names)
+    return names["df"]
 
 
 def describe_frame(frame: Any) -> list[Json]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from .dates import date_format
 from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
 from .numbers import number_format
 
@@ -106,24 +107,29 @@ class Layout:
 
 
 def find_layout(text: str, dialect: Dialect, *, is_complete: bool) -> Layout:
-    """Find the parts of a table."""
+    """Find the parts of a table, and count its rows."""
     rows, is_all = read_rows(text, dialect)
     if not is_complete and rows:
         rows = rows[:-1]  # The last one may be cut off.
-    is_all = is_all and is_complete
+    layout = layout_of(rows, dialect, is_complete=is_all and is_complete)
+    _count(layout, text)
+    if is_complete and not is_all:
+        _find_distant_footer(layout, text)
+    return layout
+
+
+def layout_of(rows: list[Row], dialect: Dialect, *, is_complete: bool) -> Layout:
+    """Find the parts of a table among rows, which are all if it is complete."""
     width = usual_width(itertools.filterfalse(attrgetter("is_blank"), rows))
     start = _find_start(rows, width)
     body = rows[start:]
     first_line = body[0].line if body else 0
-    layout = Layout(dialect, None, [], width, start, is_complete=is_all, first_line=first_line)
+    layout = Layout(dialect, None, [], width, start, is_complete=is_complete, first_line=first_line)
     layout.titles = list(itertools.filterfalse(attrgetter("is_blank"), rows[:start]))
     _note_tables(layout, rows[:start])
     body = _without_header(layout, body)
     body = _without_units(layout, body)
-    _split_body(layout, body, is_all=is_all)
-    _count(layout, text)
-    if is_complete and not is_all:
-        _find_distant_footer(layout, text)
+    _split_body(layout, body)
     return layout
 
 
@@ -132,7 +138,10 @@ def _find_start(rows: list[Row], width: int) -> int:
     needed = max(min(width, 2), (width + 1) // 2)
     for index, row in enumerate(rows[:MAX_TITLE_ROWS]):
         is_wide = row.width == width or _is_uneven_header(rows[index : index + 2], width)
-        if is_wide and sum(map(bool, row.cells)) >= min(needed, row.width) and not row.is_comment:
+        is_filled = sum(map(bool, row.cells)) >= min(needed, row.width) or (
+            width == 2 and row.cells[-1] != ""
+        )
+        if is_wide and is_filled and not row.is_comment:
             start = _below_notes(rows, index) or _with_groups(rows, index, width)
             return start if start <= MANY_TITLE_ROWS or 2 * start <= len(rows) else _first_wide(rows)
     return 0
@@ -157,11 +166,11 @@ def _has_no_value(row: Row) -> bool:
 
 
 def _with_groups(rows: list[Row], index: int, width: int) -> int:
-    """Return the index of the row above if it groups the names of this one, such as `2023,,2024,`."""
-    above = rows[index - 1] if index else rows[index]
-    has_groups = above.width == width and sum(map(bool, above.cells)) > 1
-    if index and has_groups and _names_below(above, rows[index], rows[index + 1 :]):
-        return index - 1
+    """Return the index of the first row above that groups the names of the next, such as `2023,,2024,`."""
+    while index and rows[index - 1].width == width and sum(map(bool, rows[index - 1].cells)) > 1:
+        if not _names_below(rows[index - 1], rows[index], rows[index + 1 :]):
+            break
+        index -= 1
     return index
 
 
@@ -181,6 +190,8 @@ def _without_header(layout: Layout, body: list[Row]) -> list[Row]:
     while count < min(len(body), MAX_HEADER_ROWS) and _names_below(first, body[count], body[count + 1 :]):
         names = _joined(names, body[count])
         count += 1
+        if all(body[count - 1].cells):
+            break
     if count > 1 and _are_long(names):
         return _with_one_row_of_names(layout, body, count)
     layout.names, layout.header_rows = names, count
@@ -210,7 +221,10 @@ def _names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
     filled = [index for index, cell in enumerate(second.cells) if cell]
     gaps = [index for index in filled if not first.cells[index]]
     names = [second.cells[index] for index in filled]
-    completes = len(gaps) > 0 and (gaps[0] > 0 or (all(second.cells) and not first.cells[0]))
+    begins_apart = not (first.cells[0] and second.cells[0])
+    are_groups = not any(name and beside for name, beside in itertools.pairwise([*first.cells, "-"]))
+    completes = any(gaps) and (gaps[0] > 0 or all(second.cells))
+    completes = completes and (begins_apart or are_groups or len(set(names)) < len(names))
     repeats = len(names) > 1 and len(set(names)) == 1 and not second.cells[0]
     if not (completes or repeats) or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
         return False
@@ -236,9 +250,7 @@ def _is_header(first: Row, others: list[Row]) -> bool:
     """Return whether the first row holds names: other texts than those below, and no values."""
     names = list(filter(None, first.cells))
     values = list(filter(is_value, names))
-    has_label = len(values) < len(names) or not first.cells[0]
-    are_years = has_label and all(map(_YEAR.fullmatch, values)) and len(names) > 1
-    if not names or (values and not are_years):
+    if not names or (values and not _are_names(values, first, others)):
         return False
     if not others or max(map(len, names[:3])) > 200:
         return True
@@ -249,6 +261,16 @@ def _is_header(first: Row, others: list[Row]) -> bool:
             return True
         repeated += bool(cell) and cell in below
     return repeated == 0
+
+
+def _are_names(values: list[str], first: Row, others: list[Row]) -> bool:
+    """Return whether the values in a first row are names: years, dates or numbers in turn, beside a text or a corner."""
+    is_corner = not first.cells[0] and all(first.cells[1:])
+    if not is_corner and len(values) == sum(map(bool, first.cells)):
+        return False
+    if date_format(values, ""):
+        return not any(date_format([cell], "") for row in others[:1] for cell in row.cells)
+    return all(map(_YEAR.fullmatch, values)) or (is_corner and values == list(map(str, range(len(values)))))
 
 
 def _cells_of(rows: list[Row], index: int) -> list[str]:
@@ -279,10 +301,10 @@ def _is_unit(cell: str, *, is_numeric: bool) -> bool:
     return is_numeric or cell in ("", "-") or cell[0] in "(["
 
 
-def _split_body(layout: Layout, body: list[Row], *, is_all: bool) -> None:
+def _split_body(layout: Layout, body: list[Row]) -> None:
     """Divide what is below the header into rows and footer, to which other tables belong."""
     end = len(body)
-    if is_all:
+    if layout.is_complete:
         end = _find_end(layout, body[: _note_tables(layout, body, first=2)])
         layout.footer = _rows_for_readers(body[end:])
     for row in body[:end]:
@@ -302,7 +324,7 @@ def _note_tables(layout: Layout, rows: list[Row], *, first: int = 0) -> int:
     """Note the tables that begin among rows: at the first one, or behind an empty line. Return where the first begins."""
     end = len(rows)
     for index in range(first, len(rows)):
-        if (not index or rows[index - 1].is_blank) and _is_other_table(
+        if (not index or rows[index - 1].is_blank) and is_other_table(
             rows[first and first - 1 : index], rows[index : index + 20]
         ):
             layout.other_tables.append(rows[index].line + 1)
@@ -310,17 +332,19 @@ def _note_tables(layout: Layout, rows: list[Row], *, first: int = 0) -> int:
     return end
 
 
-def _is_other_table(above: list[Row], rows: list[Row]) -> bool:
+def is_other_table(above: list[Row], rows: list[Row]) -> bool:
     """Return whether rows begin a table: names, with values below them that are not like those of the table above."""
     header, below = rows[0], list(itertools.takewhile(lambda row: not row.is_blank, rows[1:]))
-    if header.width < 2 or any(map(is_value, header.cells)) or set(widths(below)) != {header.width}:
+    # The first name may be missing, as that of an index is.
+    names = header.cells[header.width > 2 and not header.cells[0] :]
+    if header.width < 2 or any(map(is_value, names)) or set(widths(below)) != {header.width}:
         return False
     typed = [
         index
         for index, column in enumerate(zip(*(row.cells for row in below), strict=True))
         if _are_values(column)
     ]
-    alike = [row for row in above if row.width == header.width and not row.is_blank]
+    alike = [row for row in above[-MAX_TITLE_ROWS:] if row.width == header.width and not row.is_blank]
     # Invariant: a row of a table has values where its other rows have them, and no names.
     return len(typed) > 0 and (
         not alike or any(_are_values(_cells_of(alike[-20:], index)) for index in typed)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .sheet import Area
 
 MAX_BYTES, HEAD_BYTES = 64 << 20, 4 << 20
 """How much of a sheet is searched, and how much is read."""
+MAX_TAGS = 100_000
+"""How many elements of a kind are looked at."""
 NOT_STORED = "formula without a stored result"
-_RANGE = re.compile(rb'<(?:\w+:)?mergeCell [^<>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
-_ROW = re.compile(rb'<(?:\w+:)?row (?=[^<>]*\bhidden="(?:1|true)")[^<>]*?\br="(\d+)"')
-_COLUMN = re.compile(
-    rb'<(?:\w+:)?col (?=[^<>]*\bhidden="(?:1|true)")(?=[^<>]*\bmin="(\d+)")[^<>]*\bmax="(\d+)"'
-)
-_FORMULA = re.compile(rb'<c [^<>]*?r="([A-Z]+)\d+"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')
+_HIDDEN = r'(?=[^<>]*\bhidden="(?:1|true)")'
+_RANGE = re.compile(r"([A-Z]+)(\d+):([A-Z]+)(\d+)")
+_FORMULA = re.compile(rb'<c [^<>]*?r="([A-Z]+)\d+"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v ?/>|<v></v>)?()</c>')
 _ERROR = re.compile(
     rb'<c r="([A-Z]+)\d+"[^<>]*\bt="e"[^<>]*>(?:<f[^<>]*(?:/>|>[^<]*</f>))?<v>(#[^<]{1,20})</v>'
 )
@@ -70,14 +70,17 @@ def read_sheets(archive: zipfile.ZipFile) -> list[Sheet]:
     """Return the sheets of a workbook, without what is in them; none if they are not in XML."""
     if "xl/workbook.xml" not in archive.namelist():
         return []
-    relations = dict[str, str]()
-    for tag in _tags(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+    relations = {}
+    for tag in _tags(_read(archive, "xl/_rels/workbook.xml.rels"), "Relationship"):
         relations[tag.get("Id", "")] = posixpath.join("xl", tag.get("Target", "")).lstrip("/")
     sheets = []
-    for tag in _tags(archive, "xl/workbook.xml", "sheet"):
-        path = relations.get(tag.get("r:id", ""), "")
-        if "chartsheets" not in path:
-            sheets.append(_read_sheet(archive, path, tag))
+    for tag in _tags(_read(archive, "xl/workbook.xml"), "sheet"):
+        sheet = Sheet(tag.get("name", ""), tag.get("state", "visible") != "visible")
+        sheet.path = relations.get(tag.get("r:id", ""), "")
+        if sheet.path in archive.namelist():
+            _add_markup(sheet, _read(archive, sheet.path))
+        if "chartsheets" not in sheet.path:
+            sheets.append(sheet)
     return sheets
 
 
@@ -92,34 +95,35 @@ def first_rows(archive: zipfile.ZipFile, sheets: Iterable[Sheet]) -> io.BytesIO:
     return short
 
 
-def _tags(archive: zipfile.ZipFile, path: str, name: str) -> Iterable[dict[str, str]]:
+def _read(archive: zipfile.ZipFile, path: str) -> bytes:
     with archive.open(path) as file:
-        text = file.read(1 << 20).decode("utf-8", "replace")
-    for attributes in re.findall(rf"<(?:\w+:)?{name}\s([^<>]*)>", text):
-        yield {key: html.unescape(value) for key, value in re.findall(r'([\w:]+)="([^"]*)"', attributes)}
+        return file.read(MAX_BYTES)
 
 
-def _read_sheet(archive: zipfile.ZipFile, path: str, tag: dict[str, str]) -> Sheet:
-    is_hidden = tag.get("state", "visible") != "visible"
-    sheet = Sheet(tag.get("name", ""), is_hidden, path=path)
-    if path not in archive.namelist():
-        return sheet
-    with archive.open(path) as file:
-        text = file.read(MAX_BYTES)
+def _tags(text: bytes, name: str, such: str = "") -> Iterator[dict[str, str]]:
+    """Return the attributes of the first elements with a name."""
+    found = re.finditer(rf"<(?:\w+:)?{name}\s{such}([^<>]*)>".encode(), text)
+    for tag in itertools.islice(found, MAX_TAGS):
+        attributes = re.findall(r'([\w:]+)="([^"]*)"', tag[1].decode("utf-8", "replace"))
+        yield {key: html.unescape(value) for key, value in attributes}
+
+
+def _add_markup(sheet: Sheet, text: bytes) -> None:
+    """Add what the markup of a sheet says; what it has none of is not searched for, as it is long."""
     _measure(sheet, text)
-    if b"mergeCell " in text:
-        for left, top, right, bottom in _RANGE.findall(text):
-            sheet.merged.append(Area(int(top) - 1, int(bottom) - 1, _index(left), _index(right)))
-    if b"hidden=" in text:
-        sheet.hidden_rows = list(map(int, _ROW.findall(text)))
-        for first, last in _COLUMN.findall(text):
-            sheet.hidden_columns += range(int(first) - 1, min(int(last), sheet.width))
-    if b"<f" in text:
-        sheet.missing.update((_index(name), NOT_STORED) for name in _FORMULA.findall(text))
-    if b't="e"' in text:
-        sheet.missing.update((_index(name), error.decode()) for name, error in _ERROR.findall(text))
     sheet.is_filtered = b"autoFilter " in text
-    return sheet
+    if b"mergeCell " in text:
+        for tag in _tags(text, "mergeCell"):
+            for left, top, right, bottom in _RANGE.findall(tag.get("ref", "")):
+                sheet.merged.append(Area(int(top) - 1, int(bottom) - 1, _index(left), _index(right)))
+    if b"hidden=" in text:
+        sheet.hidden_rows = [int(tag["r"]) for tag in _tags(text, "row", _HIDDEN) if "r" in tag]
+        for tag in _tags(text, "col", _HIDDEN):
+            sheet.hidden_columns += range(int(tag["min"]) - 1, min(int(tag["max"]), sheet.width))
+    formulas = Counter(_FORMULA.findall(text) if b"<f" in text else ())
+    errors = Counter(_ERROR.findall(text) if b't="e"' in text else ())
+    for (name, error), count in (formulas + errors).items():
+        sheet.missing[_index(name.decode()), error.decode() or NOT_STORED] = count
 
 
 def _measure(sheet: Sheet, text: bytes) -> None:
@@ -130,13 +134,13 @@ def _measure(sheet: Sheet, text: bytes) -> None:
     if len(text) > HEAD_BYTES and b"<row " in head:
         head = head[: head.rindex(b"<row ")]
         sheet.head = head + b"</sheetData></worksheet>"
-    sheet.width = max(map(_index, {*_COLUMN_NAME.findall(head)}), default=0) + 1
+    sheet.width = max(map(_index, map(bytes.decode, {*_COLUMN_NAME.findall(head)})), default=0) + 1
     sheet.height = max(map(int, {*_ROW_NUMBER.findall(head)}), default=head.count(b"<row "))
 
 
-def _index(name: bytes) -> int:
+def _index(name: str) -> int:
     """Return the number of a column with a name, from zero on."""
     number = 0
     for letter in name[:3]:
-        number = 26 * number + letter - 64
+        number = 26 * number + ord(letter) - 64
     return number - 1

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import itertools
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from .columns import Column, classify, conversion, literal, mapping, with_conversions
-from .frames import Json, describe_frame, plural
+from .frames import Json, describe_frame, plural, run_lines
 from .table import Table, add_hint, add_note, is_read_as_number, quoted, separators, unique_names
 from .traps import find_traps
 
@@ -234,14 +233,8 @@ def _run(
     table: Table, arguments: Mapping[str, str], conversions: Mapping[str, str], *, drops_blank: bool = True
 ) -> Any:
     """Run the lines with other arguments."""
-    import pandas as pd
-
-    names: dict[str, Any] = {"pd": pd, "io": io}
     lines = with_conversions(_call(table, arguments, drops_blank=drops_blank), conversions)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        exec("\n".join(lines), names)
-    return names["df"]
+    return run_lines(lines, io=io)
 
 
 def _read(table: Table, structure: Mapping[str, str], nrows: int) -> Any:

@@ -6,18 +6,19 @@ import importlib.util
 import itertools
 import warnings
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, cast
 
-from .columns import PANDAS_MISSING, classify, conversion, literal, mapping, with_conversions
+from .columns import PANDAS_MISSING, Column, classify, conversion, literal, mapping, with_conversions
 from .dates import date_format
-from .frames import Json, describe_frame, plural
+from .frames import Json, describe_frame, plural, run_lines
 from .markup import Sheet, first_rows, read_sheets
 from .numbers import NumberFormat
 from .sheet import Cells, SheetTable, are_texts, cell_text, find_table, letters, row_text
 from .source import Source
+from .traps import find_traps
 
 MAX_SHEETS, MAX_NOTED, MAX_SPECIAL_COLUMNS = 8, 5, 30
 MAX_EXPANDED_BYTES = 200 << 20
@@ -163,7 +164,7 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
     limit = max(20, most * sheet.height // total) if total else MAX_ROWS // len(sheets)
     read = book.parse(sheet.name, header=None, dtype=object, na_filter=False, nrows=limit + 1).values.tolist()
     cells: list[Cells] = [[None if value == "" else value for value in row] for row in read[:limit]]
-    table = find_table(cells, sheet.merged, is_complete=len(read) <= limit)
+    table = find_table(cells, is_complete=len(read) <= limit)
     if table is None:
         return {"name": sheet.name, "facts": [*facts, "empty"]}
     part = Part(sheet, cells, table, is_complete=not sheet.head and max(len(read), sheet.height) <= limit)
@@ -171,17 +172,18 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
     part.arguments["engine"] = literal(book.engine)
     # pandas refuses columns beyond the rows that it reads.
     reach = next((i for i, row in enumerate(table.body) if cells[row][table.area.right] is not None), 0)
-    frame = _run(part, book, nrows=reach + 1)
+    frame = _run(part, book, reach + 1)
     _note_rows(part)
     _note_sheet(part)
     _fill_groups(part, list(frame.columns))
     for index, key in enumerate(frame.columns[:MAX_SPECIAL_COLUMNS]):
-        if isinstance(key, str | int | float):
+        if _is_name(key):
             _convert(part, _key(key), part.column(index))
     if len(frame.columns) > MAX_SPECIAL_COLUMNS:
         part.notes.append(f"texts in columns after the first {MAX_SPECIAL_COLUMNS} were not looked at")
-    _note_percents(part, book, list(map(str, frame.columns)))
-    frame = _run(part, book, nrows=len(table.body))
+    _note_percents(part, book, frame.columns)
+    frame = _run(part, book, len(table.body))
+    part.notes += find_traps(frame)
     rows = plural(len(frame), "row")
     if not part.is_complete:
         rows = f"up to {sheet.last_row - table.header.stop:,} rows" if sheet.last_row else f"more than {rows}"
@@ -197,13 +199,9 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
     }
 
 
-def _run(part: Part, book: Any, *, nrows: int) -> Any:
+def _run(part: Part, book: Any, nrows: int) -> Any:
     """Return what the lines return, of the first rows."""
-    import pandas as pd
-
-    names: dict[str, Any] = {"pd": pd, "book": book}
-    exec("\n".join(part.lines(name="book", nrows=str(nrows))), names)
-    return names["df"]
+    return run_lines(part.lines(name="book", nrows=str(nrows)), book=book)
 
 
 def _set_arguments(part: Part, name: str, count: int) -> None:
@@ -270,22 +268,34 @@ def _name(part: Part, column: int) -> str:
 
 def _fill_groups(part: Part, keys: list[Any]) -> None:
     """Repeat labels that stand for the rows below: merged ones, or ones in the first column of which most are blank."""
-    area, body, is_first = part.table.area, part.table.body, True
-    merged = set[tuple[int, int]]()
-    for span in part.sheet.merged:
-        merged.update((row, span.left) for row in range(span.top + 1, min(span.bottom, area.bottom) + 1))
+    table, is_outer = part.table, True
     for index, key in enumerate(keys[:MAX_SPECIAL_COLUMNS]):
         values, name = part.column(index), _key(key)
-        blanks = {(row, area.left + index) for row, value in zip(body, values, strict=True) if value is None}
-        is_merged = blanks <= merged and (is_first or are_texts(values))
-        is_sparse = index == 0 and len(keys) > 1 and _are_group_labels(values, part.column(1))
-        is_first = bool(blanks) and values[0] is not None and (is_merged or is_sparse)
-        is_first = is_first and isinstance(key, str | int | float)
-        if is_first:
+        blanks = {row for row, value in zip(table.body, values, strict=True) if value is None}
+        merged = _rows_below_merged(part, table.area.left + index)
+        are_labels = blanks <= merged and (is_outer or are_texts(values))
+        if index == 0 and len(keys) > 1:
+            are_labels = are_labels or _are_group_labels(values, part.column(1))
+        is_outer = are_labels and bool(blanks) and values[0] is not None and _is_name(key)
+        if is_outer:
             part.conversions[name] = f"df[{name}].ffill()"
             part.notes.append(f"{plural(len(blanks), 'blank cell')} of {name} filled with the label above")
         elif blanks & merged:
             part.notes.append(f"merged cells of {name} hold one value for several rows")
+
+
+def _rows_below_merged(part: Part, column: int) -> set[int]:
+    """Return the rows of a column that are merged with one above."""
+    rows = set[int]()
+    for span in part.sheet.merged:
+        if span.left == column:
+            rows.update(range(span.top + 1, min(span.bottom, part.table.area.bottom) + 1))
+    return rows
+
+
+def _is_name(key: object) -> bool:
+    """Return whether a name of a column can be written as source."""
+    return isinstance(key, str | int | float)
 
 
 def _key(key: object) -> str:
@@ -303,25 +313,27 @@ def _convert(part: Part, key: str, cells: list[Any]) -> None:
     """Convert texts of a column that are numbers or dates, and say which values become missing."""
     values = [value for value in cells if value is not None]
     texts = [value for value in values if isinstance(value, str)]
-    lost = list[str]()
-    if texts and len(texts) == len(values):
-        lost = _convert_texts(part, key, texts)
-    elif texts:
-        lost = _convert_mixed(part, key, values, texts)
-    elif values and all(value in SERIAL_DAYS for value in values) and date_format(["20250101"], key):
-        part.notes.append(
-            f'{key} may be serial days: pd.to_datetime(df[{key}], unit="D", origin="1899-12-30")'
-        )
-    if lost:
-        shown = _some(list(map(literal, dict.fromkeys(lost))))
+    if not texts:
+        if values and all(value in SERIAL_DAYS for value in values) and date_format(["20250101"], key):
+            days = f'pd.to_datetime(df[{key}], unit="D", origin="1899-12-30")'
+            part.notes.append(f"{key} may be serial days: {days}")
+        return
+    # Whole numbers stand for other values, which must not tell how the texts are to be read.
+    column = classify(key, [value if isinstance(value, str) else str(i) for i, value in enumerate(values)])
+    column.key = key
+    if len(texts) == len(values):
+        _convert_texts(part, column)
+    elif not PANDAS_MISSING.issuperset(texts):
+        _convert_mixed(part, column, values, texts)
+    marks = PANDAS_MISSING.union(column.missing)
+    if lost := [literal(text) for text in texts if text.strip() in marks]:
+        shown = _some(list(dict.fromkeys(lost)))
         part.notes.append(f"{len(lost)} of {len(values)} values of {key} become missing: {shown}")
 
 
-def _convert_texts(part: Part, key: str, texts: list[str]) -> list[str]:
-    """Convert a column of texts; return those that become missing."""
-    column = classify(key, texts)
-    column.key = key
-    marks = PANDAS_MISSING.union(column.missing)
+def _convert_texts(part: Part, column: Column) -> None:
+    """Convert a column of texts."""
+    key = column.key
     if column.errors:
         part.notes.append(f"{key} stays text, as {_some(list(map(literal, column.errors)))} are no numbers")
     if column.kind in ("number", "identifier") or column.may_be_numbers:
@@ -330,50 +342,34 @@ def _convert_texts(part: Part, key: str, texts: list[str]) -> list[str]:
         part.conversions[key] = conversion(column, column.number.resolved("."), may_miss=bool(column.missing))
         if column.number.units:
             part.notes.append(f"{key} is in {' or '.join(column.number.units)}")
-    elif column.kind == "date" and column.date and column.date.is_ambiguous:
+    elif column.date and column.date.is_ambiguous:
         part.notes.append(f"dates of {key} are texts, as day and month could be exchanged")
-    elif column.kind == "date" and column.date:
+    elif column.date:
         errors = ', errors="coerce"' if column.missing else ""
         part.conversions[key] = f'pd.to_datetime(df[{key}], format="{column.date.format}"{errors})'
-    return [text for text in texts if text.strip() in marks]
 
 
-def _convert_mixed(part: Part, key: str, values: list[Any], texts: list[str]) -> list[str]:
-    """Convert a column of numbers with a few texts; return those that become missing."""
-    if PANDAS_MISSING.issuperset(texts):
-        return texts
-    # Whole numbers stand for the numbers, which must not tell how the texts are to be read.
-    column = classify(key, [text if isinstance(text, str) else str(i) for i, text in enumerate(values)])
+def _convert_mixed(part: Part, column: Column, values: list[Any], texts: list[str]) -> None:
+    """Convert a column of numbers with a few texts that are numbers or marks of missing values."""
     kinds = {type(value).__name__ for value in values} - {"str"}
     number = column.number and column.number.resolved(".")
-    if (
-        kinds <= {"int", "float"}
-        and column.kind == "number"
-        and number in (NumberFormat(), NumberFormat("."))
-    ):
-        errors = ', errors="coerce"' if column.missing else ""
-        part.conversions[key] = f"pd.to_numeric(df[{key}]{errors})"
-        marks = PANDAS_MISSING.union(column.missing)
-        return [text for text in texts if text.strip() in marks]
+    is_plain = column.kind == "number" and number in (NumberFormat(), NumberFormat("."))
+    if number and is_plain and kinds <= {"int", "float"}:
+        part.conversions[column.key] = conversion(column, number, may_miss=bool(column.missing))
+        return
+    column.missing = ()
     example = f"{plural(len(texts), 'text')}, such as {literal(texts[0][:30])}"
-    part.notes.append(
-        f"{key} mixes {len(values) - len(texts)} of {' and '.join(sorted(kinds))} with {example}"
-    )
-    return [text for text in texts if text in PANDAS_MISSING]
+    what = f"{len(values) - len(texts)} of {' and '.join(sorted(kinds))}"
+    part.notes.append(f"{column.key} mixes {what} with {example}")
 
 
-def _note_percents(part: Part, book: Any, names: list[str]) -> None:
+def _note_percents(part: Part, book: Any, keys: Iterable[Any]) -> None:
     """Say which columns the workbook shows as percent."""
     if not hasattr(book.book, "worksheets") or not part.table.body:
         return
-    row = part.table.body[0] + 1
-    cells = next(
-        book.book[part.sheet.name].iter_rows(min_row=row, max_row=row, min_col=part.table.area.left + 1), ()
-    )
-    shown = [
-        name
-        for name, cell in zip(names, cells, strict=False)
-        if "%" in str(getattr(cell, "number_format", ""))
-    ]
+    row, left = part.table.body[0] + 1, part.table.area.left + 1
+    cells = next(book.book[part.sheet.name].iter_rows(min_row=row, max_row=row, min_col=left), ())
+    formats = (str(getattr(cell, "number_format", "")) for cell in cells)
+    shown = [literal(str(key)) for key, shape in zip(keys, formats, strict=False) if "%" in shape]
     if shown:
-        part.notes.append(f"{_some(list(map(literal, shown)))} is shown as percent: 0.25 means 25%")
+        part.notes.append(f"{_some(shown)} is shown as percent: 0.25 means 25%")
