@@ -44,6 +44,7 @@ SLOW = ("answers", "questions", "soak")
 QUICK = {
     "overhead": "1",
     "capacity": "0.5",
+    "tool_calls": "1",
     "throughput": "20",
     "start": "1",
     "profiles": "1",

@@ -39,6 +39,8 @@ from benchmarks.answers import table
 from code_chains.executors import SandboxExecutor
 from code_chains.profiles import FileProfiler
 
+METRICS = "pollock.metrics"
+"""A module in the folder."""
 Rows = list[list[Any]]
 HEAD = ("reader", "files", "header right", "rows right", "all right", "cells", "no table")
 NOTHING = {"", "nan", "nat", "none", "<na>"}
@@ -295,7 +297,7 @@ def _part(scores: dict[str, Score], wanted: tuple[bool, ...]) -> list[Score]:
 def polluted(folder: Path, half: str) -> None:
     """Print Pollock's simple score of the suggested line."""
     sys.path.insert(0, str(folder))
-    measure = import_module("pollock.metrics").header_record_cell_measures_csv
+    measure = import_module(METRICS).header_record_cell_measures_csv
     line = Line(as_text=True)
     totals, losing, files = (
         [0.0] * 10,

@@ -104,9 +104,9 @@ def _tables(member: str, opened: Opener, expression: str, profile_member: Profil
 
 def _lines(lines: list[str], copy: str, expression: str) -> list[str]:
     """Return lines that read a file in an archive instead of its copy; nothing if they need a file of their own."""
-    as_text = re.compile(rf"(?<![\w.])open\({re.escape(repr(copy))}, \"rt\"")
+    as_text = re.compile(rf"(?<![\w.])open\({re.escape(literal(copy))}")
     replaced = [as_text.sub(lambda _: f"io.TextIOWrapper({expression}", line) for line in lines]
-    replaced = [line.replace(literal(copy), expression).replace(repr(copy), expression) for line in replaced]
+    replaced = [line.replace(literal(copy), expression) for line in replaced]
     if any(copy in line or "sqlite3" in line for line in replaced):
         return []
     return [f"import io, {expression.partition('.')[0]}", *replaced]

@@ -51,7 +51,7 @@ def _csv_lines(table: Table) -> list[str]:
     rows = f"[dict(zip({names}, row)) for row in records{part}]" if layout.names else f"records{part}"
     return [
         f"import csv{', ' + table.source.compression if table.source.compression else ''}",
-        f"with {table.source.opening(table.text.encoding, table.text.errors)} as file:",
+        f"with {table.source.opening(table.text.encoding, table.text.errors, keeps_lines=True)} as file:",
         f"    records = [row for number, row in enumerate(csv.reader({_reader(table)})) if any(row){_condition(table)}]",
         f"rows = {rows.replace('[:]', '')}",
     ]

@@ -226,7 +226,7 @@ def _call(table: Table, arguments: Mapping[str, str], *, drops_blank: bool = Tru
 def _file(table: Table) -> str:
     if not table.text.is_mended:
         return literal(table.source.name)
-    return f"io.StringIO({table.source.opening(table.text.encoding, table.text.errors)}.read().translate({WINDOWS}))"
+    return f"io.StringIO({table.source.opening(table.text.encoding, table.text.errors, keeps_lines=True)}.read().translate({WINDOWS}))"
 
 
 def _run(

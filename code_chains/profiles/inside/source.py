@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import IO, Any
 
+from .columns import literal
+
 MAX_BYTES = 32 << 20
 """How much of a file is read."""
 MAX_COUNTED_BYTES = 512 << 20
@@ -55,11 +57,14 @@ class Source:
     def _compressed_suffix(self) -> str:
         return next((suffix for _, module, suffix in COMPRESSIONS if module == self.compression), "")
 
-    def opening(self, encoding: str, errors: str = "strict") -> str:
-        """Return the expression that opens it as text."""
-        lenient = "" if errors == "strict" else f', errors="{errors}"'
-        arguments = f'{self.name!r}, "rt", encoding="{encoding}"{lenient}, newline=""'
-        return f"{self.compression}.open({arguments})" if self.compression else f"open({arguments})"
+    def opening(self, encoding: str, errors: str = "strict", *, keeps_lines: bool = False) -> str:
+        """Return the expression that opens it as text; the ends of lines are kept if that is asked for."""
+        arguments = [literal(self.name), *(['"rt"'] if self.compression else []), f'encoding="{encoding}"']
+        if errors != "strict":
+            arguments.append(f'errors="{errors}"')
+        if keeps_lines:
+            arguments.append('newline=""')
+        return f"{self.compression + '.' if self.compression else ''}open({', '.join(arguments)})"
 
     def count_lines(self) -> int:
         """Return the number of lines; of a very long file an estimate."""
