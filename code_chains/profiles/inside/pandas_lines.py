@@ -226,7 +226,8 @@ def _call(table: Table, arguments: Mapping[str, str], *, drops_blank: bool = Tru
 def _file(table: Table) -> str:
     if not table.text.is_mended:
         return literal(table.source.name)
-    return f"io.StringIO({table.source.opening(table.text.encoding, table.text.errors, keeps_lines=True)}.read().translate({WINDOWS}))"
+    opened = table.source.opening(table.text.encoding, table.text.errors, keeps_lines=True)
+    return f"io.StringIO({opened}.read().translate({WINDOWS}))"
 
 
 def _run(
