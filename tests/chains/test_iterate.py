@@ -162,8 +162,8 @@ def test_imports_from_the_future_come_first_in_the_program(chain: Any, box: Sand
 
 @pytest.mark.parametrize(
     "cell",
-    ["import random\nfinal_answer(random.random())", "import os\nfinal_answer(os.getpid())"],
-    ids=["random", "process"],
+    ["import random\nfinal_answer(random.random())", "import time\nfinal_answer(time.time_ns())"],
+    ids=["random", "clock"],
 )
 def test_an_answer_that_does_not_come_again_says_so(chain: Any, cell: str) -> None:
     verdict = chain("print(1)", cell).invoke({"query": "What?"})["verdict"]
