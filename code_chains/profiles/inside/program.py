@@ -32,6 +32,8 @@ from .workbook import profile_workbook
 TABLES = {".csv", ".tsv", ".tab", ".psv"}
 """Suffixes of tables; other text is one if a delimiter divides it well."""
 OLE2 = b"\xd0\xcf\x11\xe0"
+UNREADABLE = (ValueError, LookupError, ArithmeticError, SyntaxError, OSError, csv.Error)
+"""What readers raise about a file; all else is a fault of theirs, which the profile names."""
 MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
 
 
@@ -123,7 +125,7 @@ def _profile_text(source: Source, text: Text) -> Json:
     for profiler in TEXTS:
         try:
             profile = profiler(source, text)
-        except Exception as error:  # What looks like something and cannot be read as that is something else.
+        except UNREADABLE as error:  # What looks like something and cannot be read as that is something else.
             del error
             continue
         if profile is not None:
@@ -151,7 +153,7 @@ def _profile_table(source: Source, text: Text) -> Json | None:
     for candidate in (dialect, replace(dialect, quote="")):
         try:
             return profile_delimited(source, text, candidate, is_spaced=is_spaced)
-        except Exception as error:  # What looks like a table and cannot be read as one is text.
+        except UNREADABLE as error:  # What looks like a table and cannot be read as one is text.
             del error
     return None
 
