@@ -53,6 +53,9 @@ READ = {
         'a,b\n"1,5","1,234"\n"2,25","12,345"\n"3,0","7"\n',
         [[1.5, 1234], [2.25, 12345], [3, 7]],
     ),
+    "codes with a letter": ("nr,code\n1,00123\n2,12E4\n3,77\n", [[1, "00123"], [2, "12E4"], [3, "77"]]),
+    "nulls of MySQL": ("id\tn\n1\t\\N\n2\tx\n", [[1, None], [2, "x"]]),
+    "a comment with a comma": ("t,v\n0,1.5\n# restart, battery\n1,1.6\n", [[0, 1.5], [1, 1.6]]),
     "lines that end with a carriage return": ("a,b\r1,2\r3,4\r", [[1, 2], [3, 4]]),
     "the header among the rows": ("a,b\nx,1\na,b\ny,2\n", [["x", 1], ["y", 2]]),
     "two empty lines among the rows": ("a,b\n1,2\n\n\n3,4\n", [[1, 2], [3, 4]]),
@@ -111,6 +114,9 @@ SAID = {
     "commas in numbers": ('n,v\nA,"1,5"\nB,"2,25"\n', "commas in numbers are read as decimal separators"),
     "no certain header": ("red,apple\ngreen,pear\nred,cherry\n", "whether the first row holds names is not certain"),
     "days that may be months": ("d\n01/02/2024\n03/04/2024\n", "which they do not prove"),
+    "years of two digits": ("d,n\n24/01/05,1\n23/12/07,2\n", "years of two digits"),
+    "a comma that may be a decimal": ("Temp\n1,5\n2,7\n", 'whether "," divides fields is not certain'),
+    "names that may be shifted": ("mpg,cyl\nA,21,6\nB,22,4\n", "a name may belong to the column on its right"),
     "dates in two orders": ("d,n\n13/01/2024,1\n01/13/2024,2\n", "in two orders"),
     "repeated rows": ("a,b\n1,2\n1,2\n", "1 of 2 rows repeat another one"),
     "totals among details": ("r,n\nN,1\nTotal N,1\nS,2\nW,3\n", "1 row is a total among details"),
@@ -124,6 +130,30 @@ SAID = {
 def test_what_is_left_out_or_doubtful_is_said(case: str) -> None:
     content, note = SAID[case]
     assert note in looked_at(content)[1]
+
+
+LATE = {
+    "a leading zero": ("".join(f"{n},{1000 + n}\n" for n in range(2500)), "7,00017\n", "00017"),
+    "a word": ("".join(f"{n},DE{n % 3}\n" for n in range(2500)), "7,NA\n", "NA"),
+    "another unit": ("".join(f"{n},{n % 90} kg\n" for n in range(2500)), "7,500 g\n", "500 g"),
+        "".join(f"{n},{300000 + n}\n" for n in range(2500)),
+        "7,+49171\n",
+        "+49171",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_what_comes_late_counts_as_well(case: str) -> None:
+    rows, last, value = LATE[case]
+    frame, _ = looked_at(f"nr,v\n{rows}{last}")
+    assert frame["v"].iloc[-1] == value
+
+
+def test_a_late_day_decides_about_the_order() -> None:
+    days = "".join(f"{n % 12 + 1:02}/{n % 11 + 1:02}/2023\n" for n in range(2500))
+    frame, notes = looked_at(f"d\n{days}25/12/2023\n")
+    assert (frame["d"].iloc[-1].month, "do not prove" in notes) == (12, False)
 
 
 def test_a_plain_table_needs_no_note() -> None:

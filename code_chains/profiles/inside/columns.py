@@ -14,6 +14,8 @@ PANDAS_MISSING = {
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 """What pandas takes for missing by default."""
+NULLS = {"\\N"}
+"""What MySQL writes for missing values, also of texts."""
 WORDS = {"NA", "N/A", "n/a", "None"}
 """What pandas takes for missing and may be meant: a country, a region, `not applicable`. In texts it stays."""
 OTHER_MISSING = {
@@ -74,6 +76,7 @@ def classify(name: str, texts: Sequence[str]) -> Column:
     if not values and not words:
         return Column(name, "empty")
     column = _with_errors(name, texts, values) or Column(name, "text")
+    column.missing = tuple(values & NULLS)
     column.may_be_numbers = any(map(_SEPARATED_DIGITS.fullmatch, values))
     if column.errors:  # It stays as it is.
         words |= {*defaults}

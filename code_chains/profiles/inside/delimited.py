@@ -44,6 +44,10 @@ def _note_omissions(table: Table) -> None:
     _note_rows(table, layout.titles, "above the table")
     for reason, rows in layout.skipped.items():
         _note_rows(table, rows, reason)
+    above = layout.titles[-1:]
+    if layout.width == 2 and above and above[0].index == layout.start - 1 and above[0].width == 1:
+        what = f"whether {quoted(layout.dialect.delimiter)} divides fields is not certain"
+        add_note(table, f"{what}, as line {above[0].line + 1} has none")
     if layout.header_rows > 1:
         add_note(table, f"the names of the columns are in {layout.header_rows} rows")
     elif layout.names is None and layout.may_have_header:
@@ -57,6 +61,10 @@ def _note_omissions(table: Table) -> None:
     lines = listed(layout.surplus_lines)
     if layout.surplus == "labels":
         add_note(table, 'rows have one field more than the header: the first is a label, in "Unnamed: 0"')
+    elif layout.surplus and len(layout.surplus_lines) == len(layout.rows):
+        add_note(
+            table, "each row has more fields than the header: a name may belong to the column on its right"
+        )
     elif layout.surplus in ("values", "cut"):
         count = plural(len(layout.surplus_lines), "row")
         what = "left out" if layout.surplus == "cut" else "kept in columns without a name"

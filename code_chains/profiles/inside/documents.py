@@ -50,7 +50,7 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         f"rows = [json.loads(line) for line in {source.opening(text.encoding, text.errors)} if line.strip()]",
     ]
     if importlib.util.find_spec("pandas"):
-        read = [read[0], "import pandas as pd", *read[1:], "df = pd.DataFrame(rows)"]
+        read = [read[0], "import pandas as pd", *read[1:], f"df = pd.DataFrame(rows{_as_objects(rows)})"]
     count = len(lines) if source.is_complete else source.count_lines()
     notes = ["rows have different keys"] if len(set(map(frozenset, rows[:1000]))) > 1 else []
     return {
@@ -66,6 +66,12 @@ def profile_lines(source: Source, text: Text) -> Json | None:
 
 def _first(lines: Iterable[str]) -> list[str]:
     return [line[:MAX_ROW_CHARS] for line in itertools.islice(lines, 3)]
+
+
+def _as_objects(rows: list[Any]) -> str:
+    """Return the argument that keeps numbers which are too long for floats, as which missing values make all others."""
+    values = itertools.chain.from_iterable(row.values() for row in rows[:MAX_ROWS])
+    return ", dtype=object" if any(type(value) is int and abs(value) > 2**53 for value in values) else ""
 
 
 def _are_objects(rows: list[Any]) -> bool:
@@ -109,7 +115,11 @@ def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> J
     if importlib.util.find_spec("pandas"):
         read.insert(1, "import pandas as pd")
         has_nested = any(dict in map(type, row.values()) for row in rows[:100])
-        read.append(f"df = pd.json_normalize({place})" if has_nested else f"df = pd.DataFrame({place})")
+        read.append(
+            f"df = pd.json_normalize({place})"
+            if has_nested
+            else f"df = pd.DataFrame({place}{_as_objects(rows)})"
+        )
         columns = _normalized(rows) if has_nested else describe_rows(rows)
     else:
         columns = describe_rows(rows)

@@ -92,6 +92,8 @@ class _Evidence:
     has_trailing_minus: bool = False
     has_odd_signs: bool = False
     is_whole: bool = True
+    is_digits: bool = True
+    exponents: list[str] = field(default_factory=list)
     is_phone: bool = True
 
     def add(self, match: re.Match[str]) -> bool:
@@ -105,6 +107,8 @@ class _Evidence:
         self.has_trailing_minus |= bool(match["trailing"])
         self.has_odd_signs |= bool(_ODD_SIGN.search(match[0]))
         self.is_whole &= body.isdigit() and not match["exponent"]
+        self.is_digits &= body.isdigit()
+        self.exponents += filter(None, [match["exponent"]])
         self.is_phone &= match["sign"] == "+" and len(body) >= 7
         return True
 
@@ -162,7 +166,14 @@ class _Evidence:
         return decimal, ""
 
     def _is_identifier(self) -> bool:
-        return self.is_whole and not self.units and (self.is_phone or any(map(_is_code, self.bodies)))
+        if self.is_whole:
+            return not self.units and (self.is_phone or any(map(_is_code, self.bodies)))
+        # Invariant: some codes of digits and letters look like powers of ten; numbers have a sign or a point there.
+        return (
+            self.is_digits
+            and 0 < len(self.exponents) < len(self.bodies)
+            and all(each[1].isdigit() for each in self.exponents)
+        )
 
 
 def _is_code(digits: str) -> bool:

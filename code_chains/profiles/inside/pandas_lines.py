@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from .columns import Column, classify, conversion, literal, mapping, with_conversions
+from .columns import WORDS, Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural, run_lines
 from .table import Table, add_hint, add_note, is_read_as_number, quoted, separators, unique_names
 from .traps import find_traps
@@ -20,7 +20,10 @@ MAX_SPECIAL_COLUMNS = 15
 """Columns that the line treats one by one."""
 MAX_PASSES = 5
 MAX_DISTINCT = 5_000
-MAX_EXAMPLES = 3
+MAX_EXAMPLES, MAX_LATER_COLUMNS = 3, 60
+ODD_NUMBER = r"\s*[+-]?0\d|\s*\+|.*[^\d.,\s-]"
+LATE_DAY = r"(?:1[3-9]|[23]\d)\D|\d{1,2}\D(?:1[3-9]|[23]\d)\D"
+"""What tells whether numbers are codes or have units, and whether the day or the month comes first."""
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
 STRIP = "df.columns = df.columns.str.strip()"
@@ -33,15 +36,19 @@ def profile_with_pandas(table: Table) -> Json:
     """Return a profile of what the line of pandas returns; the line is corrected until columns are what they seem."""
     table.arguments = _frame_arguments(table)
     keys = _keys(table)
+    sampled = max(100, min(PROFILED_ROWS, PROFILED_CELLS // max(len(keys), 1)))
     for index, key in enumerate(keys[: max(table.layout.width, 1)]):
         table.columns.append(_classified(key, str(key), table.layout.column(index)))
-    sampled = max(100, min(PROFILED_ROWS, PROFILED_CELLS // max(len(keys), 1)))
     if table.layout.footer:
         every_row = _run(table, table.arguments | {"dtype": "str"}, {}, drops_blank=False)
         table.arguments["nrows"] = str(max(0, len(every_row) - len(table.layout.footer)))
     structure = dict(table.arguments)
+    if not table.layout.is_complete:
+        _classify_later_rows(table, structure, sampled)
+    notes, hints = [*table.notes], [*table.hints]
     for _ in range(MAX_PASSES):
         table.arguments, table.conversions = {**structure}, {}
+        table.notes, table.hints = [*notes], [*hints]  # Those of an earlier pass may not be true any more.
         _add_types(table)
         frame = _read(table, structure, sampled + 1)
         if frame is not None and not _corrected(table, frame):
@@ -52,6 +59,25 @@ def profile_with_pandas(table: Table) -> Json:
         add_note(table, "all columns are read as text, as their types would make the line too long")
         frame = _run(table, table.arguments | _limit(structure, sampled + 1), {})
     return _profile(table, frame, sampled)
+
+
+def _classify_later_rows(table: Table, structure: Mapping[str, str], nrows: int) -> None:
+    """Classify columns again with texts from further on that are unlike those of numbers and dates."""
+    texts = {"dtype": "str", "keep_default_na": "False"}
+    frame = _run(table, {**structure} | _limit(structure, nrows) | texts, {})
+    for index, column in enumerate(table.columns[: min(MAX_LATER_COLUMNS, len(frame.columns))]):
+        distinct = frame.iloc[:, index].dropna().drop_duplicates()
+        telling = {"number": ODD_NUMBER, "date": LATE_DAY}.get(column.kind)
+        found = distinct[distinct.str.match(telling) if telling else distinct.isin(WORDS)]
+        shapes = (
+            found.str.replace(r"\d+", "9", regex=True).drop_duplicates().index
+            if telling == ODD_NUMBER
+            else found.index
+        )
+        if len(found):
+            known = table.layout.column(index)
+            again = classify(column.name, [*known, *found.loc[shapes[:MAX_DISTINCT]]])
+            again.key, table.columns[index] = column.key, again
 
 
 def _limit(structure: Mapping[str, str], nrows: int) -> dict[str, str]:
@@ -119,7 +145,7 @@ def _note_values(table: Table, frame: Any) -> None:
             continue
         values = frame.iloc[:, index]
         if column.errors:
-            count = int(values.isin(column.errors).sum())
+            count = int(values.astype(str).str.strip().isin(column.errors).sum())
             add_note(
                 table,
                 f"{column.key} stays text: {count:,} of {len(values):,} are no numbers, such as {_some(column.errors)}",
@@ -339,6 +365,10 @@ def _add_dates(table: Table) -> None:
             date = date.with_month_first() if is_month_first else date
             order = "day first" if date.format.startswith("%d") else "month first"
             add_note(table, f"dates of {key} are read {order}, which they do not prove")
+        if "%y" in date.format:
+            add_note(
+                table, f"years of two digits in {key} are read from 1969 to 2068, in the order {date.format}"
+            )
         if date.has_zones:
             table.conversions[key] = f"pd.to_datetime(df[{key}], utc=True)"
         else:
@@ -353,7 +383,7 @@ def _add_dates(table: Table) -> None:
 
 def _add_missing(table: Table) -> None:
     """Say what stands for missing values: in numbers and dates any mark, in texts no word that may be meant."""
-    typed = [column for column in table.columns if column.kind in ("number", "date")]
+    typed = [column for column in table.columns if column.kind in ("number", "date") or column.missing]
     texts = [column for column in table.columns if column.kind in ("text", "identifier")]
     marks = {column.key: column.missing for column in typed if column.missing}
     words = set[str]().union(*map(attrgetter("words"), texts))

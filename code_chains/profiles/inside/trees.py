@@ -77,7 +77,8 @@ def _html_tables(source: Source, text: Text, opened: str) -> Json:
     exec("\n".join(setup), names)
     parts = []
     for index, table in enumerate(names["tables"][:MAX_TABLES]):
-        call = f'pd.read_html(io.StringIO(lxml.html.tostring(tables[{index}], encoding="unicode"))'
+        opened = f'io.StringIO(lxml.html.tostring(tables[{index}], encoding="unicode"))'
+        call = f"pd.read_html({opened}, thousands=None, keep_default_na=False"
         try:
             width = eval(f"{call})[0].shape[1]", names)  # noqa: S307
             # Invariant: each cell is read as text, as this reader takes 1,5 for 15 and 007 for 7.
@@ -126,7 +127,7 @@ def _xml_records(read: list[str], root: Any, *, is_all: bool) -> Json:
     for parent in root.iter():
         if len(parent) > most:
             beside = Counter(child.tag for child in parent if len(child) or child.attrib)
-            tag, most = max((tag, most), *beside.items(), key=itemgetter(1))
+            tag, most = max([(tag, most), *beside.items()], key=itemgetter(1))
     if not tag or importlib.util.find_spec("pandas") is None:
         return {}
     rows = f"rows = [{{**e.attrib, **{{c.tag.rpartition('}}')[2]: c.text for c in e}}}} for e in root.iter({literal(tag)})]"

@@ -326,7 +326,7 @@ def _convert(part: Part, key: str, cells: list[Any]) -> None:
     elif not PANDAS_MISSING.issuperset(texts):
         _convert_mixed(part, column, values, texts)
     marks = PANDAS_MISSING.union(column.missing)
-    if lost := [literal(text) for text in texts if text.strip() in marks]:
+    if lost := [literal(text) for text in texts if text.strip() and text.strip() in marks]:
         shown = _some(list(dict.fromkeys(lost)))
         part.notes.append(f"{len(lost)} of {len(values)} values of {key} become missing: {shown}")
 
