@@ -54,7 +54,7 @@ class Row:
     @property
     def is_comment(self) -> bool:
         """Whether it is a line that begins with `#`."""
-        return self.fields[:1] != [] and self.fields[0].startswith("#" if self.width == 1 else "# ")
+        return self.width == 1 and self.fields[0].startswith("#")
 
 
 @dataclass(frozen=True)

@@ -314,7 +314,7 @@ def _split_body(layout: Layout, body: list[Row]) -> None:
             layout.skipped.setdefault("the header once more", []).append(row)
         elif all(map(_RULE.fullmatch, row.cells)):
             layout.skipped.setdefault("a line of dashes", []).append(row)
-        elif row.is_comment and layout.width > 1:
+        elif layout.width > 1 and (row.is_comment or row.fields[0].startswith("# ")):
             layout.skipped.setdefault("comments", []).append(row)
         else:
             layout.rows.append(row)

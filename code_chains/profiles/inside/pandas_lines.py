@@ -21,8 +21,9 @@ MAX_SPECIAL_COLUMNS = 15
 MAX_PASSES = 5
 MAX_DISTINCT = 5_000
 MAX_EXAMPLES, MAX_LATER_COLUMNS = 3, 60
-ODD_NUMBER = r"\s*[+-]?0\d|\s*\+|.*[^\d.,\s-]"
-LATE_DAY = r"(?:1[3-9]|[23]\d)\D|\d{1,2}\D(?:1[3-9]|[23]\d)\D"
+MAX_LATER_ROWS, MAX_LATER_TEXTS = 40_000, 200
+ODD_NUMBER = r"^\s*[+-]?0\d|[^\d.,\s-]"
+LATE_DAY = r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D"
 """What tells whether numbers are codes or have units, and whether the day or the month comes first."""
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
@@ -44,7 +45,7 @@ def profile_with_pandas(table: Table) -> Json:
         table.arguments["nrows"] = str(max(0, len(every_row) - len(table.layout.footer)))
     structure = dict(table.arguments)
     if not table.layout.is_complete:
-        _classify_later_rows(table, structure, sampled)
+        _classify_later_rows(table, structure, min(sampled, MAX_LATER_ROWS))
     notes, hints = [*table.notes], [*table.hints]
     for _ in range(MAX_PASSES):
         table.arguments, table.conversions = {**structure}, {}
@@ -68,15 +69,11 @@ def _classify_later_rows(table: Table, structure: Mapping[str, str], nrows: int)
     for index, column in enumerate(table.columns[: min(MAX_LATER_COLUMNS, len(frame.columns))]):
         distinct = frame.iloc[:, index].dropna().drop_duplicates()
         telling = {"number": ODD_NUMBER, "date": LATE_DAY}.get(column.kind)
-        found = distinct[distinct.str.match(telling) if telling else distinct.isin(WORDS)]
-        shapes = (
-            found.str.replace(r"\d+", "9", regex=True).drop_duplicates().index
-            if telling == ODD_NUMBER
-            else found.index
-        )
-        if len(found):
-            known = table.layout.column(index)
-            again = classify(column.name, [*known, *found.loc[shapes[:MAX_DISTINCT]]])
+        found = distinct[distinct.str.contains(telling) if telling else distinct.isin(WORDS)]
+        shapes = found.str.replace(r"\d+", "9", regex=True) if telling == ODD_NUMBER else found
+        examples = found[~shapes.duplicated()].head(MAX_LATER_TEXTS)
+        if len(examples):
+            again = classify(column.name, [*table.layout.column(index), *examples])
             again.key, table.columns[index] = column.key, again
 
 
