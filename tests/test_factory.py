@@ -63,6 +63,11 @@ def test_it_streams_the_story_and_then_the_answer(chain: CodeChain) -> None:
     assert keys[-1] == "usage"
 
 
+def test_what_is_noted_of_no_files_is_shared_by_no_answers(chain: CodeChain) -> None:
+    chain.invoke(QUESTION)["notes"].append("mine")
+    assert chain.invoke(QUESTION)["notes"] == []
+
+
 async def test_all_ways_give_the_same(chain: CodeChain) -> None:
     expected = chain.invoke(QUESTION)
     chunks = [chunk async for chunk in chain.astream(QUESTION)]

@@ -54,8 +54,6 @@ class StreamingChain(FlowChain):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    defaults: ClassVar[State] = {}
-    """What a sequence adds where the chain is left out."""
     keys: ClassVar[Mapping[str, Any]] = get_type_hints(CodeState)
     """Types of the keys of the state."""
 
@@ -67,6 +65,10 @@ class StreamingChain(FlowChain):
     def is_needed(self, values: State) -> bool:
         """Return whether there is anything to do; a sequence leaves the chain out otherwise."""
         return True
+
+    def skipped(self) -> State:
+        """Return what a sequence adds where the chain is left out."""
+        return {}
 
     # -- schemas and tools -----------------------------------------------------------------------------------
 
@@ -188,9 +190,10 @@ class StreamingSequentialChain(StreamingChain, SequentialChain):
         values = dict(values)
         for chain in self.chains:
             if isinstance(chain, StreamingChain) and not chain.is_needed(values):
-                if chain.defaults:
-                    yield self._select_outputs(chain.defaults)
-                values |= chain.defaults
+                added = chain.skipped()
+                if added:
+                    yield self._select_outputs(added)
+                values |= added
                 continue
             values |= yield Invoke(chain, values, config, self._select_outputs)
         return values

@@ -39,7 +39,6 @@ class ProfileChain(StreamingChain):
     input_keys: ClassVar[list[str]] = ["query"]
     optional_keys: ClassVar[list[str]] = ["files", "variables", "schema_only"]
     output_keys: ClassVar[list[str]] = ["profiles", "notes"]
-    defaults: ClassVar[State] = {"notes": []}
 
     name: str | None = "profile"
     executor: Executor
@@ -54,6 +53,10 @@ class ProfileChain(StreamingChain):
         variables = values.get("variables")
         has_tables = isinstance(variables, Mapping) and any(map(is_table, variables.values()))
         return has_tables or self._has_files(values)
+
+    def skipped(self) -> State:
+        """Return that there is nothing to note."""
+        return {"notes": []}
 
     def _has_files(self, values: Mapping[str, Any]) -> bool:
         return bool(values.get("files")) and self.executor.language == "python"
