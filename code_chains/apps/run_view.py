@@ -80,10 +80,10 @@ def retry_note(attempts: Iterable[Attempt]) -> str:
 def file_notes(result: Mapping[str, Any]) -> list[str]:
     """Return what people are told under an answer about the files that were read."""
     notes = result.get("notes") or []
-    more = (
-        [f"… and {len(notes) - MAX_FILE_NOTES} more notes about files"] if len(notes) > MAX_FILE_NOTES else []
-    )
-    return [f"Note: {note}" for note in notes[:MAX_FILE_NOTES]] + more
+    shown = [f"Note: {note}" for note in notes[:MAX_FILE_NOTES]]
+    if len(notes) > len(shown):
+        shown.append(f"… and {len(notes) - len(shown)} more notes about files")
+    return shown
 
 
 def stage_note(name: str, outputs: Any) -> str:

@@ -119,10 +119,8 @@ class FileProfiler:
     def _render(
         self, keys: Mapping[str, tuple[Any, ...]], files: Mapping[str, Path], *, schema_only: bool
     ) -> Profiles:
-        texts, max_chars = (
-            Profiles(),
-            max(MIN_FILE_CHARS, min(MAX_FILE_CHARS, MAX_TOTAL_CHARS // max(len(keys), 1))),
-        )
+        texts = Profiles()
+        max_chars = max(MIN_FILE_CHARS, min(MAX_FILE_CHARS, MAX_TOTAL_CHARS // max(len(keys), 1)))
         for name, key in keys.items():
             with self._lock:
                 profile = self._profiles.get(key)

@@ -133,7 +133,7 @@ def profile_boxes(source: Source, text: Text) -> Json | None:
     lines = text.text.splitlines()
     if not source.is_complete or len(lines) > MAX_LINES or not importlib.util.find_spec("pandas"):
         return None
-    opened = f"{source.opening(text.encoding)}.read().splitlines()"
+    opened = f"{source.opening(text.encoding, text.errors)}.read().splitlines()"
     parts = []
     for first, last in itertools.islice(_boxes(lines), MAX_TABLES):
         split = '.split("|")' if lines[first].strip()[0] not in "|+" else '.strip().split("|")[1:-1]'
@@ -145,7 +145,7 @@ def profile_boxes(source: Source, text: Text) -> Json | None:
         parts.append(part | {"name": f"table in line {first + 1}"})
     if not parts:
         return None
-    read = [f"text = {source.opening(text.encoding)}.read()"]
+    read = [f"text = {source.opening(text.encoding, text.errors)}.read()"]
     if len(parts) > 1:
         return {
             "format": "text with tables",

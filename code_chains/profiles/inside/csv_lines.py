@@ -7,7 +7,7 @@ from typing import Any
 
 from .columns import classify, literal
 from .frames import Json, describe_lists, describe_rows, plural
-from .table import Table, add_hint, quoted, separators, unique_names
+from .table import Table, add_hint, dialect_arguments, separators, unique_names
 
 
 def profile_with_csv(table: Table) -> Json:
@@ -58,18 +58,8 @@ def _csv_lines(table: Table) -> list[str]:
 
 
 def _reader(table: Table) -> str:
-    dialect, arguments = table.layout.dialect, ["file"]
-    if dialect.delimiter != ",":
-        arguments.append(f"delimiter={quoted(dialect.delimiter)}")
-    if not dialect.quote:
-        arguments.append("quoting=csv.QUOTE_NONE")
-    elif dialect.quote != '"':
-        arguments.append(f"quotechar={quoted(dialect.quote)}")
-    if dialect.escape:
-        arguments.append(f"escapechar={quoted(dialect.escape)}")
-    if dialect.is_padded:
-        arguments.append("skipinitialspace=True")
-    return ", ".join(arguments)
+    arguments = dialect_arguments(table.layout.dialect, delimiter="delimiter", no_quotes="csv.QUOTE_NONE")
+    return ", ".join(["file", *map("=".join, arguments.items())])
 
 
 def _condition(table: Table) -> str:

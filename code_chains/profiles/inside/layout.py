@@ -385,10 +385,10 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
 
 def _is_cut_text(row: Row, above: list[Row], width: int) -> bool:
     """Return whether a row has fewer fields than a table, and texts alone, which no full row of the table has."""
+    if not 0 < row.width < width or not _has_no_value(row):
+        return False
     full = [each for each in above if each.width == width]
-    return (
-        0 < row.width < width and _has_no_value(row) and len(full) > 0 and not any(map(_has_no_value, full))
-    )
+    return len(full) > 0 and not any(map(_has_no_value, full))
 
 
 def _is_remark(row: Row, width: int, above: list[Row]) -> bool:

@@ -10,7 +10,16 @@ from typing import Any
 
 from .columns import WORDS, Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural, run_lines
-from .table import Table, add_hint, add_note, is_read_as_number, quoted, separators, unique_names
+from .table import (
+    Table,
+    add_hint,
+    add_note,
+    dialect_arguments,
+    is_read_as_number,
+    quoted,
+    separators,
+    unique_names,
+)
 from .traps import find_traps
 
 PROFILED_ROWS = 200_000
@@ -166,7 +175,9 @@ def _some(texts: Sequence[str]) -> str:
 
 def _frame_arguments(table: Table) -> dict[str, str]:
     """Return the arguments that say where the table is; those about columns come later."""
-    arguments = _dialect_arguments(table)
+    arguments = {"sep": r'r"\s+"'}
+    if not table.is_spaced:
+        arguments = dialect_arguments(table.layout.dialect, delimiter="sep", no_quotes="3")
     if table.source.pandas_compression:
         arguments["compression"] = quoted(table.source.pandas_compression)
     if table.text.encoding not in ("utf-8", "utf-8-sig") and not table.text.is_mended:
@@ -174,23 +185,6 @@ def _frame_arguments(table: Table) -> dict[str, str]:
     if table.text.errors != "strict":
         arguments["encoding_errors"] = quoted(table.text.errors)
     return arguments | _name_arguments(table) | _row_arguments(table)
-
-
-def _dialect_arguments(table: Table) -> dict[str, str]:
-    dialect, arguments = table.layout.dialect, dict[str, str]()
-    if table.is_spaced:
-        return {"sep": r'r"\s+"'}
-    if dialect.delimiter != ",":
-        arguments["sep"] = quoted(dialect.delimiter)
-    if not dialect.quote:
-        arguments["quoting"] = "3"
-    elif dialect.quote != '"':
-        arguments["quotechar"] = quoted(dialect.quote)
-    if dialect.escape:
-        arguments["escapechar"] = quoted(dialect.escape)
-    if dialect.is_padded:
-        arguments["skipinitialspace"] = "True"
-    return arguments
 
 
 def _name_arguments(table: Table) -> dict[str, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import importlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -37,9 +39,12 @@ UNREADABLE = (ValueError, LookupError, ArithmeticError, SyntaxError, OSError, cs
 MAX_PROFILE_CHARS, MAX_FIELD_CHARS = 30_000, 1_000_000
 
 
-def main(names: Iterable[str], seconds: int) -> None:
+def main(names: Sequence[str], seconds: int) -> None:
     """Print a line of JSON for each file: what it is, or that this took too long."""
     csv.field_size_limit(MAX_FIELD_CHARS)
+    if len(names) > 1:  # Each process would load it anew.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("pandas")
     for name in names:
         if not _is_profiled_apart(name, seconds):
             _report(name, _profile(name))
@@ -123,13 +128,11 @@ def _profile_binary(source: Source, *, is_member: bool) -> Json | None:
 def _profile_text(source: Source, text: Text) -> Json:
     """Describe text by the first reader that makes something of it."""
     for profiler in TEXTS:
-        try:
-            profile = profiler(source, text)
-        except UNREADABLE as error:  # What looks like something and cannot be read as that is something else.
-            del error
-            continue
-        if profile is not None:
-            return profile
+        with contextlib.suppress(
+            *UNREADABLE
+        ):  # What looks like something and cannot be read as that is something else.
+            if (profile := profiler(source, text)) is not None:
+                return profile
     return profile_text(source, text)
 
 
@@ -151,10 +154,8 @@ def _profile_table(source: Source, text: Text) -> Json | None:
         return None
     # Invariant: what cannot be read with quotes, as one of them has no end, is read without.
     for candidate in (dialect, replace(dialect, quote="")):
-        try:
+        with contextlib.suppress(*UNREADABLE):
             return profile_delimited(source, text, candidate, is_spaced=is_spaced)
-        except UNREADABLE as error:  # What looks like a table and cannot be read as one is text.
-            del error
     return None
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from .columns import Column
+from .dialect import Dialect
 from .encoding import Text
 from .layout import Layout
 from .numbers import NumberFormat
@@ -45,6 +46,28 @@ def unique_names(table: Table) -> list[str]:
         numbered = itertools.chain([base], map(f"{base}.{{}}".format, itertools.count(1)))
         unique.append(next(each for each in numbered if each not in unique))
     return unique
+
+
+def dialect_arguments(dialect: Dialect, *, delimiter: str, no_quotes: str) -> dict[str, str]:
+    """Return the arguments by which a reader of delimited text is told of a dialect.
+
+    Args:
+        dialect: What separates and quotes fields.
+        delimiter: The name of the argument for the delimiter.
+        no_quotes: The value for text in which quotes are characters as all others.
+    """
+    arguments = dict[str, str]()
+    if dialect.delimiter != ",":
+        arguments[delimiter] = quoted(dialect.delimiter)
+    if not dialect.quote:
+        arguments["quoting"] = no_quotes
+    elif dialect.quote != '"':
+        arguments["quotechar"] = quoted(dialect.quote)
+    if dialect.escape:
+        arguments["escapechar"] = quoted(dialect.escape)
+    if dialect.is_padded:
+        arguments["skipinitialspace"] = "True"
+    return arguments
 
 
 def quoted(text: str) -> str:

@@ -51,7 +51,7 @@ def profile_html(source: Source, text: Text) -> Json | None:
     """Describe the tables of a page; None if it is none."""
     if not _HTML.match(text.text[:10_000]):
         return None
-    opened = f"html = {source.opening(text.encoding)}.read()"
+    opened = f"html = {source.opening(text.encoding, text.errors)}.read()"
     title = _TITLE.search(text.text[:100_000])
     shown = re.sub(r"(?s)<(script|style|title).*?</\1>|<[^>]{0,500}>", " ", text.text[:20_000])
     first = [f"title: {title[1].strip()}"] if title else []
@@ -113,7 +113,7 @@ def profile_xml(source: Source, text: Text) -> Json | None:
         return {"format": "SVG image", "facts": [], "read": []}
     read = [
         "import xml.etree.ElementTree as ET",
-        f"root = ET.fromstring({source.opening(text.encoding)}.read())",
+        f"root = ET.fromstring({source.opening(text.encoding, text.errors)}.read())",
     ]
     tags = Counter(element.tag.rpartition("}")[2][:60] for element in root.iter()).most_common(MAX_TAGS)
     profile["structure"] = ", ".join(f"<{tag}> ({count:,})" for tag, count in tags)
@@ -153,7 +153,7 @@ def profile_settings(source: Source, text: Text) -> Json | None:
     if "YAML" in readers and not _is_yaml(source, text.text):
         return None
     for kind, lines in readers.items():
-        read = lines.strip().replace("TEXT", source.opening(text.encoding)).splitlines()
+        read = lines.strip().replace("TEXT", source.opening(text.encoding, text.errors)).splitlines()
         names: dict[str, Any] = {"TEXT": io.StringIO(text.text)}
         try:
             exec(lines, names)
