@@ -1,26 +1,36 @@
 """How often sanity checks doubt a right program, and how often they find a wrong one. No model is asked.
 
-    python -m benchmarks.alarms
+    python -m benchmarks.alarms --gsm train.jsonl --gsm-hard gsmhardv2.jsonl
 
 The programs are the 621 reference programs of `benchmarks.everyday`, all of which are right. Its `DEVELOPMENT` questions
 served while the checks were written; those `HELD_OUT` were not looked at. A wrong program is a right one in which the digits
-of one number are changed.
+of one number are changed. Besides, programs that make up what they show, in `data/inventions.jsonl`: they were written in
+the manner of small models, while the rules were. Those that the reference programs have from the text of a question count as
+given.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
 from benchmarks.answers import table
+from benchmarks.corpora import read_corpus
 from benchmarks.everyday import DEVELOPMENT, HELD_OUT, Everyday
 from code_chains import SandboxExecutor
 from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.analysis.parsing import parse
 from code_chains.inputs import find_pasted, without_references
+from code_chains.verification.provenance import Given, find_invention
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.question_values import unused_values
 
+STEP = re.compile(r"<<([^=<>]+)=([^<>]+)>>")
 NUMBER = re.compile(r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.])")
 
 
@@ -47,21 +57,76 @@ def row(name: str, questions: Sequence[Everyday], sandbox: SandboxExecutor) -> t
         (task_of(q), program) for q, program in programs if not defines_what_is_asked(program, q.query)
     ]
     doubted = sum(bool(unused_values(task, program)) for task, program in checked)
+    texts = [(q.query, program) for q, program in programs if not defines_what_is_asked(program, q.query)]
+    made_up = sum(find_invention(query, program, Given(query)) is not None for query, program in texts)
     outputs = [(question.query, sandbox.run(program).output) for question, program in programs]
     failures = sum(bool(reported_failure(query, output)) for query, output in outputs)
     empty = sum(empty_output(query, output) for query, output in outputs)
     impossible = sum(bool(broken_invariant(query, output)) for query, output in outputs)
     wrong = [(task_of(q), each) for q, program in programs for each in wrong_programs(q, program)]
     found = sum(bool(unused_values(task, each)) for task, each in wrong)
-    return name, len(programs), doubted, failures, empty, impossible, f"{found} of {len(wrong)}"
+    return name, len(programs), doubted, made_up, failures, empty, impossible, f"{found} of {len(wrong)}"
+
+
+def told(kind: str) -> tuple[object, ...]:
+    """Count the inventions of a kind that are told."""
+    entries = [entry for entry in read_corpus("inventions") if entry["kind"] == kind]
+    found = []
+    for entry in entries:
+        query = entry["query"]
+        given = {"files": entry.get("files", ()), "names": entry.get("names", ())}
+        found.append(find_invention(query, entry["program"], Given(query), **given))
+    same = [invention for invention in found if invention is not None and invention.kind == kind]
+    return kind, len(entries), len(entries) - found.count(None), len(same)
+
+
+def solutions(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield questions of GSM8K (`openai/grade-school-math`) with their worked solutions as programs."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        names: dict[str, str] = {}
+        program = []
+        for number, (formula, result) in enumerate(STEP.findall(entry["answer"])):
+            for value, name in names.items():
+                formula = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w.])", name, formula)
+            program.append(f"step{number} = {formula}")
+            names[result] = f"step{number}"
+        source = "\n".join([*program, f"print(step{len(program) - 1})"])
+        if program and parse(source) is not None:
+            yield entry["question"], source
+
+
+def references(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield questions of GSM-hard (`reasoning-machines/pal`) with their programs, without the question in these."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        yield entry["input"], re.sub(r'"""[\s\S]*?"""', "", entry["code"]) + "\nprint(solution())"
+
+
+def made_up(name: str, programs: Iterable[tuple[str, str]]) -> tuple[object, ...]:
+    """Count the programs that are said to make something up."""
+    kinds = []
+    for query, program in programs:
+        invention = find_invention(query, program, Given(query))
+        kinds.append(invention.kind if invention else "")
+    return name, len(kinds), len(kinds) - kinds.count("")
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--gsm", type=Path, help="a file of GSM8K's questions, of which solutions 3001 to 4200 count"
+    )
+    parser.add_argument("--gsm-hard", type=Path, help="the file of GSM-hard's questions")
+    arguments = parser.parse_args()
     head = (
         "questions",
         "right programs",
         "values doubted",
+        "said to be made up",
         "output a failure",
         "output empty",
         "output impossible",
@@ -70,6 +135,16 @@ def main() -> None:
     with SandboxExecutor() as sandbox:
         rows = [row("development", DEVELOPMENT, sandbox), row("held out", HELD_OUT, sandbox)]
     table(head, rows)
+    table(
+        ("kind", "inventions", "told", "told as this kind"),
+        map(told, ("text", "data", "assumption", "ignored")),
+    )
+    others = []
+    if arguments.gsm:
+        others.append(made_up("GSM8K, worked solutions", islice(solutions(arguments.gsm), 3000, 4200)))
+    if arguments.gsm_hard:
+        others.append(made_up("GSM-hard, reference programs", references(arguments.gsm_hard)))
+    table(("questions", "programs", "said to be made up"), others)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from code_chains.state import CodeFailedError, Execution, Problem, Turn, Verdict
     from code_chains.storage.sqlite import SqliteStore
     from code_chains.toolbox import Toolbox, ToolRequest
-    from code_chains.verifiers import Agreement, GeneratedTests, Judge, Verifier
+    from code_chains.verifiers import Agreement, Calibrated, GeneratedTests, Judge, Verifier
 
 _MODULE_OF = {
     "Repair": "solvers",
@@ -70,6 +70,7 @@ _MODULE_OF = {
     "Solver": "solvers",
     "GeneratedTests": "verifiers",
     "Agreement": "verifiers",
+    "Calibrated": "verifiers",
     "Judge": "verifiers",
     "Verifier": "verifiers",
     "Data": "settings",
@@ -140,6 +141,7 @@ __all__ = [
     "Budget",
     "BudgetError",
     "CachedChain",
+    "Calibrated",
     "Case",
     "CodeChain",
     "CodeChainsError",

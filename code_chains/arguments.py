@@ -32,6 +32,7 @@ from code_chains.executors import (
     SqlExecutor,
     WasmExecutor,
 )
+from code_chains.executors.function import as_executor
 from code_chains.executors.remote.backend import SandboxProtocol, is_backend
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.tools import check_takes_tools
@@ -225,9 +226,11 @@ def resolve_memory(memory: object, answer_key: str) -> BaseMemory | None:
             raise ConfigurationError(
                 "memory", memory, 'memory_key="history" to it', because="the model is shown that key"
             )
-        # Classic memories need the keys of question and answer if a chain has further keys.
+        # Invariant: classic memories look for the chain's own keys, whatever those of a former chain were.
         keys = {"input_key": "query", "output_key": answer_key}
-        missing = {name: key for name, key in keys.items() if getattr(memory, name, "") is None}
+        missing = {
+            name: key for name, key in keys.items() if getattr(memory, name, key) not in (key, "output")
+        }
         return memory.model_copy(update=missing) if missing else memory
     raise ConfigurationError(
         "memory",
@@ -250,7 +253,9 @@ def resolve_tools(tools: object, executor: Executor) -> Toolbox | None:
 
 
 def resolve_executor(executor: object, limits: Limits | None = None) -> Executor:
-    """Return an executor, or the one that a name stands for."""
+    """Return an executor, or the one that a name, a function or a sandbox stands for."""
+    if not is_backend(executor):
+        executor = as_executor(executor)
     if isinstance(executor, Executor):
         if limits is not None:
             raise ConfigurationError(
@@ -265,5 +270,5 @@ def resolve_executor(executor: object, limits: Limits | None = None) -> Executor
     raise ConfigurationError(
         "executor",
         executor,
-        f"one of {names} (protects nothing), an Executor or a sandbox of LangChain's protocol",
+        f"one of {names} (protects nothing), an Executor, a function of the code or a sandbox of LangChain's protocol",
     )

@@ -2,61 +2,49 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Optional, Self
 
-from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field, PrivateAttr, create_model, model_validator
 
 from code_chains.callbacks.budget import Budget
 from code_chains.callbacks.runs import AGENT_NAME
 from code_chains.callbacks.usage import UsageMeter
-from code_chains.chains import StreamingSequentialChain
 from code_chains.chains.answer_value import find_value, format_value
 from code_chains.chains.base import Chain, Config, Flow, RunFunction, State
 from code_chains.chains.tools import MAX_CHARS, QUESTION_DESCRIPTION, Question
-from code_chains.conversations.memory import ConversationMemory
-from code_chains.conversations.sessions import Conversation, Conversations, ainventory, inventory, names_in
-from code_chains.errors import ConfigurationError
-from code_chains.executors import Executor
+from code_chains.conversing import ConversingChain
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors import Executor, Limits
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import drive
-from code_chains.inputs import (
-    Paste,
-    check_keys,
-    check_session_id,
-    files_on_disk,
-    files_with,
-    find_data,
-    shortened,
-)
+from code_chains.inputs import Paste, files_on_disk, files_with, find_data, shortened
+from code_chains.options import OPTIONS, chosen_options
 from code_chains.question import (
     add_handlers,
     checked_inputs,
     enforcing_handlers,
     import_ahead,
-    session_of,
     user_code_inputs,
     warm_up,
 )
-from code_chains.state import Turn
+from code_chains.receipts import create_receipt
 from code_chains.verification.values.answer_types import AnswerType
 
 if TYPE_CHECKING:
     from code_chains.state import CodeChunk, CodeResult
 
-_log = logging.getLogger(__name__)
+_OWN_OPTIONS = tuple(name for name in OPTIONS if name != "budget")
+"""Options that are fields of a chain for `configurable_fields` alone."""
 _MAX_INLINE_CHARS = 2000
 """Characters of a question up to which looking for data in it is faster than starting a thread."""
 
 
-class CodeChain(StreamingSequentialChain, Closing):
+class CodeChain(ConversingChain, Closing):
     """The assembled chain, made by `create_code_chain`: a question in, the answer and how it came about out.
 
     Reads `query` and, if present, `files`, `variables`, `tests`, `examples`, `session_id` (the name of a conversation) or
@@ -72,13 +60,23 @@ class CodeChain(StreamingSequentialChain, Closing):
     executor: Executor | None = None
     owned_executor: Executor | None = None
     budget: Budget | None = None
-    conversations: Conversations | None = None
-    schema_only: bool = False
     answer_type: AnswerType | None = None
     find_data: bool = False
     """Whether data that is pasted into a question is offered to programs as files and variables."""
     user_code_chains: list[Chain] = Field(default_factory=list)
     """Stages of a program that a user wrote."""
+    model_name: str = ""
+    """The model that writes programs, as records of attempts name it."""
+    rebuild: Callable[[Mapping[str, Any]], CodeChain] | None = None
+    """Makes a chain that differs in options; the following are those that `configurable_fields` sets."""
+    max_attempts: int | None = None
+    approve: Any = None
+    checks: Any = None
+    limits: Limits | None = None
+    language: Any = None
+    instructions: Any = None
+    verify: Any = None
+    _with_limits: dict[Limits, CodeChain] = PrivateAttr(default_factory=dict)
     _limiter: ConcurrencyLimiter = PrivateAttr(
         default_factory=lambda: ConcurrencyLimiter(sys.maxsize, 0, 0.0)
     )
@@ -88,42 +86,32 @@ class CodeChain(StreamingSequentialChain, Closing):
 
         def invoke(
             self,
-            input: State | str,  # noqa: A002
+            input: Any,  # noqa: A002
             config: Config | None = None,
-            *,
-            return_only_outputs: bool = False,
-            include_run_info: bool = False,
             **kwargs: Any,
         ) -> CodeResult:
             """Answer a question; return inputs and outputs in one dict."""
 
         async def ainvoke(
             self,
-            input: State | str,  # noqa: A002
+            input: Any,  # noqa: A002
             config: Config | None = None,
-            *,
-            return_only_outputs: bool = False,
-            include_run_info: bool = False,
             **kwargs: Any,
         ) -> CodeResult:
             """Like `invoke`."""
 
         def stream(
             self,
-            input: State | str,  # noqa: A002
+            input: Any,  # noqa: A002
             config: Config | None = None,
-            *,
-            return_only_outputs: bool | None = False,
             **kwargs: Any,
         ) -> Iterator[CodeChunk]:
             """Answer a question; yield the keys of what `invoke` returns as they come."""
 
         def astream(
             self,
-            input: State | str,  # noqa: A002
+            input: Any,  # noqa: A002
             config: Config | None = None,
-            *,
-            return_only_outputs: bool | None = False,
             **kwargs: Any,
         ) -> AsyncIterator[CodeChunk]:
             """Like `stream`."""
@@ -145,7 +133,12 @@ class CodeChain(StreamingSequentialChain, Closing):
         """Keys that the stages add, the usage, and with an `answer_type` the value."""
         has_value = {"value": self.answer_type is not None, "pasted": self.find_data}
         has_value |= {"notes": "notes" not in self.output_variables}
-        return [*self.output_variables, "usage", *(key for key, is_added in has_value.items() if is_added)]
+        return [
+            *self.output_variables,
+            "usage",
+            "receipt",
+            *(key for key, is_added in has_value.items() if is_added),
+        ]
 
     def get_output_schema(self, config: Config | None = None) -> type[BaseModel]:
         """Return the keys it adds, with their types; that of the value is the `answer_type`."""
@@ -155,49 +148,37 @@ class CodeChain(StreamingSequentialChain, Closing):
         value: Any = (Optional[self.answer_type.annotation], ...)  # noqa: UP045 - `|` takes no text
         return create_model(schema.__name__, __base__=schema, value=value)
 
-    def prep_inputs(self, inputs: Any) -> State:
-        """Add the `session_id` or `thread_id` of the config, and the variables of a classic memory."""
-        state = self._with_session_id(inputs)
-        return state if self._is_turn(state) else super().prep_inputs(state)
-
-    async def aprep_inputs(self, inputs: Any) -> State:
-        """Like `prep_inputs`."""
-        state = self._with_session_id(inputs)
-        return state if self._is_turn(state) else await super().aprep_inputs(state)
-
-    def prep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
-        """Return what the caller gets, and save it to a classic memory."""
-        if not self._is_turn(inputs):
-            return super().prep_outputs(inputs, outputs, return_only_outputs)
-        self._validate_outputs(outputs)
-        return outputs if return_only_outputs else {**inputs, **outputs}
-
-    async def aprep_outputs(self, inputs: State, outputs: State, return_only_outputs: bool = False) -> State:
-        """Like `prep_outputs`."""
-        if not self._is_turn(inputs):
-            return await super().aprep_outputs(inputs, outputs, return_only_outputs)
-        return self.prep_outputs(inputs, outputs, return_only_outputs)
-
-    def _is_turn(self, values: State) -> bool:
-        """Return whether this is a turn of a conversation, which other turns of it must wait for."""
-        return values.get("session_id") is not None and self.conversations is not None
-
-    def _with_session_id(self, inputs: Any) -> State:
-        state = dict(inputs) if isinstance(inputs, Mapping) else {self.input_keys[0]: inputs}
-        if state.keys() - set(self.input_keys):  # Collecting the optional keys of all stages takes time.
-            check_keys(state, (*self.input_keys, *self.optional_keys))
-        if state.get("session_id") is None:
-            state |= session_of(ensure_config().get("configurable", {}))
-        if state.get("session_id") is not None:
-            check_session_id(state["session_id"])
-        return state
-
     def _flow(self, values: State, config: Config) -> Flow:
         drive(self._limiter.acquire())
         try:
-            return (yield from self._answer_question(values, config))
+            options = chosen_options({name: getattr(self, name) for name in _OWN_OPTIONS})
+            if self.rebuild is None or not options:
+                return (yield from self._answer_question(values, config))
+            return (yield from self._answer_as(options, values, config))
         finally:
             self._limiter.release()
+
+    def _answer_as(self, options: State, values: State, config: Config) -> Flow:
+        """Answer with other options, in the same conversations."""
+        if "limits" in options and self._is_turn(values):
+            raise InputError("The limits of a conversation are those of its session. Leave 'limits' out.")
+        other = yield RunFunction(self._with_options, options, config)
+        outcome = yield from other._answer_question(values, config)
+        if missing := set(self.output_keys) - set(other.output_keys):
+            yield dict.fromkeys(missing)
+        return outcome
+
+    def _with_options(self, options: State) -> CodeChain:
+        """Return a chain with other options. Those with limits of their own are kept for their sandboxes."""
+        assert self.rebuild is not None
+        if (limits := options.pop("limits", None)) is not None:
+            if limits not in self._with_limits:
+                self._with_limits[limits] = self.rebuild({"limits": limits})
+            other = self._with_limits[limits]
+            return other._with_options(options) if options else other
+        other = self.rebuild(options)
+        share_conversations(self, other)
+        return other
 
     def _answer_question(self, values: State, config: Config) -> Flow:
         meter = UsageMeter(self.budget.prices.own if self.budget else None)
@@ -222,10 +203,11 @@ class CodeChain(StreamingSequentialChain, Closing):
         with files_on_disk(files_with(values, paste)) as files:
             values |= {"files": files} if files else {}
             values |= {"paste": paste}
+            run_stages = partial(self._run_stages, config=config, meter=meter)
             if self._is_turn(values) and self.conversations is not None:
-                yield from self._turn(self.conversations, values, config, meter)
+                yield from self._turn(self.conversations, values, config, run_stages)
             else:
-                yield from self._run_stages(values, config, meter)
+                yield from run_stages(values)
 
     def _run_stages(self, values: State, config: Config, meter: UsageMeter) -> Flow:
         values = dict(values)
@@ -242,47 +224,11 @@ class CodeChain(StreamingSequentialChain, Closing):
             yield {"pasted": list(paste.found) if paste else []}
         if "notes" not in self.output_variables:
             yield {"notes": []}
+        language = self.executor.language if self.executor is not None else "python"
+        write = partial(create_receipt, values, language=language)
+        yield {"receipt": (yield RunFunction(write, outcome, config)).to_dict()}
         yield {"usage": meter.usage}
         return outcome
-
-    def _turn(self, conversations: Conversations, values: State, config: Config, meter: UsageMeter) -> Flow:
-        """Answer with the history and in the state of the conversation; both are unchanged unless the turn succeeds."""
-        name, memory, own = values["session_id"], self.memory, values.get("session") is not None
-        turns = partial(self.turns, name, artifacts=False)
-        begin, abegin = partial(conversations.begin, turns=turns), partial(conversations.abegin, turns=turns)
-        conversation = yield RunFunction(begin, name, config, abegin)
-        try:
-            inputs = dict(values)
-            if memory is not None and not values.get("history"):  # The caller's own history counts.
-                inputs |= yield RunFunction(
-                    memory.load_memory_variables, values, config, memory.aload_memory_variables
-                )
-            if conversation.session is not None and not own:
-                names = names_in(turns()) if self.schema_only else None
-                describe, adescribe = partial(inventory, names=names), partial(ainventory, names=names)
-                variables = yield RunFunction(describe, conversation.session, config, adescribe)
-                description = f"{variables}\n{conversation.lost}".strip()
-                inputs |= {"session": conversation.session, "session_variables": description}
-            outcome = yield from self._run_stages(inputs, config, meter)
-            turn = yield RunFunction(self._remember, (values, outcome), config)
-            if own:
-                conversation.keep()
-            elif outcome["verdict"].ok and (turn is not None or not isinstance(memory, ConversationMemory)):
-                conversation.keep(turn)
-        finally:
-            conversation.end()
-
-    def _remember(self, turn: tuple[State, State]) -> Turn | None:
-        """Save a turn. A failure is logged, as the answer must not be lost for it."""
-        inputs, outcome = turn
-        try:
-            if isinstance(self.memory, ConversationMemory):
-                return self.memory.remember(inputs, outcome)
-            if self.memory is not None:
-                self.memory.save_context(inputs, outcome)
-        except Exception as error:
-            _log.warning("A turn of the conversation %r cannot be saved: %s", inputs["session_id"], error)
-        return None
 
     def execute(
         self,
@@ -350,48 +296,6 @@ class CodeChain(StreamingSequentialChain, Closing):
     def __str__(self) -> str:
         return repr(self)
 
-    def turns(self, session_id: str, *, artifacts: bool = True) -> list[Turn]:
-        """Return the turns of a conversation with their figures; none unless its memory is a `ConversationMemory`."""
-        return (
-            self.memory.turns(session_id, artifacts=artifacts)
-            if isinstance(self.memory, ConversationMemory)
-            else []
-        )
-
-    def undo(self, session_id: str) -> Turn | None:
-        """Undo the last turn of a conversation, in its history and its state, and return it; None if there is none.
-
-        Raises:
-            ConfigurationError: The chain's memory cannot undo turns.
-        """
-        if not isinstance(self.memory, ConversationMemory):
-            raise ConfigurationError("memory", self.memory, "a ConversationMemory, which can undo turns")
-        with self._hold(session_id) as conversation:
-            turn = self.memory.undo(session_id)
-            if turn is not None and conversation is not None and conversation.last_turn == turn.id:
-                conversation.roll_back()
-        return turn
-
-    def forget(self, session_id: str) -> None:
-        """Delete the history and the state of a conversation."""
-        with self._hold(session_id):
-            if isinstance(self.memory, ConversationMemory):
-                self.memory.clear(session_id)
-            if self.conversations is not None:
-                self.conversations.forget(session_id)
-
-    @contextlib.contextmanager
-    def _hold(self, session_id: str) -> Iterator[Conversation | None]:
-        """Change a conversation while no turn of it runs."""
-        if self.conversations is None:
-            yield None
-            return
-        conversation = self.conversations.hold(check_session_id(session_id))
-        try:
-            yield conversation
-        finally:
-            conversation.end()
-
     def as_tool(
         self,
         args_schema: type[BaseModel] | None = None,
@@ -409,10 +313,10 @@ class CodeChain(StreamingSequentialChain, Closing):
         return super().as_tool(arguments, name=name, description=description, arg_types=arg_types)
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
-        text = str(outcome.get("answer", outcome["output"]))
-        if self.answer_type is not None and outcome["verdict"].ok:
+        text, verdict = str(outcome.get("answer", outcome["output"])), outcome["verdict"]
+        if self.answer_type is not None and verdict.ok:
             text += f"\n\nValue: {format_value(outcome['value'], self.answer_type)}"
-        return shortened(text, MAX_CHARS)
+        return f"{shortened(text, MAX_CHARS)}\n\n({verdict.status}: {verdict.reason})"
 
     def drain(self, seconds: float = 30.0) -> bool:
         """Shut down gracefully: refuse further questions, wait for running ones, and close.
@@ -436,6 +340,9 @@ class CodeChain(StreamingSequentialChain, Closing):
             self.conversations.close()
         if self.owned_executor:
             self.owned_executor.close()
+        for other in self._with_limits.values():
+            if other.executor is not None:
+                other.executor.close()
 
 
 def share_conversations(chain: CodeChain, other: CodeChain) -> None:

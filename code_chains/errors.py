@@ -111,6 +111,18 @@ def check_int(
     return value
 
 
+def refusal_reason(error: Exception) -> str:
+    """Return why a check or an approver refuses, if it says so by an exception, as blocklists of tutorials do.
+
+    Raises:
+        Exception: The error itself, if it is a mistake in the code, an error of this library, or an interrupt of LangGraph.
+    """
+    is_interrupt = any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+    if is_interrupt or isinstance(error, _NO_REFUSALS):
+        raise error
+    return str(error) or type(error).__name__
+
+
 @contextmanager
 def needs(extra: str, argument: str, value: object) -> Iterator[None]:
     """Import packages of an extra in this context; raise a `MissingExtraError` if one is missing."""
@@ -118,6 +130,17 @@ def needs(extra: str, argument: str, value: object) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(argument, value, extra) from error
+
+
+_NO_REFUSALS = (
+    TypeError,
+    AttributeError,
+    NameError,
+    ImportError,
+    LookupError,
+    ArithmeticError,
+    CodeChainsError,
+)
 
 
 class InputError(CodeChainsError, ValueError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,7 @@ __all__ = ["CodeChain", "create_code_chain"]
 def create_code_chain(
     model: str | Model,
     *,
-    executor: ExecutorName | Executor | SandboxProtocol = "strongest",
+    executor: ExecutorName | Executor | SandboxProtocol | Callable[[str], Any] = "strongest",
     limits: Limits | None = None,
     checks: str | Check | Sequence[Check] | ValidateChain = "standard",
     solve: Solver | Chain = Repair(),  # noqa: B008 - It is frozen.
@@ -83,11 +85,11 @@ def create_code_chain(
         model: `"openai:gpt-5-mini"` or any name that LangChain's `init_chat_model` knows, `"local"` for the
             embedded model (no key; downloaded once), `"hf:OWNER/REPO:FILE"` for any GGUF file of the model hub,
             `"gguf:PATH"`, or any chat model, such as `ChatOpenAI(base_url=…)` of a server of your own.
-        executor: Where code runs. By default in the kernel sandbox (`"sandbox"`), or in WebAssembly (`"wasm"`) where user
-            namespaces are not available, as on macOS, Windows and in most containers. Others are `"docker"`,
+        executor: Where code runs. By default in the kernel sandbox (`"sandbox"`), or in WebAssembly (`"wasm"`) where neither
+            namespaces nor Landlock are available, as on macOS and Windows. Others are `"docker"`,
             `"podman"`, `"container"`, `"monty"`, `"sql"`, at a service `"e2b"`, `"modal"`, `"daytona"` (these need an
-            extra each), `"none"` (a plain process without protection), an `Executor`, or a sandbox of LangChain's
-            protocol, such as those of `langchain-daytona` (see `BackendExecutor`).
+            extra each), `"none"` (a plain process without protection), an `Executor`, a function of the code (see
+            `FunctionExecutor`), or a sandbox of LangChain's protocol, such as those of `langchain-daytona`.
         limits: Limits of one run; not with an `Executor`, which has its own.
         checks: Static checks before a program runs: `"standard"` rejects nothing legitimate, `"strict"` adds
             the usual guard rails, `"none"`, or functions from code to problems. They help the model; only the
@@ -137,17 +139,25 @@ def create_code_chain(
         ...     chain.invoke({"query": "What is the sum of the numbers from 1 to 5?"})["answer"]
         'It is 15.'
     """
+    return _assemble(dict(locals()), model)
+
+
+def _assemble(given: Mapping[str, Any], name: str | Model) -> CodeChain:
+    """Return the chain of these arguments; its model is recorded under a name."""
+    executor, interpret, budget = given["executor"], given["interpret"], given["budget"]
     check_budget(budget)
     check_bool("interpret", interpret)
-    solver, verifiers, data = resolve_solver(solve), resolve_verifiers(verify), resolve_data(data)
-    spoken, prompts = resolve_language(language), resolve_prompts(instructions)
-    check_memory(memory, data)
-    run_executor = resolve_executor(executor, limits)
-    toolbox = resolve_tools(tools, run_executor)
-    validate = resolve_validate(checks, run_executor, toolbox)
+    data = resolve_data(given["data"])
+    solver, verifiers = resolve_solver(given["solve"]), resolve_verifiers(given["verify"])
+    spoken, prompts = resolve_language(given["language"]), resolve_prompts(given["instructions"])
+    check_memory(given["memory"], data)
+    run_executor = resolve_executor(executor, given["limits"])
+    toolbox = resolve_tools(given["tools"], run_executor)
+    validate = resolve_validate(given["checks"], run_executor, toolbox)
+    answer_type = given["answer_type"]
     check_answer_type(answer_type, run_executor)
     parts = Parts(
-        model,
+        given["model"],
         run_executor,
         validate,
         toolbox,
@@ -155,13 +165,14 @@ def create_code_chain(
         generate_options=prompts.options("generate"),
         sanity_checks=run_executor.language == "python" and bool(validate.checks),
         schema_only=data.schema_only,
-        starts_model=not cache,  # A cached answer needs no weights.
+        starts_model=not given["cache"],  # A cached answer needs no weights.
     )
     solver.check(parts)
     for verifier in verifiers:
         verifier.check(parts)
-    parts.name_model(model, parts.model)
-    store, shown = resolve_snippets(snippets, parts.model)
+    parts.name_model(name, parts.model)
+    store, shown = resolve_snippets(given["snippets"], parts.model)
+    answers = resolve_cache(given["cache"])
     stages: list[Chain] = [LanguageChain(spoken.name)]
     if spoken.translate:
         stages.append(TranslateChain(model=parts.model))
@@ -177,23 +188,50 @@ def create_code_chain(
         stages.append(LearnChain(store=store))
     if interpret:
         stages.append(InterpretChain(model=parts.model, models=parts.models, **prompts.options("interpret")))
-    stages = _with_cache(stages, resolve_cache(cache), run_executor)
+    stages = _with_cache(stages, answers, run_executor)
+    kept = {
+        **given,
+        "model": parts.model,
+        "executor": run_executor,
+        "limits": None,
+        "cache": answers,
+        "memory": False,
+        "checks": validate,
+        "solve": solver,
+        "snippets": shown if shown.source is True else replace(shown, source=store or False),
+    }
     return CodeChain(
         chains=stages,
         input_variables=["query"],
         output_variables=_public_keys(stages),
         executor=run_executor,
         owned_executor=None if run_executor is executor else run_executor,
-        memory=resolve_memory(memory, "answer" if interpret else "output"),
+        memory=resolve_memory(given["memory"], "answer" if interpret else "output"),
         budget=budget,
         schema_only=data.schema_only,
         answer_type=None if answer_type is None else AnswerType(answer_type),
         find_data=data.paste and run_executor.language == "python",
         conversations=open_conversations(run_executor),
+        model_name=next(iter(parts.models)),
+        rebuild=partial(_rebuilt, kept, name),
         user_code_chains=user_code_chains(
             validate.model_copy(update={"approve": None}), run_executor, toolbox
         ),
     )
+
+
+def _rebuilt(kept: Mapping[str, Any], name: str | Model, options: Mapping[str, Any]) -> CodeChain:
+    """Return a chain that differs from another one in some options."""
+    given = {**kept, **options}
+    if "max_attempts" in options:
+        given["solve"] = kept["solve"].with_attempts(options["max_attempts"])
+    if "limits" in options:
+        given |= {"executor": kept["executor"].with_limits(options["limits"]), "limits": None}
+    validate, approve = given["checks"], options.get("approve", kept["checks"].approve)
+    if not isinstance(validate, ValidateChain) or "approve" in options:
+        checks = validate.checks if isinstance(validate, ValidateChain) else validate
+        given["checks"] = ValidateChain(checks, approve=approve)
+    return _assemble(given, name)
 
 
 def _with_cache(stages: list[Chain], answers: ByteStore | None, executor: Executor) -> list[Chain]:

@@ -107,14 +107,18 @@ class Parts:
             given: The model as the user named it.
             model: What it stands for; `local` is recorded as the model that it is on this machine.
         """
-        is_named = isinstance(given, str) and given != "local"
-        name = str(given if is_named else getattr(model, "model_name", None) or type(model).__name__)
-        if name.startswith("gguf:"):  # Records must not learn the folders of this machine.
-            name = f"gguf:{Path(name).name}"
+        name = self.name_of(given, model)
         if name in self.models:
             name = f"{name} ({len(self.models) + 1})"
         self.models[name] = model
         return name
+
+    def name_of(self, given: str | Model, model: Model) -> str:
+        """Return the name of a model in records; see `name_model`."""
+        is_named = isinstance(given, str) and given != "local"
+        name = str(given if is_named else getattr(model, "model_name", None) or type(model).__name__)
+        # Records must not learn the folders of this machine.
+        return f"gguf:{Path(name).name}" if name.startswith("gguf:") else name
 
     # -- chains ----------------------------------------------------------------------------------------------
 

@@ -21,18 +21,24 @@ from code_chains.conversations.sessions import open_conversations
 from code_chains.executors import Executor
 from code_chains.toolbox import Toolbox
 
+Given = Mapping[str, Any] | Callable[[str], Mapping[str, Any]] | None
+"""Files or variables of each thread, or a function from the thread to them."""
 _NO_THREAD = "(Nothing of it is kept for the next program, as the application names no thread.)"
 
 
 class _ProgramChain(CodeChain):
     """Runs programs of an agent; the thread of its config names the session."""
 
+    given: dict[str, Given]
+
     @property
     def output_keys(self) -> list[str]:
         return [*super().output_keys, "is_kept"]
 
     def _with_session_id(self, inputs: Any) -> State:
-        return {"query": "Run this program.", **super()._with_session_id(inputs)}
+        state = super()._with_session_id(inputs)
+        given = {key: given_to(value, state.get("session_id") or "") for key, value in self.given.items()}
+        return {"query": "Run this program.", **state, **given}
 
     def _flow(self, values: State, config: Config) -> Flow:
         yield from super()._flow(values, config)
@@ -51,11 +57,18 @@ class _ProgramChain(CodeChain):
         return f"{text}\n{_NO_THREAD}" if is_lost else text
 
 
+def given_to(given: Given, thread: str) -> Any:
+    """Return what a thread is given."""
+    return given(thread) if callable(given) else given
+
+
 def create_python_tool(
     executor: Executor | str = "strongest",
     *,
     checks: str | Check | Sequence[Check] | ValidateChain = "standard",
     tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] = (),
+    files: Given = None,
+    variables: Given = None,
     name: str = "run_python",
     description: str | None = None,
 ) -> BaseTool:
@@ -72,6 +85,9 @@ def create_python_tool(
         checks: As in `create_code_chain`; `ValidateChain(approve=…)` has somebody approve each program.
         tools: The agent's other tools, as functions that programs call: one program may call them in a loop, where the
             agent would call its model for each. See `Toolbox`.
+        files: Files in the working directory, as in a question; or a function from the thread (empty without one) to them.
+        variables: Values that exist for programs, `{"df": df}`, or a function as for files. What programs change stays
+            changed for their thread.
         name: The name that a model calls.
         description: When a model should call it; by default with what the executor offers.
 
@@ -100,12 +116,15 @@ def create_python_tool(
         executor=run_executor,
         memory=ConversationMemory(),
         conversations=conversations,
+        given={"files": files, "variables": variables},
     )
     described = describe_program_tool(
-        run_executor.language, run_executor.guidance, keeps_state=conversations.keep_state
+        run_executor,
+        keeps_state=conversations.keep_state,
+        files=() if callable(files) else files or (),
+        variables=() if callable(variables) else variables or (),
+        toolbox=toolbox,
     )
-    if toolbox is not None:
-        described = f"{described}\n{toolbox.format_for_model()}"
     tool = chain.as_tool(ProgramArguments, name=name, description=description or described)
     if run_executor is not executor:
         weakref.finalize(tool, run_executor.close)

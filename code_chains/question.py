@@ -38,7 +38,10 @@ def checked_inputs(
     values: State, *, executor: Executor | None, schema_only: bool, answer_type: AnswerType | None
 ) -> State:
     """Return the inputs, validated before anything is spent, with what the arguments of the chain add to them."""
-    values = {**values, "expectations": _expectations(executor, values)}
+    expectations = _expectations(executor, values)
+    values = {**values, "expectations": expectations}
+    if expectations.runs and values.get("stdin") is None:  # What is shown is what the first example expects.
+        values["stdin"] = expectations.runs[0].stdin
     if values.get("schema_only") and not schema_only:
         raise InputError(
             "Schemas alone are sent by create_code_chain(data=Data(schema_only=True)), which also limits judge and memory."
@@ -49,6 +52,8 @@ def checked_inputs(
         values["schema_only"] = True
     if answer_type is not None:
         values |= {"answer_type": answer_type, "return_value": True}
+    if executor is not None:
+        executor.check_stdin(values.get("stdin"))
     if history := values.get("history") or values.get("chat_history"):
         values["history"] = check_history(history)
     return values

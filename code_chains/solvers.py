@@ -18,6 +18,7 @@ from code_chains.chains.repair import RepairChain
 from code_chains.chains.sample import SampleChain
 from code_chains.chains.steps import StepsChain
 from code_chains.errors import ConfigurationError, check_int
+from code_chains.models.sampling import can_be_sampled
 from code_chains.parts import Model, Parts, accepts_images, restarts_on_failed_tests
 
 When = Literal["always", "auto"]
@@ -32,6 +33,17 @@ class Solver(ABC):
         Raises:
             ConfigurationError: They do not; the message names the remedy.
         """
+
+    def with_attempts(self, attempts: int) -> Solver:
+        """Return this solver with another maximum number of attempts.
+
+        Raises:
+            ConfigurationError: It has none.
+        """
+        because = f"{type(self).__name__} makes no attempts"
+        raise ConfigurationError(
+            "max_attempts", attempts, "it where solve=Repair(…) is used", because=because
+        )
 
     @abstractmethod
     def build(self, parts: Parts) -> Chain:
@@ -58,6 +70,11 @@ class Repair(Solver):
         for name in ("attempts", "samples"):
             check_int(f"Repair.{name}", getattr(self, name), "a whole number, at least 1", minimum=1)
 
+    def with_attempts(self, attempts: int) -> Repair:
+        """Return this solver with another maximum number of attempts."""
+        check_int("max_attempts", attempts, "a whole number, at least 1", minimum=1)
+        return replace(self, attempts=attempts)
+
     def check(self, parts: Parts) -> None:
         """Raise if several programs would call tools with effects."""
         if self.samples > 1 and parts.tools is not None and not parts.tools.is_read_only:
@@ -70,7 +87,12 @@ class Repair(Solver):
         attempt: Chain = parts.attempt(parts.generate(parts.model), asks_verifiers=self.samples == 1)
         if self.samples > 1:
             verifiers = parts.chains_of_verifiers()
-            attempt = SampleChain(attempt=attempt, samples=self.samples, verifiers=verifiers)
+            attempt = SampleChain(
+                attempt=attempt,
+                samples=self.samples,
+                verifiers=verifiers,
+                is_independent=can_be_sampled(parts.model),
+            )
         return RepairChain(
             attempt=attempt,
             max_attempts=self.attempts,
@@ -102,6 +124,12 @@ class Iterate(Solver):
         _check_when("Iterate", self.when)
         if not isinstance(self.otherwise, Repair):
             raise ConfigurationError("Iterate.otherwise", self.otherwise, "a Repair, e.g. Repair(5)")
+
+    def with_attempts(self, attempts: int) -> Solver:
+        """Return this solver with other attempts at the questions that it does not look at cell by cell."""
+        if self.when == "always":
+            return super().with_attempts(attempts)
+        return replace(self, otherwise=self.otherwise.with_attempts(attempts))
 
     def check(self, parts: Parts) -> None:
         """Raise if the model must not see what cells show, or cells would share no state."""
@@ -155,6 +183,10 @@ class Escalate(Solver):
         if not isinstance(self.solver, Solver) or isinstance(self.solver, Plan | Escalate):
             raise ConfigurationError("Escalate.solver", self.solver, "a Repair or an Iterate")
 
+    def with_attempts(self, attempts: int) -> Escalate:
+        """Return this solver with another maximum number of attempts of each model."""
+        return replace(self, solver=self.solver.with_attempts(attempts))
+
     def check(self, parts: Parts) -> None:
         """Raise if its solver cannot work."""
         self.solver.check(parts)
@@ -186,6 +218,10 @@ class Plan(Solver):
         _check_when("Plan", self.when)
         if not isinstance(self.solver, Solver) or isinstance(self.solver, Plan):
             raise ConfigurationError("Plan.solver", self.solver, "a Repair, an Iterate or an Escalate")
+
+    def with_attempts(self, attempts: int) -> Plan:
+        """Return this solver with another maximum number of attempts at each step."""
+        return replace(self, solver=self.solver.with_attempts(attempts))
 
     def check(self, parts: Parts) -> None:
         """Raise if steps would share no state."""

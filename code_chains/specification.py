@@ -13,6 +13,7 @@ from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits, SandboxExecutor
 from code_chains.factory import create_code_chain
 from code_chains.models import resolve_model
+from code_chains.models.resolve import is_embedded
 from code_chains.settings import Data, Language, Prompts, Snippets
 from code_chains.solvers import Escalate, Iterate, Plan, Repair
 from code_chains.verifiers import Agreement, GeneratedTests, Judge
@@ -21,7 +22,8 @@ ChainSpec = Mapping[str, Any] | str
 """Arguments of `create_code_chain` as JSON, or `"module:function"`, naming a function that returns a chain.
 
 A value is an object that names its type, `{"type": "Repair", "attempts": 5}`; `executor`, `limits` and `budget` may be
-arguments of `SandboxExecutor`, `Limits` and `Budget`. `base_url` is the address of an OpenAI-compatible server.
+arguments of `SandboxExecutor`, `Limits` and `Budget`. `base_url` is the address of an OpenAI-compatible server, `timeout`
+how many seconds a request to a model may take.
 """
 
 _VALUES = {
@@ -75,10 +77,15 @@ def read_arguments(spec: Mapping[str, Any]) -> dict[str, Any]:
     """
     arguments = {name: _read(name, value) for name, value in spec.items()}
     for name, create in _ARGUMENTS.items():
-        if isinstance(arguments.get(name), dict):
-            arguments[name] = _create(name, create, arguments[name])
-    if base_url := arguments.pop("base_url", None):
-        arguments["model"] = resolve_model(arguments["model"], base_url=base_url)
+        if isinstance(fields := arguments.get(name), dict):
+            if isinstance(fields.get("limits"), dict):
+                fields = {**fields, "limits": _create("limits", Limits, fields["limits"])}
+            arguments[name] = _create(name, create, fields)
+    base_url, timeout = arguments.pop("base_url", None), arguments.pop("timeout", None)
+    model = arguments.get("model")
+    options = {} if timeout is None else {"timeout": timeout}
+    if base_url or (options and isinstance(model, str) and not is_embedded(model)):
+        arguments["model"] = resolve_model(arguments["model"], base_url=base_url, **options)
     return arguments
 
 

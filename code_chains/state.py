@@ -30,6 +30,7 @@ from code_chains.records import (
     Source,
     Status,
     StopReason,
+    TestResult,
     ToolCall,
     Turn,
     Usage,
@@ -55,12 +56,14 @@ __all__ = [
     "Source",
     "Status",
     "StopReason",
+    "TestResult",
     "ToolCall",
     "Turn",
     "Usage",
     "Verdict",
     "as_json",
     "from_json",
+    "numbers_rows",
     "with_index_as_column",
 ]
 
@@ -74,6 +77,7 @@ class CodeState(TypedDict, total=False):
             the program gets read-only copies.
         variables: Values by name that exist when the program starts: numbers, text, lists, dicts and, if the
             executor supports them, dates, bytes, sets, arrays and tables.
+        stdin: What the program reads from its standard input.
         tests: Python source, usually `assert` statements, that a program must pass and cannot reach.
         examples: Pairs of arguments and the result that a function of the program must return.
         expectations: Tests and examples, validated; internal, set by `CodeChain`.
@@ -81,10 +85,11 @@ class CodeState(TypedDict, total=False):
         return_value: Whether a run returns its value with its type, for `executors.values.value_of`.
         session_id: Name of a conversation: its turns are stored, and their programs share a session.
         session: An open session of the executor, in which programs run; failed ones leave no trace.
+        session_state: What the state of the session follows from, as a checksum; internal, set by `CodeChain`.
         schema_only: Whether models see schemas alone: names, sizes, columns and types, but no rows, values or output.
         profiles: Texts for the models about `files`, how each is read and what is in it, and about tables among `variables`.
         session_variables: What earlier programs left in the session: names of variables with their types.
-        language: ISO 639-1 code of the language that answers come in.
+        language: ISO 639-1 code of the language that answers come in; `und` for one beyond those with messages of their own.
         translation: The question in English; empty if it is in English or was not translated.
         context: Text that may help to write the program; untrusted.
         sources: The origins of the examples in the context.
@@ -117,11 +122,13 @@ class CodeState(TypedDict, total=False):
         notes: What reading the files leaves out or changes, and what about them is not certain: a sentence each.
         pasted: Data that was found in the text of the question; programs find it in files and variables.
         usage: What was spent on models.
+        receipt: What the answer was computed from, as JSON; see `code_chains.receipts`.
     """
 
     query: str
     files: Mapping[str, Any]
     variables: Mapping[str, JsonValue]
+    stdin: str
     tests: str
     examples: Sequence[Any]
     expectations: Any
@@ -129,6 +136,7 @@ class CodeState(TypedDict, total=False):
     return_value: bool
     session_id: str
     session: Any
+    session_state: str
     schema_only: bool
     profiles: Mapping[str, Mapping[str, str]]
     session_variables: str
@@ -165,6 +173,7 @@ class CodeState(TypedDict, total=False):
     notes: list[str]
     pasted: list[PastedData]
     usage: Usage
+    receipt: dict[str, JsonValue]
 
 
 if TYPE_CHECKING:
@@ -200,6 +209,8 @@ if TYPE_CHECKING:
         def __getitem__(self, key: Literal["stop_reason"]) -> StopReason: ...
         @overload
         def __getitem__(self, key: Literal["usage"]) -> Usage: ...
+        @overload
+        def __getitem__(self, key: Literal["receipt"]) -> dict[str, Any]: ...
         @overload
         def __getitem__(self, key: Literal["verdict"]) -> Verdict: ...
         @overload
@@ -264,5 +275,11 @@ def _records(frame: Any) -> list[dict[str, object]]:
 
 def with_index_as_column(frame: Any) -> Any:
     """Return a frame of pandas with its index as a column, unless it only numbers the rows."""
-    is_numbering = list(frame.index) == list(range(len(frame)))
-    return frame if is_numbering else frame.reset_index(allow_duplicates=True)
+    return frame if numbers_rows(frame) else frame.reset_index(allow_duplicates=True)
+
+
+def numbers_rows(table: Any) -> bool:
+    """Return whether the index of a frame or series of pandas says nothing but the numbers of its rows."""
+    index = table.index
+    is_unnamed = index.inferred_type in ("integer", "empty") and list(index.names) == [None]
+    return is_unnamed and list(index) == list(range(len(table)))

@@ -24,8 +24,8 @@ from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors.base import Executor, Session
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Program
-from code_chains.executors.values import VALUE_TYPE, value_of
-from code_chains.inputs import check_variables, files_on_disk
+from code_chains.executors.values import VALUE_TYPE, check_variables, value_of
+from code_chains.inputs import files_on_disk
 from code_chains.state import Execution
 
 __all__ = ["ExecutorContract", "ScriptedExecutor", "ScriptedModel", "SessionContract", "asks_for_code"]
@@ -161,6 +161,7 @@ class ExecutorContract:
         NAMES_RESULT: Assigns 42 to `result`.
         FAILS: Prints `before`, then fails with the type and line in `FAILURE` and the variables in `VALUES`.
         USES: Is displayed as `USED` if `numbers` is `[1, 2]` and `n` is 3.
+        READS: Prints a line of its standard input.
         LEAVES: Changes the state of the process.
         LOOKS: Checks for that change; its value is `False` if it is absent.
         ENDLESS: Does not terminate.
@@ -178,6 +179,7 @@ class ExecutorContract:
     VALUES: Mapping[str, str] = {"n": "0"}
     USES: str = "sum(numbers) * n"
     USED: str = "9"
+    READS: str | None = "print(input())"
     LEAVES: str | None = "left_behind = 1"
     LOOKS: str = "try:\n    left_behind\n    found = True\nexcept NameError:\n    found = False\nfound"
     ENDLESS: str = "while True: pass"
@@ -239,6 +241,12 @@ class ExecutorContract:
     def test_gives_variables_to_the_program(self, executor: Executor) -> None:
         """Pass JSON values as variables."""
         assert executor.run(self.USES, variables={"numbers": [1, 2], "n": 3}).output == self.USED
+
+    @_needs("READS")
+    def test_gives_standard_input_to_the_program(self, executor: Executor) -> None:
+        """Let a program read what it is given, where there is standard input at all."""
+        if executor.takes_stdin:
+            assert executor.run(str(self.READS), stdin="hello\n").output == "hello"
 
     @_needs("LEAVES")
     def test_runs_share_nothing(self, executor: Executor) -> None:

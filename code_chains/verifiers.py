@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from langchain_core.runnables import Runnable
 
 from code_chains.chains.base import Chain, State, StreamingTransformChain
+from code_chains.chains.calibrate import CalibrateChain, Calibration
 from code_chains.chains.evaluate import UNCHECKED
 from code_chains.chains.judge import JudgeChain
 from code_chains.chains.verify import ANOTHER_WAY, LEAD, VerifyChain
@@ -165,6 +167,29 @@ class Agreement(Verifier):
             is_independent=verifier is not parts.model or can_be_sampled(parts.model),
             verifiers=parts.chains_of_verifiers(after=self),
         )
+
+
+@dataclass(frozen=True)
+class Calibrated(Verifier):
+    """Say in each verdict what such verdicts were worth: "right in 43 of 51 such cases" (`verdict.worth`).
+
+    Attributes:
+        evaluation: The file that `code-chains eval --json FILE` has written for the same model and options.
+    """
+
+    evaluation: str | Path
+
+    def check(self, parts: Parts) -> None:
+        """Raise if the evaluation is that of another model."""
+        calibration = Calibration.load(self.evaluation)
+        evaluated, model = calibration.model, parts.name_of(parts.given, parts.model)
+        if evaluated not in ("", "local", model):
+            because = f"it is an evaluation of {evaluated}, and the model is {model}"
+            raise ConfigurationError("verify", self, "an evaluation of this model", because=because)
+
+    def around(self, solve: Chain, parts: Parts) -> Chain:
+        """Return the chain that adds it."""
+        return CalibrateChain(solve=solve, calibration=Calibration.load(self.evaluation))
 
 
 @dataclass(frozen=True)

@@ -309,7 +309,7 @@ def is_template(pid: int) -> bool:
 
 
 def waiting_supervisors() -> set[int]:
-    pidfds = [fork.supervisor for pool in [*_pools] for fork in [*pool._resources.spent]]
+    pidfds = [fork.supervisor.pidfd for pool in [*_pools] for fork in [*pool._resources.spent]]
     found = set()
     for pidfd in pidfds:
         with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from langchain_classic.chains import SequentialChain
 from langchain_classic.memory import ConversationBufferMemory
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from code_chains import Data, Language, Prompts, Repair, Snippets, Toolbox, ValidateChain, create_code_chain
@@ -133,7 +134,7 @@ def test_a_classic_memory_gives_the_history(sandbox: SandboxExecutor) -> None:
         return "print(15)" if asks_for_code(messages) else "It is 15."
 
     memory = ConversationBufferMemory(memory_key="history", input_key="query", output_key="answer")
-    chain = create_code_chain(ScriptedModel(script), executor=sandbox, memory=memory)
+    chain = create_code_chain(ScriptedModel(script), executor=sandbox, memory=memory, checks=())
     chain.invoke({"query": "first"})
     chain.invoke({"query": "second"})
     assert "Human: first\nAI: It is 15." in asked[2]
@@ -347,9 +348,10 @@ def test_an_input_that_would_be_ignored_is_an_error_before_a_model_is_asked(call
         call(chain)
 
 
-def test_other_keys_pass_through_as_in_any_chain(model: ScriptedModel) -> None:
+def test_keys_of_others_pass_through_a_pipe(model: ScriptedModel) -> None:
     with create_code_chain(model, executor="none") as chain:
-        assert chain.invoke({"query": QUESTION, "customer": 5, "text": "x"})["customer"] == 5
+        pipe: Any = RunnableLambda(dict) | chain
+        assert pipe.invoke({"query": QUESTION, "customer": 5, "text": "x"})["customer"] == 5
 
 
 @pytest.mark.parametrize(

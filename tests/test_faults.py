@@ -179,7 +179,7 @@ def watcher(kind: Literal["idle", "spent", "running"]) -> Callable[[World], int]
         forks = resting.get(kind, running)
         for fork in pool.idle:
             fork.poll()
-        return [fork.supervisor for fork in forks if fork.supervisor is not None]
+        return [fork.supervisor.pidfd for fork in forks if fork.supervisor.pidfd is not None]
 
     def find(world: World) -> int:
         assert soon(lambda: bool(pidfds(world)))

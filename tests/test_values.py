@@ -62,7 +62,7 @@ def test_a_careful_chain_escalates_and_verifies(sandbox: SandboxExecutor) -> Non
     chain = create_code_chain(
         writing("1 / 0"),
         executor=sandbox,
-        solve=Escalate([writing("print(15)")], Repair(5)),
+        solve=Escalate([writing("print(sum(range(1, 6)))")], Repair(5)),
         verify=[Agreement(writing("print(16)", "print(17)", "print(18)")), Judge(judge)],
     )
     result = chain.invoke(QUESTION)

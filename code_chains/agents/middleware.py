@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -24,6 +23,7 @@ from code_chains.errors import ConfigurationError, check_int
 from code_chains.executors import Executor, SandboxExecutor
 from code_chains.executors.runner import Closing
 from code_chains.inputs import files_on_disk
+from code_chains.python_tool import Given
 from code_chains.toolbox import Toolbox
 
 MAX_SESSIONS = 8
@@ -57,7 +57,8 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         executor: Where programs run: one that has sessions, which the caller closes. By default a new `SandboxExecutor`,
             closed with the middleware; it starts with the first program.
         files: Files that are in each session: paths on this machine, bytes or open binary files by their name in the
-            working directory, or a list of paths.
+            working directory, a list of paths, or a function from the thread (empty without one) to its files.
+        variables: Values that exist in each session when it begins, `{"df": df}`, or a function as for files.
         checks: As in `create_code_chain`; `ValidateChain(approve=…)` has somebody approve each program.
         tools: Other tools of the agent, as functions that programs call; see `Toolbox`.
         max_sessions: Sessions that are open at a time, by default all that the executor allows; for another one the one
@@ -80,7 +81,8 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         self,
         executor: Executor | None = None,
         *,
-        files: Mapping[str, Any] | Sequence[Any] | None = None,
+        files: Given | Sequence[Any] = None,
+        variables: Given = None,
         checks: str | Check | Sequence[Check] | ValidateChain = "standard",
         tools: Toolbox | Sequence[BaseTool | Callable[..., Any]] = (),
         max_sessions: int | None = None,
@@ -93,12 +95,21 @@ class PythonMiddleware(Closing, AgentMiddleware[Any, Any, Any]):
         toolbox = resolve_tools(tools, self._executor)
         validate = resolve_validate(checks, self._executor, toolbox)
         held_files = ExitStack()
-        paths = held_files.enter_context(files_on_disk(files))
-        self._sessions = ThreadSessions(
-            self._executor, {file: path.absolute() for file, path in paths.items()}, count
-        )
+        given: Given = None
+        if callable(files):
+            given = files
+        else:
+            paths = held_files.enter_context(files_on_disk(files))
+            given = {file: path.absolute() for file, path in paths.items()}
+        self._sessions = ThreadSessions(self._executor, given, variables, count)
         chain = _chain(self._sessions, validate, toolbox, name)
-        described = description or _describe(self._executor, paths, toolbox)
+        described = description or describe_program_tool(
+            self._executor,
+            keeps_state=True,
+            files=() if callable(given) else given,
+            variables=() if callable(variables) else variables or (),
+            toolbox=toolbox,
+        )
         self._tool = chain.as_tool(_Arguments, name=name, description=described)
         self.tools: Sequence[BaseTool] = [self._tool]
         # Of the tool and not of the middleware, as it may be used without it.
@@ -146,14 +157,6 @@ def _chain(
         output_variables=[key for stage in stages for key in stage.output_keys],
         sessions=sessions,
     )
-
-
-def _describe(executor: Executor, files: Mapping[str, Path], toolbox: Toolbox | None) -> str:
-    """Describe the tool to the model that calls it."""
-    parts = [describe_program_tool(executor.language, executor.guidance, keeps_state=True)]
-    if files:
-        parts[0] += f" Files in the working directory: {', '.join(files)}."
-    return "\n".join([*parts, toolbox.format_for_model()] if toolbox else parts)
 
 
 def _close(sessions: ThreadSessions, own_executor: Executor | None, files: ExitStack) -> None:

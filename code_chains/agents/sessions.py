@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -19,6 +18,9 @@ from code_chains.conversations.sessions import Conversations
 from code_chains.errors import ExecutorError, InputError, SessionError
 from code_chains.executors import Executor
 from code_chains.executors.base import Session
+from code_chains.inputs import files_on_disk
+from code_chains.python_tool import Given, given_to
+from code_chains.question import session_of
 from code_chains.state import ErrorReport, Execution, Verdict
 
 INVOCATION = "python_invocation"
@@ -39,31 +41,37 @@ class ThreadSessions:
 
     Args:
         executor: Opens them.
-        files: Files that are in each session from its beginning.
+        files: Files that are in each session from its beginning, or a function from the thread to them.
+        variables: Values that exist in each session from its beginning, or such a function.
         max_sessions: How many are open at a time; the one that was idle for longest is closed for a new one.
     """
 
     executor: Executor
 
-    def __init__(self, executor: Executor, files: Mapping[str, Path], max_sessions: int) -> None:
-        self.executor, self._files = executor, files
+    def __init__(self, executor: Executor, files: Given, variables: Given, max_sessions: int) -> None:
+        self.executor, self._files, self._variables = executor, files, variables
         self.conversations: Conversations = Conversations(self._open, max_open=max_sessions)
         self.is_closed: bool = False
         self._known: WeakSet[Session] = WeakSet()
 
     def _open(self) -> Session:
         self.check_open()
-        session = self.executor.session()
+        return self.executor.session()
+
+    def begin(self, session: Session, thread: str) -> None:
+        """Give a new session its files and variables."""
+        thread = thread.removeprefix("thread:") if thread.startswith("thread:") else ""
         try:
-            if self._files:
-                session.run("", files=self._files).raise_for_failure()
+            with files_on_disk(given_to(self._files, thread)) as files:
+                variables = given_to(self._variables, thread)
+                if files or variables:
+                    session.run("", files=files, variables=variables).raise_for_failure()
         except InputError as error:  # It was checked before, and no model can do anything about it.
             session.close()
-            raise ExecutorError(f"A session cannot be given its files: {error}") from error
+            raise ExecutorError(f"A session cannot be given its files and variables: {error}") from error
         except BaseException:
             session.close()
             raise
-        return session
 
     def check_open(self) -> None:
         """Raise if this is closed.
@@ -130,6 +138,9 @@ class ThreadProgramChain(StreamingSequentialChain):
             return
         try:
             is_first = self.sessions.is_first_use(conversation.session)
+            if is_first:
+                begin_session = partial(self.sessions.begin, conversation.session)
+                yield RunFunction(begin_session, values["thread"], config)
             if is_first and values["expects_state"]:
                 yield {"problems": [], **_ending(_LOST)}
             else:
@@ -159,9 +170,9 @@ class ThreadProgramChain(StreamingSequentialChain):
 
 def _thread(state: Mapping[str, Any]) -> str:
     """Return the name of the session: the thread's, else that of the agent's invocation, else of this call alone."""
-    thread = ensure_config().get("configurable", {}).get("thread_id")
-    if thread is not None:
-        return f"thread:{thread}"
+    named = session_of(ensure_config().get("configurable", {}))
+    if named:
+        return f"thread:{named['session_id']}"
     return f"invocation:{state[INVOCATION]}" if state.get(INVOCATION) else f"call:{uuid.uuid4()}"
 
 

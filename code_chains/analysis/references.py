@@ -222,11 +222,8 @@ class Reading(Bindings):
         if name in ("builtins.globals", "builtins.locals", "builtins.vars") and not first:
             return {_NAMESPACE}
         if not first:
-            return (
-                {"items": {collection_of(base)}, "values": {base}}.get(method, UNKNOWN)
-                if base.endswith("[]")
-                else UNKNOWN
-            )
+            items = {"items": {collection_of(base)}, "values": {base}} if base.endswith("[]") else {}
+            return items.get(method, UNKNOWN)
         if name == "builtins.vars":
             return set(map("{}.__dict__".format, self.names(first)))
         if name in _IMPORTERS:

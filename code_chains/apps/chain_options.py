@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,89 +30,88 @@ approve_option = click.option(
 _MODEL_HELP = (
     "openai:gpt-5-mini, local, hf:OWNER/REPO:FILE, gguf:PATH, … [default: OpenAI if a key is set, else local]"
 )
+
+
+def _option(*names: str, **attributes: Any) -> Callable[..., Callable[[Any], Any]]:
+    """Return an option that lacks its default."""
+    return partial(click.option, *names, **attributes)
+
+
 _MODELS_OPTION = click.option(
     "-m", "--model", "models", multiple=True, help=f"{_MODEL_HELP} Repeatable: the page offers a choice."
 )
-_TABLE: dict[str, Callable[[Any], Any]] = {
-    "model": click.option("-m", "--model", help=_MODEL_HELP),
-    "base_url": click.option("--base-url", help="Base URL of an OpenAI-compatible server."),
-    "fallback_models": click.option(
+_TABLE: dict[str, Callable[..., Callable[[Any], Any]]] = {
+    "model": _option("-m", "--model", help=_MODEL_HELP),
+    "base_url": _option("--base-url", help="Base URL of an OpenAI-compatible server."),
+    "fallback_models": _option(
         "--fallback-model",
         "fallback_models",
         multiple=True,
         metavar="MODEL",
         help="Model that tries while the verdict is failed, not of --base-url; repeatable.",
     ),
-    "executor": click.option(
+    "executor": _option(
         "--executor",
-        default="strongest",
-        show_default=True,
-        help="strongest (sandbox or wasm), sandbox, docker, podman, container, e2b, modal, daytona, wasm, monty,"
+        help="strongest (sandbox, or else wasm), sandbox, docker, podman, container, e2b, modal, daytona, wasm, monty,"
         " sql, or none (no isolation).",
     ),
-    "checks": click.option(
-        "--checks",
-        default="standard",
-        show_default=True,
-        help="Static checks before a run: standard, strict, none.",
+    "network": _option(
+        "--network",
+        multiple=True,
+        metavar="HOST:PORT",
+        help="Address that programs may connect to, e.g. api.example.org:443; repeatable. Needs namespaces.",
     ),
-    "max_attempts": click.option(
+    "checks": _option("--checks", help="Static checks before a run: standard, strict, none."),
+    "max_attempts": _option(
         "--max-attempts",
         type=click.IntRange(1),
-        default=3,
-        show_default=True,
         help="Maximum number of attempts of a model.",
     ),
-    "samples": click.option(
+    "samples": _option(
         "--samples",
         type=click.IntRange(1),
-        default=1,
-        show_default=True,
         help="Programs to generate at once; the majority result wins.",
     ),
-    "judge": click.option("--judge", is_flag=True, help="Have the model judge the outcome."),
-    "verify": click.option(
-        "--verify", is_flag=True, help="Solve it again by the same model; plausible if programs agree."
+    "judge": _option("--judge", is_flag=True, help="Have the model judge the outcome."),
+    "verify": _option(
+        "--verify",
+        is_flag=True,
+        help="Solve it again by the same model; plausible if programs agree.",
     ),
-    "verify_with": click.option(
-        "--verify-with", metavar="MODEL", help="Solve it again by another model; plausible if programs agree."
+    "verify_with": _option(
+        "--verify-with",
+        metavar="MODEL",
+        help="Solve it again by another model; plausible if programs agree.",
     ),
-    "schema_only": click.option(
+    "schema_only": _option(
         "--schema-only",
         is_flag=True,
         help="Send the model names, sizes, columns and types; no rows, values or output.",
     ),
-    "plan": click.option("--plan", is_flag=True, help="Let the model split the task into steps."),
-    "snippets": click.option(
+    "plan": _option("--plan", is_flag=True, help="Let the model split the task into steps."),
+    "snippets": _option(
         "--snippets",
         is_flag=False,
         flag_value=CURATED,
         metavar="[FOLDER]",
         help="Give the model examples: of a folder, or without one those that come with the package.",
     ),
-    "package": click.option(
+    "package": _option(
         "--package",
         metavar="NAME",
         help="Show the model how the functions of an installed package are called, e.g. acme_tax.",
     ),
-    "language": click.option(
-        "--language",
-        default="auto",
-        show_default=True,
-        help="Language of the answer, e.g. es; auto: as the question.",
-    ),
-    "budget": click.option(
+    "language": _option("--language", help="Language of the answer, e.g. es; auto: as the question."),
+    "budget": _option(
         "--budget",
         multiple=True,
         metavar="LIMIT=N",
         help="E.g. usd=0.05, tokens=9000, seconds=60; repeatable.",
     ),
-    "seconds": click.option(
-        "--seconds", default=10.0, show_default=True, help="Wall-clock limit of one run, in seconds."
-    ),
-    "memory": click.option("--memory", default="512M", show_default=True, help="Memory limit of one run."),
+    "seconds": _option("--seconds", help="Wall-clock limit of one run, in seconds."),
+    "memory": _option("--memory", help="Memory limit of one run."),
 }
-"""The options of a chain, by the names of their parameters."""
+"""The options of a chain, by the names of the parameters of `chain_spec`, which have their defaults."""
 
 
 def chain_options(command: _Command) -> _Command:
@@ -127,8 +128,11 @@ def options_named(*names: str) -> Callable[[_Command], _Command]:
     """Return what adds some of the options of a chain, by the names of their parameters."""
 
     def add(command: _Command) -> _Command:
+        defaults = inspect.signature(chain_spec).parameters
         for name in reversed(names):
-            command = _TABLE[name](command)
+            default = defaults[name].default if name in defaults else None
+            shown = {"default": default, "show_default": True} if default else {}
+            command = _TABLE[name](**shown)(command)
         return command
 
     return add
@@ -168,7 +172,12 @@ def create_chains(*, models: tuple[str, ...], **options: Any) -> Iterator[dict[s
     first, *others = dict.fromkeys(models or (None,))
     with create_chain(model=first, **options) as chain:
         chains = {_label(first or default_model()): chain}
-        shared = {"executor": chain.executor, "budget": chain.budget, "conversation_memory": True}
+        shared = {
+            "executor": chain.executor,
+            "budget": chain.budget,
+            "conversation_memory": True,
+            "network": (),
+        }
         for name in others:
             if name is not None:
                 chains[_label(name)] = create_chain(**{**options, **shared, "model": name})
@@ -186,6 +195,7 @@ def chain_spec(
     base_url: str | None = None,
     fallback_models: Sequence[str] = (),
     executor: Executor | str = "strongest",
+    network: Sequence[str] = (),
     checks: str = "standard",
     max_attempts: int = 3,
     samples: int = 1,
@@ -200,6 +210,7 @@ def chain_spec(
     seconds: float = 10.0,
     memory: str = "512M",
     cache: bool = False,
+    timeout: float | None = None,
 ) -> dict[str, Any]:
     """Return the specification of the chain that the options describe, as JSON if model and executor are names."""
     from code_chains.models import default_model
@@ -215,8 +226,8 @@ def chain_spec(
     return {
         "model": model or default_model(),
         "base_url": base_url,
-        "executor": executor,
-        "limits": {"seconds": seconds, "memory": memory},
+        **({} if timeout is None else {"timeout": timeout}),
+        **_sandbox(executor, network, {"seconds": seconds, "memory": memory}),
         "checks": checks,
         "solve": solve,
         "verify": [*judges, *solved_again],
@@ -225,6 +236,15 @@ def chain_spec(
         "language": language,
         "cache": cache,
     }
+
+
+def _sandbox(executor: Executor | str, network: Sequence[str], limits: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments `executor` and `limits`; what may connect to addresses is the kernel sandbox."""
+    if not network:
+        return {"executor": executor, "limits": limits}
+    if executor not in ("strongest", "sandbox"):
+        raise click.BadParameter("only the executor sandbox opens addresses.", param_hint="--network")
+    return {"executor": {"limits": limits, "network": list(network)}}
 
 
 def check_model_is_named(model: object, base_url: str | None) -> None:

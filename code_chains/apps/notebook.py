@@ -18,7 +18,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from code_chains.apps.answers import render_answer
 from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named
-from code_chains.apps.remedies import remedy
+from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
 from code_chains.apps.safe_html import plain
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
@@ -28,7 +28,8 @@ from code_chains.conversations.frames import framed
 from code_chains.errors import StoreError
 from code_chains.executors.values import value_of
 from code_chains.inputs import check_files, fenced
-from code_chains.state import Artifact, Execution
+from code_chains.language.reasons import how_to_check, verdict_words
+from code_chains.state import Artifact, Execution, Verdict
 
 _IMAGES = ("image/png", "image/jpeg")
 """Media types of figures that are displayed; SVG could run scripts."""
@@ -228,10 +229,15 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
     finally:
         verdict = (result or {}).get("verdict")
         advice = remedy(result or {}, "notebook")
-        stage.update(
-            Pretty(printable(f"{verdict.status}: {verdict.reason} {advice}".rstrip()) if verdict else "")
-        )
+        stage.update(Pretty(printable(_verdict_line(verdict, advice, result or {})) if verdict else ""))
     return dict(result)
+
+
+def _verdict_line(verdict: Verdict, advice: str, result: Mapping[str, Any]) -> str:
+    language = result.get("language")
+    title, reason = verdict_words(verdict, language)
+    checks = how_to_check(verdict, CHECKS["notebook"], language)
+    return " ".join(filter(None, [f"{title}: {reason}", advice, checks]))
 
 
 def _as_html(result: Mapping[str, Any]) -> str:

@@ -27,11 +27,12 @@ _SERVED = {
 }
 _NAMES = {"page": ("this page", "serve"), "mcp": ("this server", "mcp")}
 _STANDARD_LIBRARY_ONLY = ("wasm", "interpreter")
-CHECKS = "To have answers checked: --verify, or --tests FILE."
-"""At the terminal, for answers that nothing has checked."""
-CHECKS_OF_PAGE = (
-    "Nothing checked it. Whoever started this page can have answers checked: code-chains serve --verify."
-)
+CHECKS: dict[str, str] = {
+    "terminal": "--tests FILE, --verify",
+    "page": "code-chains serve --verify",
+    "notebook": "tests=, examples=, verify=",
+}
+"""How answers are checked, by host."""
 
 
 def remedy(result: Mapping[str, Any], host: Host) -> str:

@@ -1,25 +1,45 @@
-"""Answers as a table for people: CSV or a spreadsheet."""
+"""Answers as a table for people: CSV, a spreadsheet, Parquet or JSON lines."""
 
 from __future__ import annotations
 
 import csv
-import io
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from code_chains.batch.results_file import read_records
 from code_chains.errors import InputError, needs
-from code_chains.storage.files import atomic_write
 
-COLUMNS = ("id", "query", "answer", "verdict", "reason", "output", "seconds", "error")
-_MAX_CELL_CHARS = 32_000
+COLUMNS = (
+    *(
+        "answer",
+        "verdict",
+        "reason",
+        "output",
+        "value",
+        "notes",
+        "artifacts",
+        "attempts",
+        "model_calls",
+        "tokens",
+        "usd",
+    ),
+    *("seconds", "error"),
+)
+"""What was computed."""
+_MAX_CELL_CHARS = 32_700
 """A cell of a spreadsheet holds 32,767 characters."""
+_ROWS_AT_ONCE = 1_000
 _NOT_IN_CELLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 _FORMULA = re.compile(r"^(?:[=@\t\r]|[+-](?!\d*\.?\d+(?:[eE][+-]?\d+)?%?$))")
 """What spreadsheets take for a formula when they open a CSV file."""
+Row = list[Any]
 
 
 def check_table(path: Path, *, may_exist: bool = False) -> None:
@@ -30,85 +50,133 @@ def check_table(path: Path, *, may_exist: bool = False) -> None:
         may_exist: Whether an existing file may be replaced, if it is such a table.
 
     Raises:
-        InputError: The suffix is neither `.csv` nor `.xlsx`, the file exists, or its folder does not.
-        ConfigurationError: openpyxl is missing.
+        InputError: The suffix is none of a table, the file exists, or its folder does not.
+        ConfigurationError: A library is missing.
     """
     if os.path.lexists(path) and not (may_exist and _is_export(path)):
         raise InputError(f"{str(path)!r} exists. Remove it, or choose another name.")
-    if path.suffix.lower() not in (".csv", ".xlsx"):
-        raise InputError(f"{str(path)!r} must end with .csv or .xlsx.")
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError(f"{str(path)!r} must end with {', '.join(_WRITERS)}.")
     if not path.parent.is_dir():
         raise InputError(f"The folder {str(path.parent)!r} does not exist. Create it, or choose another.")
-    if path.suffix.lower() == ".xlsx":
-        with needs("data", "export", path.name):
+    with needs("data", "export", path.name):
+        if path.suffix.lower() == ".xlsx":
             import openpyxl  # noqa: F401
+        elif path.suffix.lower() == ".parquet":
+            import pyarrow.parquet  # noqa: F401
 
 
 def _is_export(path: Path) -> bool:
     """Return whether a file is a table that was exported before."""
     try:
-        if path.suffix.lower() == ".csv":
-            with path.open(encoding="utf-8-sig") as file:
-                return file.readline().strip() == ",".join(COLUMNS)
-        from openpyxl import load_workbook
-
-        rows = load_workbook(path, read_only=True).active.iter_rows(max_row=1, values_only=True)
-        return next(rows, None) == COLUMNS
+        names = {name.partition(" (")[0] for name in _READERS[path.suffix.lower()](path)}
     except Exception:  # Whatever it is, it is not a table of ours.
         return False
+    return {"id", "query", *COLUMNS} <= names
+
+
+def _names_of_csv(path: Path) -> Sequence[str]:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file))
+
+
+def _names_of_spreadsheet(path: Path) -> Sequence[str]:
+    from openpyxl import load_workbook
+
+    rows = load_workbook(path, read_only=True).active.iter_rows(max_row=1, values_only=True)
+    return list(map(str, next(rows)))
+
+
+def _names_of_parquet(path: Path) -> Sequence[str]:
+    import pyarrow.parquet
+
+    return list(pyarrow.parquet.read_schema(path).names)
+
+
+def _names_of_lines(path: Path) -> Sequence[str]:
+    with path.open(encoding="utf-8") as file:
+        return list(json.loads(file.readline()))
 
 
 def export_table(results: Path, path: Path, *, order: Sequence[str] = ()) -> int:
     """Write the answers of a results file, and the failures beside it, as a table; return the number of rows.
 
-    Text is text: what a spreadsheet would take for a formula is not one.
+    A row has the id, the question, the user's own columns and what was computed. Text is text: what a spreadsheet would
+    take for a formula is not one, and what it cannot hold is cut with a mark. Answers are read one after another.
 
     Args:
         results: The results file.
-        path: The table, `.csv` or `.xlsx`; an existing one is replaced.
-        order: Ids of questions, in the order of the rows; others follow.
+        path: The table, `.csv`, `.xlsx`, `.parquet` or `.jsonl`; an existing one is replaced.
+        order: Ids of questions, in the order of the rows: others are left out. None given: all, as they are in the file.
 
     Raises:
         InputError: The table cannot be written.
     """
-    records = [record for file in (results, Path(f"{results}.failed")) for record in _records(file)]
-    places = {question_id: place for place, question_id in enumerate(order)}
-    records.sort(key=lambda record: places.get(record["id"], len(places)))
-    rows = list(map(_row, records))
-    content = _as_csv(rows) if path.suffix.lower() == ".csv" else _as_spreadsheet(rows)
+    places, own = _places(results)
+    wanted = (
+        [places[question_id] for question_id in order if question_id in places]
+        if order
+        else list(places.values())
+    )
+    names = _names(own)
+    temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix.lower()}")
     try:
-        atomic_write(path, content)
+        _WRITERS[path.suffix.lower()](temporary, names, _rows(wanted, own))
+        temporary.replace(path)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be written: {error}.") from error
-    return len(rows)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    return len(wanted)
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
-    if path.is_file():
-        with path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+def _places(results: Path) -> tuple[dict[str, tuple[Path, int]], list[str]]:
+    """Return the file and the number of each answer, by id, and the names of the user's own columns."""
+    places: dict[str, tuple[Path, int]] = {}
+    own: dict[str, None] = {}
+    for file in (results, Path(f"{results}.failed")):
+        for record, start in read_records(file):
+            places.setdefault(str(record["id"]), (file, start))  # An answer counts, and no failure before it.
+            own.update(dict.fromkeys(map(str, record["given"]["own"])))
+    return places, list(own)
 
 
-def _row(record: dict[str, Any]) -> list[Any]:
-    verdict = record.get("verdict") or {}
-    values = {**record, "verdict": verdict.get("status"), "reason": verdict.get("reason")}
-    return [_cell(values.get(column)) for column in COLUMNS]
+def _names(own: Sequence[str]) -> list[str]:
+    """Return the names of all columns; one of ours that the user has as well says whose it is."""
+    taken = {"id", "query"}
+    theirs = [f"{name} (given)" if name in taken else name for name in own]
+    ours = [f"{name} (code_chains)" if name in own else name for name in COLUMNS]
+    return ["id", "query", *theirs, *ours]
 
 
-def _cell(value: Any) -> Any:
-    return (
-        _NOT_IN_CELLS.sub("\N{REPLACEMENT CHARACTER}", value[:_MAX_CELL_CHARS])
-        if isinstance(value, str)
-        else value
-    )
+def _rows(places: Iterable[tuple[Path, int]], own: Sequence[str]) -> Iterator[Row]:
+    files = dict[Path, BinaryIO]()
+    with ExitStack() as stack:
+        for path, start in places:
+            if path not in files:
+                files[path] = stack.enter_context(path.open("rb"))
+            files[path].seek(start)
+            record = json.loads(files[path].readline())
+            given = record["given"]
+            yield [record["id"], given["query"], *map(given["own"].get, own), *_computed(record["computed"])]
 
 
-def _as_csv(rows: list[list[Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    writer.writerows(map(without_formula, row) for row in rows)
-    return text.getvalue().encode("utf-8-sig")  # With the mark by which spreadsheets know UTF-8.
+def _computed(computed: Mapping[str, Any]) -> Row:
+    verdict, usage = computed.get("verdict") or {}, computed.get("usage") or {}
+    artifacts = (computed.get("execution") or {}).get("artifacts") or ()
+    values = {
+        **{name: computed.get(name) for name in ("answer", "output", "value", "seconds", "error")},
+        "verdict": verdict.get("status"),
+        "reason": verdict.get("reason"),
+        "notes": "\n".join(computed.get("notes") or ()),
+        "artifacts": "\n".join(artifact["file"] for artifact in artifacts),
+        "attempts": len(computed.get("attempts") or ()),
+        "model_calls": usage.get("model_calls"),
+        "tokens": usage.get("input_tokens", 0) + usage.get("output_tokens", 0),
+        "usd": usage.get("usd"),
+    }
+    return [values[name] for name in COLUMNS]
 
 
 def without_formula(cell: Any) -> Any:
@@ -116,19 +184,107 @@ def without_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
 
 
-def _as_spreadsheet(rows: list[list[Any]]) -> bytes:
+def _scalar(cell: Any) -> Any:
+    """Return a cell that is no list and no object: those become JSON."""
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
+
+
+def _text(cell: Any) -> Any:
+    cell = _scalar(cell)
+    return _NOT_IN_CELLS.sub("\N{REPLACEMENT CHARACTER}", cell) if isinstance(cell, str) else cell
+
+
+def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+    # With the mark by which spreadsheets know UTF-8.
+    with path.open("x", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(map(without_formula, names))
+        for row in rows:
+            writer.writerow(map(without_formula, map(_text, row)))
+        _sync(file)
+
+
+def _write_lines(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) + "\n")
+        _sync(file)
+
+
+def _write_parquet(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    numbers = {"attempts": pyarrow.int64(), "model_calls": pyarrow.int64(), "tokens": pyarrow.int64()}
+    numbers |= {"usd": pyarrow.float64(), "seconds": pyarrow.float64()}
+    kinds = [
+        numbers.get(name.removesuffix(" (code_chains)"), pyarrow.string()) for name in names[-len(COLUMNS) :]
+    ]
+    schema = pyarrow.schema(
+        zip(names, [*[pyarrow.string()] * (len(names) - len(kinds)), *kinds], strict=True)
+    )
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for batch in _batches(rows):
+            columns = [
+                [_typed(cell, kind) for cell in column]
+                for column, kind in zip(zip(*batch, strict=True), schema.types, strict=True)
+            ]
+            writer.write_table(pyarrow.table(dict(zip(names, columns, strict=True)), schema=schema))
+
+
+def _typed(cell: Any, kind: Any) -> Any:
+    if cell is None or str(kind) != "string":
+        return cell
+    return _text(cell) if isinstance(cell, str | list | dict) else json.dumps(cell)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    batch = list[Row]()
+    for row in rows:
+        batch.append(row)
+        if len(batch) == _ROWS_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _write_spreadsheet(path: Path, names: Sequence[str], rows: Iterable[Row]) -> None:
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
 
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Answers")
-    sheet.append(COLUMNS)
-    for row in rows:
-        cells = [WriteOnlyCell(sheet, value) for value in row]
+    for row in itertools.chain([names], rows):
+        cells = [WriteOnlyCell(sheet, _fitting(_text(value))) for value in row]
         for cell in cells:
             if isinstance(cell.value, str):
                 cell.data_type = "s"  # Never a formula.
         sheet.append(cells)
-    target = io.BytesIO()
-    book.save(target)
-    return target.getvalue()
+    book.save(path)
+
+
+def _fitting(cell: Any) -> Any:
+    """Return a cell that a spreadsheet can hold; text that is cut says so."""
+    if isinstance(cell, str) and len(cell) > _MAX_CELL_CHARS:
+        return f"{cell[:_MAX_CELL_CHARS]} … [cut, {len(cell):,} characters]"
+    return cell
+
+
+def _sync(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+_WRITERS: dict[str, Callable[[Path, Sequence[str], Iterable[Row]], None]] = {
+    ".csv": _write_csv,
+    ".xlsx": _write_spreadsheet,
+    ".parquet": _write_parquet,
+    ".jsonl": _write_lines,
+}
+_READERS: dict[str, Callable[[Path], Sequence[str]]] = {
+    ".csv": _names_of_csv,
+    ".xlsx": _names_of_spreadsheet,
+    ".parquet": _names_of_parquet,
+    ".jsonl": _names_of_lines,
+}

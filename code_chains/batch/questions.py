@@ -7,14 +7,18 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from code_chains.errors import InputError
-from code_chains.inputs import check_keys, check_query, shortened
+from code_chains.errors import InputError, MissingExtraError, needs
+from code_chains.inputs import check_keys, check_query, files_on_disk, shortened
+from code_chains.storage.files import sha256_file
+from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 
 
 @dataclass(frozen=True)
@@ -23,19 +27,28 @@ class Question:
 
     Attributes:
         id: Identifies the question and its answer.
-        inputs: Inputs of a chain: `query`, and optionally `files`, `variables`, `tests`, `examples` and
-            others.
+        inputs: Inputs of a chain: `query`, and optionally `files`, `variables`, `tests`, `examples` and others.
         origin: Where it comes from, e.g. `questions.csv, line 3`; empty if it comes from no file.
+        own: What else its user brought, such as further columns: kept beside the answer, and never read.
     """
 
     id: str
     inputs: Mapping[str, Any] = field(hash=False)
     origin: str = field(default="", compare=False)
+    own: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def query(self) -> str:
         """The text of the question."""
         return str(self.inputs["query"])
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of its inputs with the content of its files; empty if something in them has none."""
+        try:
+            return fingerprint({**self.inputs, "files": digests_of(self.inputs.get("files"))})
+        except (NotFingerprintableError, InputError, OSError):
+            return ""
 
     def __str__(self) -> str:
         """Return its origin, or else its id, and the beginning of its text."""
@@ -43,12 +56,24 @@ class Question:
         return f"{self.origin or self.id} ({text})"
 
 
+class Entry(dict[str, Any]):
+    """What a file says of a question: its id and the inputs of a chain, and in `own` all else."""
+
+    own: Mapping[str, Any] = MappingProxyType({})
+
+
 _MAX_CHARS = 60
-_COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id")
-_FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line."
+_COLUMNS = ("id", "query", "files", "variables", "tests", "examples", "session_id", "stdin")
+_INPUTS = (*_COLUMNS, "context", "history")
+"""Keys that are inputs of a chain; in tables only the columns."""
+_FORMATS = "Save it as UTF-8 text: .csv, .tsv, .json, .jsonl, or .txt with one question per line; or as .xlsx or .parquet."
+TABLES = {".csv", ".tsv", ".xlsx", ".parquet"}
 _JSON_COLUMNS = ("variables", "examples")
 _SYNONYMS = {"question": "query", "prompt": "query", "answer": "expected"}
+_NAMES_OF_QUERY = ("question", "prompt", "input")
 _COMMENT = re.compile(r"\s*#(\s|$)")
+DATASET = "langsmith:"
+"""What the name of a dataset of LangSmith begins with, in place of a path."""
 Item = tuple[str, Any]
 """Where a question of a file stands, and the question."""
 
@@ -58,10 +83,16 @@ def with_ids(questions: Iterable[str | Mapping[str, Any] | Question]) -> Iterato
 
     An empty question has an id as well: it fails when it is asked, and does not end a run of many.
 
+    Args:
+        questions: Texts, mappings or questions, or a frame of pandas with a column `query` or `question`.
+
     Raises:
         InputError: A question has no `query`, or two have the same id.
     """
-    items = ((f"Question {number}", item) for number, item in enumerate(questions, 1))
+    if hasattr(questions, "iterrows"):
+        items: Iterable[Item] = frame_items("Row", questions)
+    else:
+        items = ((f"Question {number}", item) for number, item in enumerate(questions, 1))
     return (question for _, question in _unique(items))
 
 
@@ -70,24 +101,44 @@ def _unique(items: Iterable[Item]) -> Iterator[tuple[str, Question]]:
     ids: set[str] = set()
     occurrences: Counter[str] = Counter()
     for place, item in items:
-        question = item if isinstance(item, Question) else _with_id(_inputs(place, item), place, occurrences)
+        question = item if isinstance(item, Question) else _with_id(_entry(place, item), place, occurrences)
         if question.id in ids:
             raise InputError(f"{place} has the id {question.id!r} of an earlier question. Make ids unique.")
         ids.add(question.id)
         yield place, question
 
 
-def _inputs(place: str, item: object) -> dict[str, Any]:
+def _entry(place: str, item: object) -> Entry:
     if not isinstance(item, str | Mapping):
         raise InputError(f"{place} must be a string or an object with a query.")
-    inputs = {"query": item} if isinstance(item, str) else dict(item)
-    if "query" not in inputs:
-        raise InputError(f"{place} has no query; its keys are {', '.join(map(str, inputs)) or 'none'}.")
+    if isinstance(item, Entry):
+        entry = item
+    else:
+        values = {"query": item} if isinstance(item, str) else _with_query(item)
+        if "query" in values:
+            with _at(place):
+                check_keys(values, _COLUMNS)
+        entry = Entry((key, value) for key, value in values.items() if key in _INPUTS)
+        entry.own = {key: value for key, value in values.items() if key not in _INPUTS}
+    if "query" not in entry:
+        raise InputError(
+            f"{place} has no query; its keys are {', '.join(map(str, [*entry, *entry.own])) or 'none'}."
+        )
     with _at(place):
-        check_keys(inputs, _COLUMNS)
-        if not isinstance(inputs["query"], str):
-            check_query(inputs["query"])
-    return inputs
+        if not isinstance(entry["query"], str):
+            check_query(entry["query"])
+    return entry
+
+
+def _with_query(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with its question as `query`, also if it is the example of a dataset, or calls it otherwise."""
+    values = dict(item)
+    if "query" not in values and isinstance(values.get("inputs"), Mapping):
+        values |= values.pop("inputs")
+    for name in _NAMES_OF_QUERY:
+        if "query" not in values and name in values:
+            values["query"] = values.pop(name)
+    return values
 
 
 @contextmanager
@@ -99,10 +150,10 @@ def _at(place: str) -> Iterator[None]:
         raise InputError(f"{place}: {error}") from error
 
 
-def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Question:
-    own_id = inputs.pop("id", None)
-    if own_id is not None:
-        return Question(str(own_id), inputs)
+def _with_id(entry: Entry, place: str, occurrences: Counter[str]) -> Question:
+    inputs = {key: value for key, value in entry.items() if key != "id"}
+    if entry.get("id") is not None:
+        return Question(str(entry["id"]), inputs, own=entry.own)
     try:
         content = json.dumps(inputs, sort_keys=True, ensure_ascii=False, default=_path_text)
     except (TypeError, ValueError) as error:
@@ -110,18 +161,19 @@ def _with_id(inputs: dict[str, Any], place: str, occurrences: Counter[str]) -> Q
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     occurrences[digest] += 1
     suffix = f"-{occurrences[digest]}" if occurrences[digest] > 1 else ""
-    return Question(f"{digest}{suffix}", inputs)
+    return Question(f"{digest}{suffix}", inputs, own=entry.own)
 
 
 def read_questions(path: str | Path, *, files: Mapping[str, Path] | None = None) -> Iterator[Question]:
     """Read questions from a file lazily.
 
     `.jsonl`: one string or object with `query` per line; `.json`: an array of them; `.csv` and `.tsv`, separated by
-    commas, semicolons or tabs: a column `query` or `question`, and optionally `id`, `files` (paths, separated by
-    semicolons), `tests`, `variables` and `examples` (JSON); anything else: one question per line, and comments after `# `.
+    commas, semicolons or tabs, `.xlsx` and `.parquet`: a column `query` or `question`, and optionally `id`, `files`
+    (paths, separated by semicolons), `tests`, `session_id`, `stdin`, `variables` and `examples` (JSON); anything else: one
+    question per line, and comments after `# `. Other columns and keys stay beside the answer.
 
     Args:
-        path: The file.
+        path: The file, or `langsmith:NAME` for a dataset of LangSmith.
         files: Files for all questions, `{name: path}`.
 
     Raises:
@@ -134,16 +186,20 @@ def read_items(path: str | Path, *, columns: Mapping[str, str] | None = None) ->
     """Read what a file of questions holds lazily, each with its place, and no more validated than the format requires.
 
     Args:
-        path: The file.
+        path: The file, or `langsmith:NAME` for a dataset of LangSmith, which needs `LANGSMITH_API_KEY`.
         columns: Further columns of tables, `{column: key}`; a query may have several names.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: The file or the dataset cannot be read.
     """
+    if str(path).startswith(DATASET):
+        return _read_dataset(str(path).removeprefix(DATASET))
     path = Path(path)
+    known = {**{name: name for name in _COLUMNS}, **(columns or {})}
     if path.suffix.lower() in (".csv", ".tsv"):
-        known = {**{name: name for name in _COLUMNS}, **(columns or {})}
         return _read_table(path, known)
+    if path.suffix.lower() in TABLES:
+        return frame_items(str(path), _read_frame(path), known)
     readers = {".jsonl": _read_json_lines, ".ndjson": _read_json_lines, ".json": _read_json}
     return readers.get(path.suffix.lower(), _read_lines)(path)
 
@@ -171,14 +227,14 @@ def _with_files(items: Iterable[Item], files: Mapping[str, Path], *, has_paths: 
         if isinstance(item, Question):
             yield place, item
             continue
-        inputs = _inputs(place, item)
-        if own := _own_files(place, inputs.get("files") or {}):
-            inputs["files"] = own = _as_paths(own) if has_paths else own
+        entry = _entry(place, item)
+        if own := _own_files(place, entry.get("files") or {}):
+            entry["files"] = own = _as_paths(place, own) if has_paths else own
         if files:
-            inputs["files"] = {**files, **own}
+            entry["files"] = {**files, **own}
         with _at(place):
-            check_query(inputs["query"])
-        yield place, inputs
+            check_query(entry["query"])
+        yield place, entry
 
 
 def _own_files(place: str, files: object) -> dict[str, Any]:
@@ -189,14 +245,53 @@ def _own_files(place: str, files: object) -> dict[str, Any]:
     raise InputError(f"{place}: files must be an object, name to path, or a list of paths.")
 
 
-def _as_paths(files: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: Path(path) if isinstance(path, str) else path for name, path in files.items()}
+def _as_paths(place: str, files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return paths, which are absolute, so that they name the same file in any folder, and exist."""
+    paths = {name: Path(path).absolute() if isinstance(path, str) else path for name, path in files.items()}
+    for path in paths.values():
+        if isinstance(path, Path) and not path.is_file():
+            raise InputError(f"{place}: there is no file {str(path)!r}.")
+    return paths
+
+
+def digests_of(files: Any) -> dict[str, str]:
+    """Return the checksum of each file's content, by name."""
+    with files_on_disk(files) as paths:
+        return {name: digest_of(path) for name, path in paths.items()}
+
+
+def digest_of(path: Path) -> str:
+    """Return the checksum of a file, which is computed once as long as it is not changed."""
+    status = path.stat()
+    return _digest_of(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=10_000)
+def _digest_of(path: Path, _modified: int, _size: int) -> str:
+    return sha256_file(path)
 
 
 def _path_text(value: object) -> str:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _read_dataset(name: str) -> Iterator[Item]:
+    """Yield the examples of a dataset of LangSmith, as its exported files have them."""
+    from langsmith import Client
+    from langsmith.utils import LangSmithError
+
+    try:
+        for number, example in enumerate(Client().list_examples(dataset_name=name), 1):
+            item = {"id": str(example.id), "inputs": example.inputs or {}}
+            yield (
+                f"{name}, example {number}",
+                item | ({"outputs": example.outputs} if example.outputs else {}),
+            )
+    except LangSmithError as error:
+        remedy = "Set LANGSMITH_API_KEY, or save the dataset as a file."
+        raise InputError(f"The dataset {name!r} of LangSmith cannot be read: {error} {remedy}") from error
 
 
 def _read_text(path: Path) -> str:
@@ -242,17 +337,62 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
             header = file.readline()
             file.seek(0)
             rows = csv.DictReader(file, delimiter=max(",;\t", key=header.count), skipinitialspace=True)
-            names = [str(name).strip().lower() for name in rows.fieldnames or ()]
-            rows.fieldnames = _keys_of_columns(path, names, columns)
+            names = [str(name).strip() for name in rows.fieldnames or ()]
+            rows.fieldnames = _keys_of_columns(str(path), [name.lower() for name in names], columns)
+            columns_of = list(zip(rows.fieldnames, names, strict=True))
+            rows.fieldnames = list(map(str, range(len(names))))
             for row in rows:
                 place = f"{path}, line {rows.line_num}"
-                if inputs := {key: text for key, text in row.items() if key and text}:
-                    yield place, _row_inputs(place, inputs)
+                cells = [row[str(index)] for index in range(len(names))]
+                if any(cells):
+                    yield place, _row_entry(place, columns_of, cells)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
 
 
-def _keys_of_columns(path: Path, names: list[str], columns: Mapping[str, str]) -> list[str]:
+def _read_frame(path: Path) -> Any:
+    """Read a spreadsheet or Parquet file, whose cells stay as they are."""
+    with needs("data", "questions", path.name):
+        import pandas
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pandas.read_parquet(path)
+        frame = pandas.read_excel(path, dtype=object, keep_default_na=False, engine="openpyxl")
+        return frame.replace({"": None})
+    except ImportError as error:
+        raise MissingExtraError("questions", path.name, "data") from error
+    except Exception as error:  # Each reader has errors of its own.
+        raise InputError(f"{path} cannot be read: {error}. {_FORMATS}") from error
+
+
+def frame_items(place: str, frame: Any, columns: Mapping[str, str] | None = None) -> Iterator[Item]:
+    """Read the rows of a frame of pandas as questions.
+
+    Args:
+        place: What the frame is called in messages.
+        frame: The frame.
+        columns: Columns that are read, `{column: key}`.
+    """
+    names = [str(name).strip() for name in frame.columns]
+    known = columns or {name: name for name in _COLUMNS}
+    keys = _keys_of_columns(place, [name.lower() for name in names], known)
+    columns_of = list(zip(keys, names, strict=True))
+    for number, row in enumerate(frame.itertuples(index=False, name=None), 2):
+        # A missing cell of a frame is not equal to itself, or cannot be compared.
+        cells = [None if _is_missing(cell) else cell for cell in row]
+        if any(cell is not None and not (isinstance(cell, str) and not cell) for cell in cells):
+            row_place = f"{place}, row {number}"
+            yield row_place, _row_entry(row_place, columns_of, cells)
+
+
+def _is_missing(cell: Any) -> bool:
+    try:
+        return cell is None or bool(cell != cell)
+    except (TypeError, ValueError):
+        return type(cell).__name__ == "NAType"
+
+
+def _keys_of_columns(path: str, names: list[str], columns: Mapping[str, str]) -> list[str]:
     """Return the key of the inputs for each column; empty for a column that is not read."""
     keys = [columns.get(name, "") for name in names]
     if "query" not in keys:  # The names in most data sets.
@@ -267,14 +407,26 @@ def _keys_of_columns(path: Path, names: list[str], columns: Mapping[str, str]) -
     return keys
 
 
-def _row_inputs(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    inputs = dict(row)
-    inputs |= {
-        key: _parse_json(f"{place}, column {key}", inputs[key]) for key in _JSON_COLUMNS if key in inputs
-    }
+def _row_entry(place: str, columns: Sequence[tuple[str, str]], cells: Sequence[Any]) -> Entry:
+    """Return what a row says, by the key of each column, which is empty for one of the user's own."""
+    inputs, own = Entry(), dict[str, Any]()
+    for (key, name), cell in zip(columns, cells, strict=True):
+        if not key:
+            own[name] = cell
+        elif cell not in (None, ""):
+            inputs[key] = cell if isinstance(cell, str) else _cell_text(cell)
+    inputs.own = own
+    for key in _JSON_COLUMNS:
+        if key in inputs:
+            inputs[key] = _parse_json(f"{place}, column {key}", inputs[key])
     if "files" in inputs:
         paths = [path.strip() for path in inputs["files"].split(";") if path.strip()]
         inputs["files"] = {Path(path).name: path for path in paths}
         if len(inputs["files"]) < len(paths):
             raise InputError(f"{place}: two files have the same name.")
     return inputs
+
+
+def _cell_text(cell: Any) -> str:
+    """Return a cell that is no text as one: a whole number without decimals, as it was written."""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)

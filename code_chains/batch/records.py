@@ -1,18 +1,25 @@
-"""Answers and chain specifications as JSON, which can be sent to other machines."""
+"""Answers as lines of a results file, and as JSON that is sent to other machines."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from code_chains.batch.questions import Question
 from code_chains.callbacks.budget import Budget
+from code_chains.callbacks.provider_errors import retry_after, status_of
 from code_chains.callbacks.redaction import describe_error
 from code_chains.code_chain import CodeChain
-from code_chains.errors import BudgetError
+from code_chains.errors import BudgetError, CodeChainsError, ConfigurationError, IsolationError
 from code_chains.state import BUDGET_STOPS, StopReason, Usage, as_json, from_json
+
+Failure = Literal["", "passing", "hopeless", "question"]
+"""What failed: something that passes, such as a rate limit; what fails for every question, such as a wrong key; or this
+question alone."""
+_PASSING_STATUS = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_HOPELESS_STATUS = {401, 402, 403, 404}
 
 
 @dataclass(frozen=True)
@@ -23,9 +30,11 @@ class Answer:
         question: The question.
         result: The result of the chain; empty if it raised.
         error: Why there is no answer; empty if there is one.
-        is_lost: Whether the question was abandoned because too many of its workers died.
+        is_lost: Whether the question was abandoned because its workers died.
         seconds: How long it took, on the machine that ran it.
         limit: The limit of a budget that prevented an answer.
+        failure: What failed; empty if there is an answer.
+        retry_after: In how many seconds the provider wants to be asked again; 0 if it did not say.
     """
 
     question: Question
@@ -34,6 +43,8 @@ class Answer:
     is_lost: bool = False
     seconds: float = 0.0
     limit: StopReason | None = None
+    failure: Failure = ""
+    retry_after: float = 0.0
 
     @property
     def id(self) -> str:
@@ -46,29 +57,36 @@ class Answer:
         return not self.error and bool(self.result["verdict"].ok)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answer as JSON values for a line of a results file; of the inputs, only the question."""
-        record = {"id": self.id, "query": self.question.query, "seconds": round(self.seconds, 3)}
+        """Return the answer as JSON values: what its user brought in `given`, what was computed in `computed`."""
+        question = self.question
+        given = {"query": question.query, "own": as_json(question.own), "digest": question.digest}
+        return {"id": self.id, "given": given, "computed": self.computed()}
+
+    def computed(self) -> dict[str, Any]:
+        """Return what was computed as JSON values."""
+        seconds = round(self.seconds, 3)
         if self.error:
             usage = self.result.get("usage", Usage()).to_dict()
+            details = {"is_lost": self.is_lost, "limit": self.limit, "failure": self.failure}
             return {
-                **record,
                 "error": self.error,
-                "is_lost": self.is_lost,
-                "limit": self.limit,
+                **details,
+                "retry_after": self.retry_after,
                 "usage": usage,
+                "seconds": seconds,
             }
         added = {key: value for key, value in self.result.items() if key not in self.question.inputs}
-        return {**record, **as_json(added)}
+        return {**as_json(added), "seconds": seconds}
 
     @classmethod
-    def from_dict(cls, question: Question, record: Mapping[str, Any]) -> Answer:
-        """Create the answer to a question from the output of `to_dict`."""
-        if "error" in record:
-            usage = {"usage": Usage.from_dict(record["usage"])}
-            details = {name: record[name] for name in ("error", "is_lost", "seconds", "limit")}
-            return cls(question, usage, **details)
-        added = {key: value for key, value in record.items() if key not in ("id", "query", "seconds")}
-        return cls(question, {**question.inputs, **from_json(added)}, seconds=record["seconds"])
+    def from_computed(cls, question: Question, computed: Mapping[str, Any]) -> Answer:
+        """Create the answer to a question from what was computed."""
+        if "error" in computed:
+            usage = {"usage": Usage.from_dict(computed["usage"])}
+            names = ("error", "is_lost", "seconds", "limit", "failure", "retry_after")
+            return cls(question, usage, **{name: computed[name] for name in names})
+        added = {key: value for key, value in computed.items() if key != "seconds"}
+        return cls(question, {**question.inputs, **from_json(added)}, seconds=computed["seconds"])
 
 
 def answer_question(chain: CodeChain, question: Question, config: Any = None) -> Answer:
@@ -77,18 +95,36 @@ def answer_question(chain: CodeChain, question: Question, config: Any = None) ->
     try:
         result = chain.invoke(dict(question.inputs), config)
     except Exception as error:
-        limit = error.limit if isinstance(error, BudgetError) else None
-        return Answer(question, error=describe_error(error), seconds=time.monotonic() - start, limit=limit)
-    reason = result["stop_reason"]
+        return failed(question, error, time.monotonic() - start)
+    reason, seconds = result["stop_reason"], time.monotonic() - start
     if reason in BUDGET_STOPS and not result["verdict"].ok:  # Retried once the budget allows it.
-        return Answer(
-            question,
-            result,
-            f"The budget is spent: {reason}.",
-            seconds=time.monotonic() - start,
-            limit=reason,
-        )
-    return Answer(question, result, seconds=time.monotonic() - start)
+        said = f"The budget is spent: {reason}."
+        return Answer(question, result, said, seconds=seconds, limit=reason, failure="question")
+    return Answer(question, result, seconds=seconds)
+
+
+def failed(question: Question, error: Exception, seconds: float = 0.0) -> Answer:
+    """Return the answer to a question for which a chain raised."""
+    limit = error.limit if isinstance(error, BudgetError) else None
+    return Answer(
+        question,
+        error=describe_error(error),
+        seconds=seconds,
+        limit=limit,
+        failure=_failure_of(error),
+        retry_after=retry_after(error),
+    )
+
+
+def _failure_of(error: Exception) -> Failure:
+    if isinstance(error, ConfigurationError | IsolationError):
+        return "hopeless"
+    if isinstance(error, CodeChainsError):
+        return "passing" if error.is_retryable and not isinstance(error, BudgetError) else "question"
+    status = status_of(error)
+    if status in _HOPELESS_STATUS:
+        return "hopeless"
+    return "passing" if status in _PASSING_STATUS else "question"
 
 
 class BudgetTracker:

@@ -6,49 +6,109 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from code_chains.batch.line_file import LineFile
+from code_chains.batch.questions import Question
+from code_chains.batch.records import Answer
+from code_chains.batch.stored_artifacts import folder_of, store_artifacts, with_artifacts
 from code_chains.callbacks.redaction import escape_invisible
 from code_chains.errors import StoreError
+from code_chains.records.filenames import file_stem, numbered_names
 from code_chains.storage.files import atomic_write
 
 _log = logging.getLogger(__name__)
+FORMAT = 1
+_HEAD = "code_chains_results"
+_HEAD_BYTES = f'{{"{_HEAD}"'.encode()
+_ANEW = "Ask all questions anew (anew=True, or --anew, which keeps the file under another name), or choose another file."
+_OTHER_FILE = "Choose another file."
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Where an answer is in the file.
+
+    Attributes:
+        start: Its first byte.
+        length: Its bytes, with the end of the line.
+        digest: The checksum of its question; empty if that has none.
+        is_unanswered: Whether its verdict is `failed`.
+        folder: The folder of its artifacts; empty if it has none.
+    """
+
+    start: int
+    length: int
+    digest: str
+    is_unanswered: bool
+    folder: str
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], start: int, length: int) -> _Line:
+        """Return where a record is."""
+        status = (record["computed"].get("verdict") or {}).get("status")
+        return cls(start, length, str(record["given"]["digest"]), status == "failed", folder_of(record))
 
 
 class ResultsFile:
     """A file of JSON lines, one per answered question; a context manager that locks the file.
 
-    A line is on disk before `add` returns. An incomplete last line, left by a crash or a full disk, is removed before
-    the next line is written or when the file is opened again, so its question is answered again.
+    Its first line says what answers: model, options, version. In each other line `given` is what the user brought, and
+    `computed` what came of it. A line is on disk before `add` returns; artifacts are files in the folder `PATH.files`. An
+    incomplete last line, left by a crash or a full disk, is removed before the next line is written or when the file is
+    opened again, and a damaged one is skipped, so that their questions are answered again. A file that is not of this
+    kind is never written to.
 
     Args:
         path: The file. `PATH.failed` beside it holds the failures, `PATH.lock` is the lock.
         resume: Whether to continue an existing file; otherwise the file must not exist.
+        anew: Whether an existing file is kept under another name, and all questions are asked.
 
     Attributes:
-        done: Ids of the answers in the file.
-        unanswered: How many of those that were in the file when it was opened have a failed verdict.
+        damaged: Numbers of the lines that could not be read.
+        is_bound: Whether `bind` has said what answers.
 
     Raises:
         StoreError: The file exists, is not a results file, or is locked by another process.
     """
 
-    def __init__(self, path: str | Path, *, resume: bool = False) -> None:
+    def __init__(self, path: str | Path, *, resume: bool = False, anew: bool = False) -> None:
         self.path: Path = Path(path)
-        self._resume = resume
+        self._resume, self._anew = resume, anew
         self._lock = FileLock(f"{self.path}.lock")
         self._failed: dict[str, dict[str, Any]] = {}
-        self.done: set[str] = set()
-        self.unanswered: int = 0
-        self._end, self._is_torn = 0, False
-        """Where the last complete line ends, and whether there may be more."""
+        self._lines: dict[str, _Line] = {}
+        self.damaged: list[int] = []
+        self._run: dict[str, Any] | None = None
+        self.is_bound: bool = False
+        self._has_gaps = False
+
+    @property
+    def done(self) -> set[str]:
+        """Ids of the answers in the file."""
+        return set(self._lines)
+
+    @property
+    def artifacts_folder(self) -> Path:
+        """The folder with the artifacts of answers."""
+        return Path(f"{self.path}.files")
 
     def __enter__(self) -> Self:
+        parent = self.path.absolute().parent
+        if not parent.is_dir() or not os.access(parent, os.W_OK):
+            raise StoreError(
+                f"{self.path} cannot be written: its folder is missing or read-only. {_OTHER_FILE}"
+            )
+        if self.path.is_file() and self.path.stat().st_size:
+            self._check_kind()  # Nothing is put beside a file that is not ours.
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -69,29 +129,37 @@ class ResultsFile:
     ) -> None:
         try:
             self._file.close()
+            if self._has_gaps:
+                self._file.keep((line.start, line.length) for line in self._lines.values())
         except OSError as failure:  # Of a remote disk. Each answer was on disk before `add` returned.
             _log.warning("%s: %s", self.path, failure)
         finally:
             self._lock.release()
+
+    # -- opening ---------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
         if self.path.is_dir():
             raise StoreError(
                 f"{self.path} is a folder. Name a file in it, e.g. {self.path / 'answers.jsonl'}."
             )
-        if self.path.exists() and not self._resume:
-            raise StoreError(
-                f"{self.path} exists. Resume it (resume=True, or --resume), or choose another file."
-            )
         try:
-            # Unbuffered: the rest of a line that a buffer could not write would be written when it is closed.
-            self._file = self.path.open("ab", buffering=0)
+            has_content = self.path.exists() and self.path.stat().st_size > 0
+            if has_content and not (self._resume or self._anew):
+                raise StoreError(
+                    f"{self.path} exists. Resume it (resume=True, or --resume), or choose another file."
+                )
+            if has_content:
+                self._check_kind()
+            if has_content and self._anew:
+                self._keep()
+            self._file: LineFile = LineFile(self.path)
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            self._read_ids()
-            self._failed = self._read_failures()
-            self._file.truncate(self._end)
+            self._read_lines()
+            self._file.cut_off()
+            self._read_failures()
         except OSError as error:
             self._file.close()
             raise self._unwritable(error) from error
@@ -99,85 +167,178 @@ class ResultsFile:
             self._file.close()
             raise
 
-    def _read_ids(self) -> None:
-        """Read the ids of the answers, and where the last complete line ends."""
+    def _check_kind(self) -> None:
+        """Raise unless the file begins as one of ours does: another one is not touched."""
         with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    record = json.loads(line)
-                    self.done.add(str(record["id"]))
-                    self.unanswered += (record.get("verdict") or {}).get("status") == "failed"
-                except (ValueError, KeyError, TypeError) as error:
-                    raise StoreError(
-                        f"{self.path}, line {number}, is not an answer of a run. Choose another file; or if it is a"
-                        " damaged answer, delete the line, and its question is asked again."
-                    ) from error
-                self._end += len(line)
+            head = file.readline(1 << 20)
+        if not head.endswith(b"\n") and (head.startswith(_HEAD_BYTES) or _HEAD_BYTES.startswith(head)):
+            return  # A crash cut its first line off: there is nothing in it.
+        try:
+            parsed = json.loads(head) if head.startswith(_HEAD_BYTES) else {}
+            self._run, number = parsed["run"], parsed[_HEAD]
+        except (ValueError, KeyError, TypeError):
+            number = None
+        if not isinstance(self._run, dict) or not isinstance(number, int):
+            raise StoreError(f"{self.path} is no results file, so it is left as it is. {_OTHER_FILE}")
+        if number > FORMAT:
+            raise StoreError(
+                f"{self.path} was written by a newer version of code_chains. Update it, or choose another file."
+            )
+
+    def _keep(self) -> None:
+        """Give an existing file and what belongs to it other names."""
+        names = numbered_names(f"{self.path.name}.old")
+        kept = next(path for path in map(self.path.with_name, names) if not os.path.lexists(path))
+        os.rename(self.path, kept)
+        for suffix in (".failed", ".files"):
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(f"{self.path}{suffix}", f"{kept}{suffix}")
+        self._run = None
+
+    def _read_lines(self) -> None:
+        """Read where the answers are."""
+        for number, (start, line) in enumerate(self._file.read(), 1):
+            self._has_gaps |= not line.strip()
+            if number > 1 and line.strip():
+                self._read_line(number, start, line)
+
+    def _read_line(self, number: int, start: int, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            self._lines[str(record["id"])] = _Line.of(record, start, len(line))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.damaged.append(number)
+            self._has_gaps = True
+
+    def _read_failures(self) -> None:
+        """Read the failures of earlier runs; those that are answered by now are none."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            lines = Path(f"{self.path}.failed").read_text(encoding="utf-8").splitlines()
+            failed = {str(record["id"]): record for record in map(json.loads, lines)}
+            self._failed = {key: record for key, record in failed.items() if key not in self._lines}
+
+    # -- what is in it ---------------------------------------------------------------------------------------
+
+    def bind(self, run: Mapping[str, Any]) -> None:
+        """Say what answers: a file with answers of something else is refused.
+
+        Args:
+            run: Model, options, version and the like, as JSON values.
+
+        Raises:
+            StoreError: The answers in the file are of another run, or it cannot be written.
+        """
+        self.is_bound, run = True, json.loads(json.dumps(run))
+        if self._run is None:
+            self._write_head(run)
+        elif self._run != run and self._lines:
+            said = "; ".join(_differences(self._run, run))
+            raise StoreError(f"{self.path} has the answers of another run ({said}). {_ANEW}")
+        elif self._run != run:
+            self._file.end = 0
+            self._file.cut_off()
+            self._write_head(run)
+
+    def _write_head(self, run: Mapping[str, Any]) -> None:
+        self._append({_HEAD: FORMAT, "run": run})
+        self._run = dict(run)
+
+    def has(self, question: Question) -> bool:
+        """Return whether the answer to a question is in the file, and the question is what it was."""
+        line = self._lines.get(question.id)
+        return line is not None and not self.is_changed(question)
+
+    def is_changed(self, question: Question) -> bool:
+        """Return whether the file has an answer of this id to another question, or with other files."""
+        line = self._lines.get(question.id)
+        return (
+            line is not None and "" not in (line.digest, question.digest) and line.digest != question.digest
+        )
+
+    def is_unanswered(self, question: Question) -> bool:
+        """Return whether the file has the answer to a question, and it has a failed verdict."""
+        return self.has(question) and self._lines[question.id].is_unanswered
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the answers in the file, in the order in which they were written."""
-        with self.path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+        yield from map(itemgetter(0), read_records(self.path))
+
+    def answer_to(self, question: Question, record: Mapping[str, Any]) -> Answer:
+        """Return the answer that a record of the file holds, with its artifacts."""
+        return Answer.from_computed(question, with_artifacts(record["computed"], self.artifacts_folder))
 
     @property
     def failures(self) -> dict[str, dict[str, Any]]:
         """Questions that failed in this run or an earlier one, by id."""
         return dict(self._failed)
 
-    def _read_failures(self) -> dict[str, dict[str, Any]]:
-        """Return the failures of earlier runs; none if their file is missing or damaged."""
-        try:
-            lines = Path(f"{self.path}.failed").read_text(encoding="utf-8").splitlines()
-            return {str(record["id"]): record for record in map(json.loads, lines)}
-        except (OSError, ValueError, KeyError, TypeError):
-            return {}
+    @property
+    def abandoned(self) -> set[str]:
+        """Ids of questions that were abandoned, as their workers died."""
+        return {key for key, record in self._failed.items() if record["computed"].get("is_lost")}
+
+    # -- writing ---------------------------------------------------------------------------------------------
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Append an answer, identified by its `id`. An answer that is already in the file is ignored.
+        """Append an answer, as `Answer.to_dict` returns it, in place of one to another question with its id.
 
         Raises:
-            StoreError: The answer cannot be written, e.g. because the disk is full. The file is unchanged.
+            StoreError: The answer cannot be written, e.g. because the disk is full. No answer that was complete is lost.
         """
-        if record["id"] in self.done:
+        key, earlier = str(record["id"]), self._lines.get(str(record["id"]))
+        if earlier is not None and earlier.digest == record["given"]["digest"]:
             return
-        line = _serialize(record).encode() + b"\n"
+        if self._run is None:
+            self._write_head({})
+        if self._failed.pop(key, None) is not None and Path(f"{self.path}.failed").exists():
+            self.write_failures()  # Invariant: nobody ever finds a question in both files.
         try:
-            if self._is_torn:
-                self._cut_off()
-            self._is_torn = True
-            self._write(line)
-            os.fsync(self._file.fileno())
+            computed = store_artifacts(
+                record["computed"],
+                self.artifacts_folder,
+                f"{file_stem(key)[:60]}-{record['given']['digest'][:8] or 'x'}",
+            )
         except OSError as error:
-            with contextlib.suppress(
-                OSError
-            ):  # If not now, then before the next line, or when it is resumed.
-                self._cut_off()
             raise self._unwritable(error) from error
-        self._is_torn = False
-        self._end += len(line)
-        self.done.add(record["id"])
-        self._failed.pop(record["id"], None)
+        if earlier is not None:
+            self._blank(key, earlier)
+        line = {**record, "computed": computed}
+        start = self._append(line)
+        self._lines[key] = _Line.of(line, start, self._file.end - start)
 
-    def _write(self, line: bytes) -> None:
-        while line:
-            line = line[self._file.write(line) :]
+    def _append(self, record: Mapping[str, Any]) -> int:
+        """Append a line, and return where it begins."""
+        try:
+            return self._file.append(_serialize(record).encode() + b"\n")
+        except OSError as error:
+            raise self._unwritable(error) from error
 
-    def _cut_off(self) -> None:
-        """Remove what was written of a line that is incomplete."""
-        os.ftruncate(self._file.fileno(), self._end)
-        self._is_torn = False
+    def _blank(self, key: str, line: _Line) -> None:
+        """Remove an answer that is to be replaced: its line becomes blank."""
+        try:
+            self._file.write_at(line.start, b" " * (line.length - 1))
+        except OSError as error:
+            raise self._unwritable(error) from error
+        del self._lines[key]
+        self._has_gaps = True
+        if line.folder:
+            shutil.rmtree(self.artifacts_folder / line.folder, ignore_errors=True)
 
     def _unwritable(self, error: OSError) -> StoreError:
         kept = " Its answers are complete; when it can be written, resume it (resume=True, or --resume)."
         return StoreError(
-            f"{self.path} cannot be written: {error}.{kept if self.done else ''}", is_retryable=True
+            f"{self.path} cannot be written: {error}.{kept if self._lines else ''}", is_retryable=True
         )
+
+    def forget_failures(self, *, abandoned: bool = False) -> None:
+        """Forget the failures of earlier runs, whose questions are asked again; abandoned ones only if these are, too."""
+        lost = set() if abandoned else self.abandoned
+        self._failed = {key: record for key, record in self._failed.items() if key in lost}
+        self.write_failures()
 
     def fail(self, record: Mapping[str, Any]) -> None:
         """Record a failure, identified by its `id`. `write_failures` writes it."""
-        self._failed[record["id"]] = dict(record)
+        self._failed[str(record["id"])] = dict(record)
 
     def write_failures(self) -> None:
         """Write the failures to their file, or delete it if there are none.
@@ -186,7 +347,7 @@ class ResultsFile:
             StoreError: They cannot be written. The file is unchanged.
         """
         failed_path = Path(f"{self.path}.failed")
-        lines = [_serialize(record) for record in self._failed.values()]
+        lines = [_serialize(record) for key, record in self._failed.items() if key not in self._lines]
         try:
             if lines:
                 atomic_write(failed_path, "".join(f"{line}\n" for line in lines).encode())
@@ -194,6 +355,31 @@ class ResultsFile:
                 failed_path.unlink(missing_ok=True)
         except OSError as error:
             raise StoreError(f"{failed_path} cannot be written: {error}.", is_retryable=True) from error
+
+
+def read_records(path: Path) -> Iterator[tuple[dict[str, Any], int]]:
+    """Yield the answers of a results file, or its failures, with where each begins; damaged lines are left out."""
+    start = 0
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(ValueError):
+                record = json.loads(line) if line.strip() else {}
+                if isinstance(record, dict) and {"id", "given", "computed"} <= record.keys():
+                    yield record, start
+            start += len(line)
+
+
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """Return in which settings two runs differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = sorted({*before, *now})
+        return [each for key in keys for each in _differences(before.get(key), now.get(key), key)]
+    return [] if before == now else [f"{name} {_short(before)}, now {_short(now)}"]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _serialize(record: Mapping[str, Any]) -> str:

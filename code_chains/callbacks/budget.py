@@ -8,8 +8,9 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
@@ -17,6 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tracers.context import register_configure_hook
 
 from code_chains.callbacks.runs import RunObserver
 from code_chains.callbacks.usage import ModelCall, UsageMeter
@@ -29,6 +31,9 @@ INTEGER_LIMITS = ("tokens", "model_calls", "tool_calls", "attempts", "code_lines
 """Names of the limits, and of those that are integers."""
 _POLL_INTERVAL_S, _MAX_WAIT_S = 0.02, 300.0
 """How often and how long a call checks whether it fits into what is left."""
+_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
+register_configure_hook(_CURRENT, inheritable=True)
+_suppressed: set[str] = set()
 
 
 class Budget(UsageMeter):
@@ -37,7 +42,7 @@ class Budget(UsageMeter):
     Pass it once to `create_code_chain(budget=…)`; there the limit that is reached becomes the `stop_reason`,
     with the best result so far. On any other LangChain chain it is a callback handler, `chain.invoke(…,
     {"callbacks": [budget]})`, and the call that would go beyond a limit raises `BudgetError` instead of being
-    made.
+    made. `with Budget() as budget:` counts and limits all calls in it, of every chain and model.
 
     Before a call its messages and the longest reply are reserved. A call that does not fit beside others in
     flight waits until they have settled; as a callback handler on an event loop, where waiting would block
@@ -51,8 +56,8 @@ class Budget(UsageMeter):
         model_calls: Model calls, including failed ones.
         tool_calls: Calls that programs make to tools of the application, including failed ones.
         seconds: Wall-clock seconds from the first call on: with `per="all"` a deadline for all that follows, with
-            `per="question"` a limit for each question. A call in flight is abandoned, and a program that runs in the
-            sandbox is stopped; one in a container or Monty ends by the `Limits` of its executor.
+            `per="question"` a limit for each question. A call in flight is abandoned, and a program is stopped;
+            in a session of a container or cloud it ends by the `Limits` of its executor.
         attempts: Attempts, over all questions that share the budget; with `samples` each asks for several
             programs.
         code_lines: Lines of one program.
@@ -110,6 +115,14 @@ class Budget(UsageMeter):
         self._reservations: dict[UUID, _Reservation] = {}
         self._settled = threading.Condition(self._lock)
         suppress_callback_errors(Budget.__name__, _OnTheLoop.__name__)
+
+    def __enter__(self) -> Self:
+        """Count and limit the calls from here on."""
+        self._token = _CURRENT.set(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _CURRENT.reset(self._token)
 
     @property
     def spent(self) -> Usage:
@@ -262,11 +275,9 @@ class Budget(UsageMeter):
         return sum(sum(tokens.values()) for tokens in self._models.values()) + self._estimated
 
     def _cost(self, call: ModelCall, input_tokens: int, output_tokens: int) -> float:
-        return (
-            (self.prices.cost(call.model, call.provider, input_tokens, output_tokens) or 0.0)
-            if "usd" in self.limits
-            else 0.0
-        )
+        if "usd" not in self.limits:
+            return 0.0
+        return self.prices.cost(call.model, call.provider, input_tokens, output_tokens) or 0.0
 
     def run_ends(self, run_id: UUID) -> None:
         """Release what was reserved for calls of a run that has ended, even if their end was not reported."""
@@ -426,13 +437,10 @@ def _in_a_loop() -> bool:
     return True
 
 
-_suppressed: set[str] = set()
-
-
 def suppress_callback_errors(*handlers: str) -> None:
     """Stop LangChain from logging the exceptions with which these callback handlers refuse a call."""
-    logger = logging.getLogger("langchain_core.callbacks.manager")
     _suppressed.update(handlers)
+    logger = logging.getLogger("langchain_core.callbacks.manager")
     if _is_not_suppressed not in logger.filters:
         logger.addFilter(_is_not_suppressed)
 

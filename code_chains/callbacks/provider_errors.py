@@ -43,6 +43,23 @@ def explain_provider_error(error: BaseException) -> str:
     return f"The model's server {server} cannot be reached{detail}. {remedy}, or correct the base URL."
 
 
+def status_of(error: BaseException) -> int | None:
+    """Return the status of a provider's response; 503 if there was a request and no response; None for any other error."""
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        return status
+    return 503 if _server(error) else None
+
+
+def retry_after(error: BaseException) -> float:
+    """Return in how many seconds a provider wants to be asked again; 0 if it does not say."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    try:
+        return max(0.0, float(headers.get("retry-after") or 0))
+    except (TypeError, ValueError):  # It may be a date.
+        return 0.0
+
+
 def _is_own(server: str) -> bool:
     """Return whether a server is probably one that its user runs."""
     host = urlsplit(server).hostname or ""

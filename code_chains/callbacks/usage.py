@@ -164,11 +164,8 @@ class UsageMeter(BaseCallbackHandler, RunObserver):
                 return
             call, stage = self._calls_in_flight.pop(run_id)
             self._calls += 1
-            counts = (
-                self._stages.setdefault(stage, {"model_calls": 0, "input_tokens": 0, "output_tokens": 0})
-                if stage
-                else {}
-            )
+            nothing = {"model_calls": 0, "input_tokens": 0, "output_tokens": 0}
+            counts = self._stages.setdefault(stage, nothing) if stage else {}
             if counts:
                 counts["model_calls"] += 1
             replied = (

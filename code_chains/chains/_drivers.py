@@ -103,6 +103,21 @@ class NestedChain(Chain):
     """A chain that drivers run within another chain's run, whose callbacks are configured already."""
 
     @abstractmethod
+    def _flow(self, values: State, config: Config) -> Flow:
+        """Yield effects and receive their results; yield mappings to emit keys. Does no input or output itself.
+
+        The final value of a key is emitted once; values that add up (text, lists) may be emitted in parts.
+        """
+
+    def choose_how(self, key: str) -> str:
+        """Return how something is chosen that is no input, as a sentence; empty if it cannot be."""
+        return ""
+
+    def _as_given(self, given: Any, inputs: State) -> Any:
+        """Return the inputs of a run for traces: messages as they were given, which histories of LangChain look for."""
+        return inputs
+
+    @abstractmethod
     def invoke_nested(self, values: State, config: Config) -> State:
         """Run and return the outputs alone."""
 

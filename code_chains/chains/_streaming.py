@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from langchain_classic.schema import RUN_KEY
@@ -21,7 +21,7 @@ from langchain_core.runnables.utils import AddableDict
 from langchain_core.tracers.context import run_collector_var
 
 from code_chains.callbacks.runs import abegin, begin, is_traced
-from code_chains.chains._drivers import EXHAUSTED, Config, Flow, NestedChain, State, adrive, drive, sum_chunks
+from code_chains.chains._drivers import EXHAUSTED, Config, NestedChain, State, adrive, drive, sum_chunks
 from code_chains.errors import InputError
 
 _ManagerType: TypeAlias = type[CallbackManager] | type[AsyncCallbackManager]
@@ -31,16 +31,8 @@ _CONFIG_KEYS = {"tags", "metadata", "callbacks", "recursion_limit", "configurabl
 class FlowChain(NestedChain):
     """A chain that runs its flow.
 
-    Invariant: the chunks of `chain.stream(x)`, added up with `+`, equal `chain.invoke(x)`, and async equals
-        sync.
+    Invariant: the chunks of `chain.stream(x)`, added up with `+`, equal `chain.invoke(x)`, and async equals sync.
     """
-
-    @abstractmethod
-    def _flow(self, values: State, config: Config) -> Flow:
-        """Yield effects and receive their results; yield mappings to emit keys. Does no input or output itself.
-
-        The final value of a key is emitted once; values that add up (text, lists) may be emitted in parts.
-        """
 
     # -- invoke ----------------------------------------------------------------------------------------------
 
@@ -55,7 +47,7 @@ class FlowChain(NestedChain):
 
     def invoke(
         self,
-        input: State | str,  # noqa: A002
+        input: Any,  # noqa: A002
         config: Config | None = None,
         *,
         return_only_outputs: bool = False,
@@ -65,16 +57,16 @@ class FlowChain(NestedChain):
         """Run the chain.
 
         Args:
-            input: The keys it reads; text where it needs a single key.
+            input: The keys it reads; text or messages where it needs a single key.
             config: The config of any Runnable; all of it is handed down.
             return_only_outputs: Leave the inputs out of the result.
             include_run_info: Add the id of the run, as classic chains do.
-            **kwargs: Ignored, but for inputs, which belong into `input`.
+            **kwargs: None, as those of a chain would be ignored.
 
         Raises:
-            InputError: An input is passed by keyword.
+            InputError: Something is passed by keyword.
         """
-        self._check_keywords(kwargs)
+        _check_keywords(self, kwargs)
         return self._invoke(
             input,
             ensure_config(config),
@@ -82,36 +74,24 @@ class FlowChain(NestedChain):
             include_run_info=include_run_info,
         )
 
-    def _check_keywords(self, keywords: Collection[str]) -> None:
-        """Refuse inputs that are passed by keyword, where LangChain would ignore them."""
-        if not keywords:
-            return
-        inputs = (*self.input_keys, *getattr(self, "optional_keys", ()))
-        for key in keywords:
-            if key in inputs:
-                raise InputError(
-                    f"Pass {key!r} in the dict of inputs: {{{self.input_keys[0]!r}: …, {key!r}: …}}."
-                )
-
     def invoke_nested(self, values: State, config: Config) -> State:
         """Run within another chain's run and return the outputs alone."""
         return self._invoke(values, _complete(config), return_only_outputs=True, nested=True)
 
     def _invoke(
         self,
-        values: State | str,
+        values: Any,
         config: Config,
         *,
         return_only_outputs: bool,
         include_run_info: bool = False,
         nested: bool = False,
     ) -> State:
-        # Chain.invoke drops most of the config ("configurable", say) and inspects its own signature at each
-        # call.
+        # Chain.invoke drops most of the config ("configurable", say) and inspects its own signature at each call.
         with _ConfigContext(config):
-            inputs = self.prep_inputs(cast("State", values))
+            inputs = self.prep_inputs(values)
             manager = cast("CallbackManager", _callback_manager(self, config, CallbackManager, nested=nested))
-            run = begin(manager, inputs, **self._identity(config))
+            run = begin(manager, self._as_given(values, inputs), **_identity(self, config))
             try:
                 self._validate_inputs(inputs)
                 outputs = self._call(inputs, run_manager=run)
@@ -124,7 +104,7 @@ class FlowChain(NestedChain):
 
     async def ainvoke(
         self,
-        input: State | str,  # noqa: A002
+        input: Any,  # noqa: A002
         config: Config | None = None,
         *,
         return_only_outputs: bool = False,
@@ -132,7 +112,7 @@ class FlowChain(NestedChain):
         **kwargs: Any,
     ) -> State:
         """Like `invoke`, without blocking the event loop; cancelling stops what it is doing."""
-        self._check_keywords(kwargs)
+        _check_keywords(self, kwargs)
         return await self._ainvoke(
             input,
             ensure_config(config),
@@ -146,7 +126,7 @@ class FlowChain(NestedChain):
 
     async def _ainvoke(
         self,
-        values: State | str,
+        values: Any,
         config: Config,
         *,
         return_only_outputs: bool,
@@ -154,11 +134,11 @@ class FlowChain(NestedChain):
         nested: bool = False,
     ) -> State:
         with _ConfigContext(config):
-            inputs = await self.aprep_inputs(cast("State", values))
+            inputs = await self.aprep_inputs(values)
             manager = cast(
                 "AsyncCallbackManager", _callback_manager(self, config, AsyncCallbackManager, nested=nested)
             )
-            run = await abegin(manager, inputs, **self._identity(config))
+            run = await abegin(manager, self._as_given(values, inputs), **_identity(self, config))
             try:
                 self._validate_inputs(inputs)
                 outputs = await self._acall(inputs, run_manager=run)
@@ -173,7 +153,7 @@ class FlowChain(NestedChain):
 
     def stream(
         self,
-        input: State | str,  # noqa: A002
+        input: Any,  # noqa: A002
         config: Config | None = None,
         *,
         return_only_outputs: bool | None = False,
@@ -182,15 +162,15 @@ class FlowChain(NestedChain):
         """Run the chain and yield its keys as they come: chunks whose sum is what `invoke` returns.
 
         Args:
-            input: The keys it reads; text where it needs a single key.
+            input: The keys it reads; text or messages where it needs a single key.
             config: The config of any Runnable; all of it is handed down.
             return_only_outputs: Leave out the first chunk, which holds the inputs.
-            **kwargs: Ignored, but for inputs, which belong into `input`.
+            **kwargs: None, as those of a chain would be ignored.
 
         Raises:
-            InputError: An input is passed by keyword.
+            InputError: Something is passed by keyword.
         """
-        self._check_keywords(kwargs)
+        _check_keywords(self, kwargs)
         return self._stream(input, ensure_config(config), with_inputs=not return_only_outputs)
 
     def stream_nested(self, values: State, config: Config) -> Iterator[AddableDict]:
@@ -198,19 +178,18 @@ class FlowChain(NestedChain):
         return self._stream(values, _complete(config), with_inputs=False, nested=True)
 
     def _stream(
-        self, values: State | str, config: Config, *, with_inputs: bool, nested: bool = False
+        self, values: Any, config: Config, *, with_inputs: bool, nested: bool = False
     ) -> Iterator[AddableDict]:
         with _ConfigContext(config):
-            inputs = self.prep_inputs(cast("State", values))
+            inputs = self.prep_inputs(values)
         manager = cast(
             "CallbackManager", _callback_manager(self, _without_local(config), CallbackManager, nested=nested)
         )
-        pending = [self._first_chunk(inputs)] if with_inputs else []
+        pending = [_first_chunk(self, inputs)] if with_inputs else []
         outputs = AddableDict()
-        run = self._traced if is_traced(manager) else self._untraced
+        run = partial(self._traced, self._as_given(values, inputs)) if is_traced(manager) else self._untraced
         for chunk in run(inputs, config, manager):
-            # Not before the run has begun: astream_events stops at a chunk of a run that it does not know
-            # yet.
+            # Not before the run has begun: astream_events stops at a chunk of a run that it does not know yet.
             while pending:
                 yield pending.pop()
             outputs += chunk
@@ -220,14 +199,14 @@ class FlowChain(NestedChain):
 
     async def astream(
         self,
-        input: State | str,  # noqa: A002
+        input: Any,  # noqa: A002
         config: Config | None = None,
         *,
         return_only_outputs: bool | None = False,
         **kwargs: Any,
     ) -> AsyncIterator[AddableDict]:
         """Like `stream`, without blocking the event loop."""
-        self._check_keywords(kwargs)
+        _check_keywords(self, kwargs)
         chunks = self._astream(input, ensure_config(config), with_inputs=not return_only_outputs)
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -238,17 +217,19 @@ class FlowChain(NestedChain):
         return self._astream(values, _complete(config), with_inputs=False, nested=True)
 
     async def _astream(
-        self, values: State | str, config: Config, *, with_inputs: bool, nested: bool = False
+        self, values: Any, config: Config, *, with_inputs: bool, nested: bool = False
     ) -> AsyncGenerator[AddableDict, None]:
         with _ConfigContext(config):
-            inputs = await self.aprep_inputs(cast("State", values))
+            inputs = await self.aprep_inputs(values)
         local = _without_local(config)
         manager = cast(
             "AsyncCallbackManager", _callback_manager(self, local, AsyncCallbackManager, nested=nested)
         )
-        pending = [self._first_chunk(inputs)] if with_inputs else []
+        pending = [_first_chunk(self, inputs)] if with_inputs else []
         outputs = AddableDict()
-        run = self._atraced if is_traced(manager) else self._auntraced
+        run = (
+            partial(self._atraced, self._as_given(values, inputs)) if is_traced(manager) else self._auntraced
+        )
         async with aclosing(run(inputs, config, manager)) as chunks:
             async for chunk in chunks:
                 while pending:
@@ -259,44 +240,44 @@ class FlowChain(NestedChain):
             yield chunk
         await self.aprep_outputs(inputs, dict(outputs))
 
-    def _first_chunk(self, inputs: State) -> AddableDict:
-        """Return the inputs, except those that outputs replace and would otherwise be added to."""
-        return AddableDict({key: value for key, value in inputs.items() if key not in self.output_keys})
-
-    def _traced(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
+    def _traced(
+        self, given: Any, inputs: State, config: Config, manager: CallbackManager
+    ) -> Iterator[AddableDict]:
         """Stream with LangChain's helper, which reports every chunk to tracers and to astream_events."""
+
+        def transform(_: Iterator[Any], config: Config) -> Iterator[AddableDict]:
+            next(_)
+            yield from self._run_flow(inputs, config)
+
         # patch_config(callbacks=…) would drop the run's name and id and silently cut astream_events short.
         traced = cast("Config", {**config, "callbacks": manager})
-        transform = cast("Any", self._transform)
-        chunks = self._transform_stream_with_config(iter([inputs]), transform, traced, run_type="chain")
+        chunks = self._transform_stream_with_config(
+            iter([given]), cast("Any", transform), traced, run_type="chain"
+        )
         return cast("Iterator[AddableDict]", chunks)
 
     def _atraced(
-        self, inputs: State, config: Config, manager: AsyncCallbackManager
+        self, given: Any, inputs: State, config: Config, manager: AsyncCallbackManager
     ) -> AsyncGenerator[AddableDict, None]:
-        async def once() -> AsyncIterator[State]:
-            yield inputs
+        async def once() -> AsyncIterator[Any]:
+            yield given
+
+        async def transform(_: AsyncIterator[Any], config: Config) -> AsyncIterator[AddableDict]:
+            await anext(_)
+            async with aclosing(self._arun_flow(inputs, config)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
         traced = cast("Config", {**config, "callbacks": manager})
-        transform = cast("Any", self._atransform)
-        chunks = self._atransform_stream_with_config(once(), transform, traced, run_type="chain")
+        chunks = self._atransform_stream_with_config(once(), cast("Any", transform), traced, run_type="chain")
         return cast("AsyncGenerator[AddableDict, None]", chunks)
-
-    def _transform(self, inputs: Iterator[State], config: Config) -> Iterator[AddableDict]:
-        yield from self._run_flow(next(inputs), config)
-
-    async def _atransform(self, inputs: AsyncIterator[State], config: Config) -> AsyncIterator[AddableDict]:
-        async with aclosing(self._arun_flow(await anext(inputs), config)) as chunks:
-            async for chunk in chunks:
-                yield chunk
 
     def _untraced(self, inputs: State, config: Config, manager: CallbackManager) -> Iterator[AddableDict]:
         """Stream without the cost of reporting chunks that no handler listens to."""
-        run = begin(manager, inputs, **self._identity(config))
+        run = begin(manager, inputs, **_identity(self, config))
         config = {**_without_identity(config), "callbacks": run.get_child()}
-        with set_config_context(
-            config
-        ) as context:  # One context for the flow, whatever the consumer's contexts are.
+        # One context for the flow, whatever the consumer's contexts are.
+        with set_config_context(config) as context:
             chunks = self._run_flow(inputs, config)
             try:
                 while (chunk := context.run(next, chunks, EXHAUSTED)) is not EXHAUSTED:
@@ -308,7 +289,7 @@ class FlowChain(NestedChain):
     async def _auntraced(
         self, inputs: State, config: Config, manager: AsyncCallbackManager
     ) -> AsyncGenerator[AddableDict, None]:
-        run = await abegin(manager, inputs, **self._identity(config))
+        run = await abegin(manager, inputs, **_identity(self, config))
         config = {**_without_identity(config), "callbacks": run.get_child()}
         try:
             async with aclosing(self._arun_flow(inputs, config)) as chunks:
@@ -338,15 +319,32 @@ class FlowChain(NestedChain):
                 yield chunk
         self._validate_outputs(dict.fromkeys(emitted))
 
-    def _identity(self, config: Config) -> dict[str, Any]:
-        """Return the id and the name of a run."""
-        return {"run_id": config.get("run_id"), "name": config.get("run_name") or self.get_name()}
-
     def _validate_inputs(self, inputs: Any) -> None:
         try:
             super()._validate_inputs(inputs)
         except ValueError as error:
             raise InputError(f"{self.get_name()}: {error}") from error
+
+
+def _first_chunk(chain: FlowChain, inputs: State) -> AddableDict:
+    """Return the inputs, except those that outputs replace and would otherwise be added to."""
+    return AddableDict({key: value for key, value in inputs.items() if key not in chain.output_keys})
+
+
+def _check_keywords(chain: FlowChain, keywords: Collection[str]) -> None:
+    """Refuse what is passed by keyword, which LangChain would ignore."""
+    for key in keywords:
+        inputs = (*chain.input_keys, *getattr(chain, "optional_keys", ()))
+        if key in inputs:
+            raise InputError(
+                f"Pass {key!r} in the dict of inputs: {{{chain.input_keys[0]!r}: …, {key!r}: …}}."
+            )
+        raise InputError(f"There is no keyword {key!r}. {chain.choose_how(key)}".rstrip())
+
+
+def _identity(chain: FlowChain, config: Config) -> dict[str, Any]:
+    """Return the id and the name of a run."""
+    return {"run_id": config.get("run_id"), "name": config.get("run_name") or chain.get_name()}
 
 
 def _callback_manager(

@@ -15,10 +15,7 @@ from code_chains.state import Execution
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 
 _NO_VALUE = "the program ended without a value; end it with an expression, not with print(…)"
-_UNREADABLE = (
-    "the value of the last expression is too large (more than 200,000 items), or holds other objects than plain data:"
-    " numbers, text, dates, lists, dicts, records and tables"
-)
+_PLAIN = "end the program with plain data and no other objects: numbers, text, dates, lists, dicts, records and tables"
 
 
 def answer_value(execution: Execution, code: str, answer_type: AnswerType) -> Any:
@@ -39,8 +36,8 @@ def answer_value(execution: Execution, code: str, answer_type: AnswerType) -> An
     if execution.result is not None:
         try:
             value = value_of(execution)
-        except LookupError:
-            raise AnswerTypeError(_UNREADABLE) from None
+        except LookupError as error:
+            raise AnswerTypeError(f"{error}; {_PLAIN}") from None
         return answer_type.validate(value)
     if _ends_with_none(code):
         return answer_type.validate(None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from code_chains.analysis.autofix import autofix
 from code_chains.chains.base import Config, Flow, Invoke, State, StreamingSequentialChain
 from code_chains.chains.execute import undo
+from code_chains.chains.tools import MAX_CHARS
 from code_chains.errors import ConfigurationError
+from code_chains.inputs import shortened
 from code_chains.records import Attempt, Execution, Strategy
 
 LIVE_KEYS = ("programs", "stdout")
@@ -85,5 +87,11 @@ def record_attempt(outcome: State, number: int, strategy: Strategy) -> Attempt:
         outcome["verdict"],
         strategy,
         tuple(outcome.get("autofixes") or ()),
-        tool_calls=execution.tool_calls,
+        **observation(execution),
     )
+
+
+def observation(execution: Execution) -> dict[str, Any]:
+    """Return what the record of an attempt holds of its run."""
+    output = shortened(execution.output, MAX_CHARS)
+    return {"tool_calls": execution.tool_calls, "output": output, "error": execution.error}

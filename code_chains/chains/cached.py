@@ -12,18 +12,19 @@ import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, ClassVar
 
-from langchain_core.runnables.graph import Graph
 from langchain_core.stores import BaseStore
 from pydantic import Field, PrivateAttr
 
 from code_chains._version import __version__
 from code_chains.analysis.determinism import is_repeatable
-from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
+from code_chains.chains.execute import run_inputs
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.values import describe_variables
 from code_chains.inputs import check_query, files_on_disk
-from code_chains.state import as_json, from_json
+from code_chains.state import Execution, as_json, from_json
 from code_chains.storage.files import sha256_file
 from code_chains.storage.fingerprint import NotFingerprintableError, describe, environment, fingerprint
 
@@ -49,13 +50,15 @@ def is_cacheable(outputs: Mapping[str, Any], *, repeatable: bool = False) -> boo
     )
 
 
-class CachedChain(StreamingChain):
+class CachedChain(EnclosingChain):
     """Cache the answers of a chain; a hit calls no model and runs nothing. Adds `cached`.
 
     The cache key covers the question's text (after trimming and Unicode normalization), the content of files
     and variables, tests, language and history; the chain's models with their parameters, prompts, checks and
-    executor; and the installed packages, snippets and version of this library. Nothing is cached in a
-    `session`, since its state matters, too.
+    executor; and the installed packages, snippets and version of this library. In a conversation it also covers the
+    state, which has to follow from programs that would do the same again, and a hit runs the cached program in the
+    session, without a model: if it shows something else there, that counts as a miss. In a `session` of the caller
+    nothing is cached, as its state is not known.
 
     Only answers that are verified, plausible or unverified are cached: no failures, none that a budget cut
     short, none of programs that may show something else the next time, and none of programs that call tools that are
@@ -63,8 +66,8 @@ class CachedChain(StreamingChain):
     draw random numbers or compute in parallel, such as scikit-learn and DuckDB, may change what a program shows, unless
     the executor makes runs repeatable.
 
-    On a hit nothing runs, so nothing is checked or approved either. Concurrent equal questions of one process, in
-    threads or tasks, are computed once; the others wait. A broken or locked store counts as a cache miss.
+    On a hit nothing is checked or approved again, and outside of conversations nothing runs. Concurrent equal questions of
+    one process, in threads or tasks, are computed once; the others wait. A broken or locked store counts as a cache miss.
 
     Args:
         chain: The chain; its outputs must be known keys or JSON.
@@ -81,6 +84,7 @@ class CachedChain(StreamingChain):
             or it has no output `verdict`, and there is no `should_cache`.
     """
 
+    inner: ClassVar[str] = "chain"
     name: str | None = "cached"
     chain: Chain
     store: Any = Field(repr=False)
@@ -107,23 +111,14 @@ class CachedChain(StreamingChain):
             raise ConfigurationError("chain", type(chain).__name__, remedy) from error
 
     @property
-    def input_keys(self) -> list[str]:
-        """Return those of the chain."""
-        return self.chain.input_keys
-
-    @property
     def optional_keys(self) -> list[str]:
-        """Return those of the chain."""
-        return list(getattr(self.chain, "optional_keys", []))
+        """Return those of the chain, and `session_state`."""
+        return [*super().optional_keys, "session_state"]
 
     @property
     def output_keys(self) -> list[str]:
         """Return those of the chain, and `cached`."""
         return [*self.chain.output_keys, "cached"]
-
-    def get_graph(self, config: Config | None = None) -> Graph:
-        """Return the graph of the chain."""
-        return self.chain.get_graph(config)
 
     def _flow(self, values: State, config: Config) -> Flow:
         key = yield RunFunction(self._key, (values, config), config)
@@ -132,7 +127,7 @@ class CachedChain(StreamingChain):
             yield {"cached": False}
             return
         outputs = yield RunFunction(self._lookup, key, config)
-        if outputs is not None:
+        if outputs is not None and (yield _rerun(values, outputs, config)):
             yield {**outputs, "cached": True}
         else:
             yield from self._compute_once(key, values, config)
@@ -142,7 +137,7 @@ class CachedChain(StreamingChain):
         flight = _Flight(key)
         try:
             outputs = yield RunFunction(self._join, flight, config, self._ajoin)
-            if outputs is not None:
+            if outputs is not None and (yield _rerun(values, outputs, config)):
                 yield {**outputs, "cached": True}
                 return
             outputs = self._only_outputs((yield Invoke(self.chain, values, config, self._only_outputs)))
@@ -159,14 +154,19 @@ class CachedChain(StreamingChain):
     def _key(self, question: tuple[State, Config]) -> str | None:
         """Return the cache key of a question; None where its answer cannot be cached."""
         values, config = question
-        if values.get("session") is not None:
+        if values.get("session") is not None and values.get("session_state") is None:
             return None
         read = {*self.input_keys, *self.optional_keys} or set(values)
         inputs = {name: values[name] for name in read if _is_in_key(name) and values.get(name) is not None}
+        for name in ("history", "session_state"):
+            if name in inputs and not inputs[name]:  # As at the beginning of a conversation.
+                del inputs[name]
         settings = {name: value for name, value in config.get("configurable", {}).items() if _is_in_key(name)}
         try:
             if "query" in inputs:
                 inputs["query"] = _normalized(check_query(inputs["query"]))
+            if "variables" in inputs:
+                inputs["variables"] = describe_variables(inputs["variables"])
             if "files" in inputs:
                 with files_on_disk(inputs["files"]) as files:
                     inputs["files"] = {name: sha256_file(path) for name, path in files.items()}
@@ -269,6 +269,26 @@ class _Flight:
         self.outputs: State | None = None
         self.finished: Future[None] = Future()
         self.finished.set_running_or_notify_cancel()  # A waiter that is cancelled must not cancel it for all.
+
+
+def _rerun(values: State, outputs: State, config: Config) -> RunFunction:
+    """Return what runs a cached program in the session of a question; its result is whether it shows the same there."""
+    session = values.get("session")
+
+    def shows_same(execution: Execution) -> bool:
+        return bool(execution.output == outputs["output"])
+
+    def run(_: object) -> bool:
+        return bool(
+            session is None or session.run(outputs["code"], **run_inputs(values), check=shows_same).ok
+        )
+
+    async def arun(_: object) -> bool:
+        return session is None or bool(
+            (await session.arun(outputs["code"], **run_inputs(values), check=shows_same)).ok
+        )
+
+    return RunFunction(run, None, config, arun, inline=session is None)
 
 
 def _is_in_key(name: str) -> bool:

@@ -10,12 +10,15 @@ from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.answer_value import answer_value
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.execute import run_inputs
+from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.executors.base import Executor
-from code_chains.state import ErrorReport, Execution, Verdict
+from code_chains.state import Execution, Verdict
 from code_chains.toolbox import Toolbox
 from code_chains.verification.expectations import Expectations, expect, expectations_of
+from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.harness import UntestableError
+from code_chains.verification.provenance.needs import NOT_GIVEN, missing_inputs
 from code_chains.verification.sanity import sanity_verdict
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.values.rounding import rounding_problem
@@ -23,6 +26,8 @@ from code_chains.verification.values.rounding import rounding_problem
 UNCHECKED = Verdict("unverified", "none", "The program ran; nothing checked its output.")
 """What is said of a program if nothing else can be."""
 
+_PASSED = ("verified", "plausible")
+"""What tests say of a program that passes them; a broken test leaves it `unverified`."""
 _MAX_INLINE_CHARS = 4000
 """Characters of question and program up to which sanity checks are faster than starting a thread."""
 _UNTESTED = "The tests were not run, as they run the program again, and it called a tool that is not marked as read-only."
@@ -41,6 +46,9 @@ class EvaluateChain(StreamingChain):
       as the model that wrote them may have misread the question, too.
     - Otherwise the verifiers are asked in order, until one decides.
     - If none does, the outcome is `unverified`.
+
+    A program, or a reply without one, that says `Not given: …` is no answer but a question back: `failed`, with what is
+    missing in the `needs` of the verdict.
 
     Of the optional keys, tests and examples need `code`, and verifiers what they read.
 
@@ -65,13 +73,18 @@ class EvaluateChain(StreamingChain):
         "code",
         "context",
         "history",
+        "language",
+        "previous_steps",
+        "profiles",
         "query",
+        "reply",
         "translation",
         "output",
         "answer_type",
         "tests",
         "examples",
         "generated_tests",
+        "stdin",
         "files",
         "variables",
         "session",
@@ -88,6 +101,9 @@ class EvaluateChain(StreamingChain):
     def _flow(self, values: State, config: Config) -> Flow:
         execution: Execution = values["execution"]
         expectations = check_expectations(values)
+        if needs := _needs(values):
+            yield {"verdict": Verdict("failed", "output", f"{NOT_GIVEN} {'; '.join(needs)}", needs)}
+            return
         verdict = _verdict_of_run(execution, is_tested=bool(expectations))
         if execution.ok and values.get("answer_type") is not None:
             verdict = yield RunFunction(_verdict_on_type, values, config)
@@ -95,16 +111,26 @@ class EvaluateChain(StreamingChain):
             verdict = Verdict(
                 "unverified", "none", "The program defines what was asked for; nothing checked it."
             )
+        yield {"verdict": (yield from self._decide(verdict, expectations, values, config))}
+
+    def _decide(self, verdict: Verdict, expectations: Expectations, values: State, config: Config) -> Flow:
+        """Return the verdict of tests, or else of whatever else may know; that of the run if nothing does."""
+        if values["execution"].status == "error" and (expectations.are_calls or expectations.runs):
+            # What it had defined until then may be right, and a program that lacked input may not lack it in an example.
+            tested: Verdict = yield from self._test(expectations, values, config)
+            return tested if tested.status in _PASSED or expectations.runs else verdict
         if not verdict.ok and verdict.by != "type" and _only_defines(values, ""):
-            verdict = yield from self._test_generated(verdict, values, config)
-        elif verdict.ok and expectations:
-            verdict = yield from self._test(expectations, values, config)
-        elif verdict.ok:
-            doubt = None
-            if self.sanity_checks:
-                doubt = yield from self._check_sanity(values, config)
-            verdict = doubt or (yield from self._assess(verdict, values, config))
-        yield {"verdict": verdict}
+            return (yield from self._test_generated(verdict, values, config))
+        if not verdict.ok:
+            return verdict
+        if expectations:
+            return (yield from self._test(expectations, values, config))
+        doubt = None
+        if self.sanity_checks:
+            doubt = yield from self._check_sanity(values, config)
+        if doubt is None:
+            return (yield from self._assess(verdict, values, config))
+        return (yield from ask_verifiers(self.verifiers, {**values, "verdict": doubt}, config))
 
     def _test(self, expectations: Expectations, values: State, config: Config) -> Flow:
         """Return the verdict of tests and examples."""
@@ -117,8 +143,16 @@ class EvaluateChain(StreamingChain):
         except UntestableError as error:
             return Verdict("failed", "tests", str(error))
         state = {**values, "code": code, "tests": harness}
-        program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
-        return _verdict_of_tests(program, tests, expectations)
+        verdict = Verdict("verified", "tests", "")
+        if expectations.tests.body or expectations.calls:
+            program, tests = yield RunFunction(self._run_tests, state, config, self._arun_tests)
+            verdict = verdict_of_tests(program, tests, expectations)
+        if expectations.runs and verdict.status == "verified":
+            runs = yield RunFunction(
+                self._run_examples, (state, expectations.runs), config, self._arun_examples
+            )
+            verdict = verdict_of_runs(verdict, runs, expectations)
+        return verdict
 
     def _check_sanity(self, values: State, config: Config) -> Flow:
         """Return the verdict on a program that fails a sanity check; None if it passes."""
@@ -142,7 +176,7 @@ class EvaluateChain(StreamingChain):
         generated = values.get("generated_tests")
         if generated and values.get("session") is None:
             passed = yield from self._test(expect(generated), values, config)
-            if passed.ok:
+            if passed.status in _PASSED:
                 return Verdict("plausible", "tests", "The program passes tests that a model wrote.")
         return verdict
 
@@ -155,9 +189,31 @@ class EvaluateChain(StreamingChain):
         inputs = run_inputs(state, self.tools)
         return self._test_executor().run_tests(state["code"], state["tests"], **inputs)
 
+    def _run_examples(self, given: tuple[State, Sequence[Example]]) -> list[Execution]:
+        state, examples = given
+        inputs, executor = run_inputs(state, self.tools), self._test_executor()
+        return [
+            executor.run(state["code"], **{**inputs, "stdin": example.stdin or ""}) for example in examples
+        ]
+
+    async def _arun_examples(self, given: tuple[State, Sequence[Example]]) -> list[Execution]:
+        state, examples = given
+        inputs, executor = run_inputs(state, self.tools), self._test_executor()
+        return [
+            await executor.arun(state["code"], **{**inputs, "stdin": example.stdin or ""})
+            for example in examples
+        ]
+
     async def _arun_tests(self, state: State) -> tuple[Execution, Execution]:
         inputs = run_inputs(state, self.tools)
         return await self._test_executor().arun_tests(state["code"], state["tests"], **inputs)
+
+
+def _needs(values: State) -> tuple[str, ...]:
+    """Return what the program or the model says is missing."""
+    execution, code = values["execution"], str(values.get("code") or "")
+    output = execution.output if execution.ok else ""
+    return missing_inputs(output=output, code=code, reply=str(values.get("reply") or ""))
 
 
 def check_expectations(values: State) -> Expectations:
@@ -207,32 +263,14 @@ def _only_defines(values: State, query: str) -> bool:
     return execution.ok and not execution.output.strip() and defines_what_is_asked(code, query)
 
 
-def _verdict_of_tests(program: Execution, tests: Execution, expectations: Expectations) -> Verdict:
-    if not program.ok:
-        return Verdict("failed", "tests", f"While it was tested: {program.summary}")
-    if not tests.ok:
-        reason = _failed_assertion(tests.error) if tests.error else tests.summary
-        return Verdict("failed", "tests", reason)
-    if program.isolation is None or program.isolation.level == "none":
-        reason = "The tests hold, but without isolation the program could have tampered with them."
-        return Verdict("plausible", "tests", reason)
-    kind = "tests" if expectations.tests.body else "examples"
-    if expectations.count > 1:
-        return Verdict("verified", "tests", f"The program gives what {expectations.count} {kind} expect.")
-    return Verdict("verified", "tests", f"The program gives what the {kind[:-1]} expects.")
-
-
-def _failed_assertion(error: ErrorReport) -> str:
-    """Describe a failed test, with the place in the program if it is known."""
-    if error.type == "AssertionError":
-        return f"{error.message or 'An assertion does not hold'}."
-    where = error.traceback.rpartition(error.message)[2].strip() if error.message else ""
-    return f"A test ended with {error}{f', {where}' if where else ''}."
-
-
 def ask_verifiers(verifiers: Sequence[Chain], outcome: State, config: Config) -> Flow:
-    """Return the verdict of the first verifier that decides; what is said of the outcome so far if none does."""
+    """Return the verdict of the first verifier that decides; what is said of the outcome so far if none does.
+
+    Invariant: no opinion of a model makes right what was made up, and none is paid for; verifiers of one's own may know.
+    """
     verdict: Verdict = outcome["verdict"]
+    if verdict.by == "provenance":
+        verifiers = [verifier for verifier in verifiers if not getattr(verifier, "is_opinion", False)]
     state = {**outcome, "output": _output_and_artifacts(outcome["execution"])}
     for verifier in verifiers:
         for key in verifier.input_keys:

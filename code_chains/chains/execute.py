@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, closing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
+from code_chains.analysis.checks import read_result
 from code_chains.analysis.replies.extraction import as_program
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamFunction, StreamingChain
 from code_chains.chains.tools import ProgramArguments, describe_program_tool, format_execution
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.base import Executor, Session
+from code_chains.executors.function import as_executor
 from code_chains.executors.runner import Runner
 from code_chains.executors.tools import check_takes_tools
 from code_chains.inputs import check_code
-from code_chains.state import ErrorReport, Execution
+from code_chains.state import ErrorReport, Execution, Problem
 from code_chains.toolbox import Toolbox
 
 _MAX_STDOUT_CHARS = 20_000
@@ -40,7 +42,7 @@ class ExecuteChain(StreamingChain):
     run is marked by a child run, `failed_run`, with the tags `failed` and `status:…`.
 
     Args:
-        executor: Where the program runs.
+        executor: Where the program runs: an executor, or a function of the code (see `FunctionExecutor`).
         tools: What the program may call; only with an executor whose `run` takes `tools`.
 
     Example:
@@ -50,14 +52,22 @@ class ExecuteChain(StreamingChain):
     """
 
     input_keys: ClassVar[list[str]] = ["code"]
-    optional_keys: ClassVar[list[str]] = ["problems", "files", "variables", "session", "return_value"]
+    optional_keys: ClassVar[list[str]] = [
+        "problems",
+        "files",
+        "variables",
+        "stdin",
+        "session",
+        "return_value",
+    ]
     output_keys: ClassVar[list[str]] = ["stdout", "execution", "output"]
 
     name: str | None = "execute"
     executor: Executor
     tools: Toolbox | None = None
 
-    def __init__(self, executor: Executor, **kwargs: Any) -> None:
+    def __init__(self, executor: Executor | Callable[[str], Any], **kwargs: Any) -> None:
+        executor = cast("Executor", as_executor(executor))
         if not isinstance(executor, Executor):
             raise ConfigurationError("executor", executor, "an Executor, e.g. SandboxExecutor()")
         if kwargs.get("tools") is not None:
@@ -76,14 +86,13 @@ class ExecuteChain(StreamingChain):
         return super().as_tool(
             args_schema if args_schema or arg_types else ProgramArguments,
             name=name,
-            description=description
-            or describe_program_tool(self.executor.language, self.executor.guidance, keeps_state=False),
+            description=description or describe_program_tool(self.executor, keeps_state=False),
             arg_types=arg_types,
         )
 
     def _format_for_model(self, inputs: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
         code = as_program(inputs["code"], self.executor.language)
-        return format_execution(outcome["execution"], code, inputs.get("problems") or ())
+        return format_execution(outcome["execution"], code, _problems(inputs))
 
     def _flow(self, values: State, config: Config) -> Flow:
         check_code(values["code"])
@@ -184,8 +193,9 @@ def undo(values: State, outcome: State, config: Config) -> Flow:
 
 
 def run_inputs(state: State, tools: Toolbox | None = None) -> State:
-    """Return the keyword arguments of a run: `files`, `variables` and, if there are any, `tools`."""
+    """Return the keyword arguments of a run: `files`, `variables` and, if there are any, `stdin` and `tools`."""
     inputs = {"files": state.get("files"), "variables": state.get("variables")}
+    inputs |= {} if state.get("stdin") is None else {"stdin": state["stdin"]}
     return inputs if tools is None else {**inputs, "tools": tools}
 
 
@@ -205,8 +215,13 @@ def _output(execution: Execution) -> str:
     return "\n".join(filter(None, [execution.output, " ".join(ending.split())]))
 
 
+def _problems(state: Mapping[str, Any]) -> list[Problem]:
+    """Return the problems, which may be given as checks return them."""
+    return read_result(state.get("problems"), "problems")
+
+
 def _refusal(state: State) -> Execution | None:
-    errors = [problem for problem in state.get("problems") or () if problem.severity == "error"]
+    errors = [problem for problem in _problems(state) if problem.severity == "error"]
     if not errors:
         return None
     return Execution("refused", error=ErrorReport("Refused", "; ".join(map(str, errors)), errors[0].line))

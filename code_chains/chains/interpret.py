@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sized
 from typing import Any, ClassVar
 
@@ -11,13 +12,14 @@ from langchain_core.runnables import Runnable
 from pydantic import Field
 
 from code_chains.analysis.definitions import defines_what_is_asked
-from code_chains.analysis.replies.extraction import as_program
+from code_chains.analysis.replies.extraction import as_program, reply_text
 from code_chains.chains.answer_value import find_value, format_value
-from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
-from code_chains.chains.generate import finish_reason, reply_text, with_instructions
+from code_chains.chains.asking import AskingChain
+from code_chains.chains.base import Config, Flow, RunFunction, State
+from code_chains.chains.generate import finish_reason, with_instructions
 from code_chains.errors import BudgetError
 from code_chains.inputs import fenced, shortened
-from code_chains.language import LANGUAGES
+from code_chains.language import language_name
 from code_chains.language.messages import messages_in
 from code_chains.language.reasons import translate_reason
 from code_chains.state import Execution, Verdict
@@ -42,7 +44,7 @@ _MAX_OUTPUT_CHARS, MAX_QUOTE_CHARS, _MAX_REASON_CHARS = 6000, 500, 300
 _MAX_VALUE_ITEMS = 10_000
 
 
-class InterpretChain(StreamingChain):
+class InterpretChain(AskingChain):
     """Phrase the outcome as an answer in words. Streams `answer`.
 
     The model sees how the outcome was verified, and which `language` to answer in. If the verdict is
@@ -79,13 +81,15 @@ class InterpretChain(StreamingChain):
     output_keys: ClassVar[list[str]] = ["answer", "answer_complete"]
 
     name: str | None = "interpret"
-    model: Runnable[LanguageModelInput, Any]
     models: Mapping[str, Runnable[LanguageModelInput, Any]] = Field(default_factory=dict)
     prompt: str = INTERPRET_PROMPT
     instructions: str = ""
 
     def _flow(self, values: State, config: Config) -> Flow:
         texts = messages_in(values.get("language"))
+        if needs := _needs(values):
+            yield {"answer": texts.needs.format(needs="; ".join(needs)), "answer_complete": True}
+            return
         if reason := _failure(values):
             yield {"answer": _no_answer(values, reason), "answer_complete": True}
             return
@@ -101,9 +105,9 @@ class InterpretChain(StreamingChain):
                 yield RunFunction(_value_text, values, config, inline=not values.get("answer_type"))
             ),
         }
-        stripper, output, model = _ThoughtStripper(), str(values["output"]), self._model_for(values)
+        stripper, output, model = _ThoughtStripper(), format_outcome(values), self._model_for(values)
         try:
-            reply = yield Invoke(model, self.messages(values), config, stripper)
+            reply = yield self.ask(model, self.messages(values), config, stripper)
         except BudgetError as error:
             separator = " …\n" if stripper.answer else ""
             yield {"answer": f"{separator}{output}\n({error} {texts.not_phrased})", "answer_complete": False}
@@ -135,13 +139,17 @@ class InterpretChain(StreamingChain):
         if verdict is not None and verdict.by != "none":
             question += f"\n\nHow it was checked ({verdict.status}):\n{fenced(verdict.reason)}"
         if language := values.get("language"):
-            question += f"\n\nAnswer in {LANGUAGES.get(language, language)}."
+            question += f"\n\nAnswer in {language_name(language)}."
         return [
-            SystemMessage(with_instructions(self.prompt, self.instructions)),
+            SystemMessage(with_instructions(self.rules(values), self.instructions)),
             HumanMessage(_EXAMPLE[0]),
             AIMessage(_EXAMPLE[1]),
             HumanMessage(question),
         ]
+
+
+_SCALAR = re.compile(r"\bnp\.(bool|str|u?int|float|longdouble)\w*\(([^()\n]*)\)")
+"""How NumPy 2 shows a number within a list or a dict."""
 
 
 class _ThoughtStripper:
@@ -186,7 +194,8 @@ def format_outcome(values: Mapping[str, Any]) -> str:
     artifacts = execution.artifacts if execution else ()
     figures = [artifact.name for artifact in artifacts if artifact.media_type.startswith("image/")]
     files = [artifact.name for artifact in artifacts if artifact.name not in figures]
-    lines = [str(values["output"])]
+    # In words a number is a number, whatever type of NumPy it has.
+    lines = [_SCALAR.sub(r"\2", str(values["output"]))]
     if figures:
         lines.append(f"Figure: {', '.join(figures)}")
     if files:
@@ -211,6 +220,12 @@ def _value_text(values: State) -> str:
     answer_type, value = values.get("answer_type"), find_value(values)
     is_large = isinstance(value, Sized) and len(value) > _MAX_VALUE_ITEMS
     return "" if answer_type is None or is_large else format_value(value, answer_type)
+
+
+def _needs(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the user may state for an answer."""
+    verdict: Verdict | None = values.get("verdict")
+    return verdict.needs if verdict is not None else ()
 
 
 def _failure(values: Mapping[str, Any]) -> str:

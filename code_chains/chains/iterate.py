@@ -13,15 +13,17 @@ from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
 from code_chains.callbacks.budget import count_attempt
-from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
+from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, observation, select_live
 from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
 from code_chains.chains.cells import Cell, Observations
+from code_chains.chains.repair import accept_doubtful
 from code_chains.errors import BudgetError, SessionError
 from code_chains.executors.base import Session
 from code_chains.inputs import table_kind
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.feedback import repair_feedback
+from code_chains.verification.provenance.needs import missing_inputs
 
 ITERATE_PROMPT = """\
 You answer questions by running Python 3 in a notebook, one cell at a time; after each cell you see what it shows.
@@ -130,9 +132,6 @@ class IterateChain(StreamingChain):
             finally:
                 session.close()
 
-    def _only_outputs(self, chunk: State) -> State:
-        return {key: value for key, value in chunk.items() if key in self.output_keys}
-
     def _in_conversation(self, values: State, config: Config) -> Flow:
         """Iterate in the session of a conversation, which keeps nothing of an answer that is not accepted."""
         session: Session = values["session"]
@@ -162,6 +161,7 @@ class IterateChain(StreamingChain):
             yield Invoke(self.execute, {**values, "code": _RESET, "problems": []}, config)
             again = yield from self._answer(progress, values, config, is_own=is_own)
             outcome = again if progress.is_answered else outcome  # A rejected answer says more than none.
+        outcome = accept_doubtful(outcome)
         if progress.is_answered and not outcome["verdict"].ok:
             progress.stop_reason = "attempts"
         yield {**outcome, "stop_reason": progress.stop_reason or "attempts"}
@@ -169,8 +169,15 @@ class IterateChain(StreamingChain):
 
     def _may_go_on(self, progress: _Progress, outcome: State) -> bool:
         """Return whether an answer was rejected, and another one may be looked for."""
-        if not progress.is_answered or outcome["verdict"].ok:
+        verdict: Verdict = outcome["verdict"]
+        if (
+            not progress.is_answered
+            or verdict.ok
+            or verdict.needs
+            or (verdict.is_doubt and progress.is_doubted)
+        ):
             return False
+        progress.is_doubted = verdict.is_doubt
         if outcome["execution"].has_effects and not self.repeat_effects:
             progress.stop_reason = "effects"
         return progress.is_answered and progress.number < self.max_iterations
@@ -206,6 +213,8 @@ class IterateChain(StreamingChain):
         yield {"attempts": [progress.record(Cell(cell["code"], execution, tuple(cell["problems"])))]}
         if not execution.ok and execution.has_effects and not self.repeat_effects:
             progress.stop_reason = "effects"
+        elif execution.ok and missing_inputs(output=execution.output, code=cell["code"]):
+            progress.stop_reason = "answered"
 
     def _conclude(self, progress: _Progress, values: State, config: Config, *, is_own: bool) -> Flow:
         """Return the outcome of all cells together."""
@@ -259,6 +268,7 @@ class _Progress:
         final: The run that gave the final answer.
         number: Cells so far.
         stop_reason: Why there is no next cell; None while there is one.
+        is_doubted: Whether an answer was asked for once more because of a doubt.
     """
 
     observations: Observations
@@ -267,6 +277,7 @@ class _Progress:
     final: Execution | None = None
     number: int = 0
     stop_reason: StopReason | None = None
+    is_doubted: bool = False
 
     def reopen(self, feedback: str) -> None:
         """Go on after an answer that was not accepted."""
@@ -303,7 +314,7 @@ class _Progress:
             cell.execution.summary,
             verdict,
             "initial" if self.number == 1 else "continue",
-            tool_calls=cell.execution.tool_calls,
+            **observation(cell.execution),
         )
 
     @property

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable
 from pydantic import model_validator
 
-from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
-from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.analysis.replies.extraction import reply_text
+from code_chains.chains.asking import AskingChain
+from code_chains.chains.base import Config, Flow, State
+from code_chains.chains.generate import finish_reason
 from code_chains.inputs import fenced, shortened
 from code_chains.state import Verdict
 
@@ -72,7 +72,7 @@ _SEPARATORS = ' .,:;*_`"-\u2013\u2014\t'
 _MAX_REASON_CHARS, _MAX_CODE_CHARS, _MAX_OUTPUT_CHARS = 300, 8000, 4000
 
 
-class JudgeChain(StreamingChain):
+class JudgeChain(AskingChain):
     """Ask a model whether an output answers a question. Adds `verdict`: `plausible` for yes, `failed` for no.
 
     Only a clear yes makes an outcome plausible: an ambiguous reply or a model that cannot be reached leaves
@@ -92,10 +92,10 @@ class JudgeChain(StreamingChain):
 
     input_keys: ClassVar[list[str]] = ["query", "code", "output"]
     optional_keys: ClassVar[list[str]] = ["schema_only"]
+    is_opinion: ClassVar[bool] = True
     output_keys: ClassVar[list[str]] = ["verdict"]
 
     name: str | None = "judge"
-    model: Runnable[LanguageModelInput, Any]
     prompt: str = JUDGE_PROMPT
 
     @model_validator(mode="after")
@@ -113,7 +113,7 @@ class JudgeChain(StreamingChain):
             }
             return
         try:
-            reply = yield Invoke(self.model, self.messages(values), config)
+            reply = yield self.ask(self.model, self.messages(values), config)
         except Exception as error:  # Any error of a provider's library: the answer exists without the judge.
             message = " ".join(f"{type(error).__name__}: {error}".split())[:_MAX_REASON_CHARS]
             yield {"verdict": Verdict("unverified", "none", f"The judge could not be asked ({message}).")}
@@ -123,7 +123,7 @@ class JudgeChain(StreamingChain):
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, two examples, and the case with program and output in fences."""
-        messages: list[BaseMessage] = [SystemMessage(self.prompt)]
+        messages: list[BaseMessage] = [SystemMessage(self.rules(values))]
         for question, code, output, judgement in _EXAMPLES:
             messages += [HumanMessage(_case(question, code, output)), AIMessage(judgement)]
         return [

@@ -45,11 +45,8 @@ class LearnChain(StreamingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         verdict: Verdict = values["verdict"]
-        yield {
-            "learned": (yield RunFunction(self._add, values, config))
-            if verdict.status == "verified"
-            else None
-        }
+        is_verified = verdict.status == "verified"
+        yield {"learned": (yield RunFunction(self._add, values, config)) if is_verified else None}
 
     def _add(self, values: State) -> str | None:
         code, query = values["code"], " ".join(str(values.get("translation") or values["query"]).split())

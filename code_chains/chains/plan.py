@@ -11,8 +11,9 @@ from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableBinding
 
-from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
-from code_chains.chains.generate import reply_text
+from code_chains.analysis.replies.extraction import reply_text
+from code_chains.chains.asking import AskingChain
+from code_chains.chains.base import Config, Flow, RunFunction, State
 from code_chains.inputs import check_query, fenced
 from code_chains.models.sampling import is_openai
 from code_chains.profiles import describe_inputs
@@ -36,11 +37,12 @@ _EXAMPLES = (
 )
 _SCHEMA = {
     "type": "object",
-    "properties": {"steps": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 8}},
+    "properties": {"steps": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20}},
     "required": ["steps"],
     "additionalProperties": False,
 }
-_MAX_STEPS = 8
+_MAX_STEPS = 20
+"""Further steps are part of the last one, so that none is lost."""
 _ITEM = re.compile(r"^\s*(?:step\s*)?(?:\d{1,2}[.):]|[-*•])\s*(?:\*\*)?(.+?)(?:\*\*)?\s*$", re.IGNORECASE)
 _SEQUENCE_WORDS = re.compile(
     r"\b(?:then|afterwards?|after that|and finally|followed by|step by step|subsequently"
@@ -50,7 +52,7 @@ _SEQUENCE_WORDS = re.compile(
 )
 
 
-class PlanChain(StreamingChain):
+class PlanChain(AskingChain):
     """Split a task into steps if it needs several. Adds `steps`, a list of sentences.
 
     With `previous_steps` and `feedback` it plans the remainder again after a step that failed.
@@ -67,17 +69,16 @@ class PlanChain(StreamingChain):
     output_keys: ClassVar[list[str]] = ["steps"]
 
     name: str | None = "plan"
-    model: Runnable[LanguageModelInput, Any]
     prompt: str = PLAN_PROMPT
 
     def _flow(self, values: State, config: Config) -> Flow:
         messages = yield RunFunction(self.messages, values, config)
-        reply = yield Invoke(_with_schema(self.model), messages, config)
+        reply = yield self.ask(_with_schema(self.model), messages, config)
         yield {"steps": read_steps(reply_text(reply)) or [values["query"]]}
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, two examples, the task with its files and variables."""
-        messages: list[BaseMessage] = [SystemMessage(self.prompt)]
+        messages: list[BaseMessage] = [SystemMessage(self.rules(values))]
         for task, steps in _EXAMPLES:
             messages += [HumanMessage(f"Task: {task}"), AIMessage(json.dumps({"steps": steps}))]
         parts = [*describe_inputs(values), f"Task: {check_query(values['query'])}"]
@@ -117,7 +118,7 @@ def read_steps(reply: str) -> list[str]:
     if not isinstance(items, list):
         return []
     steps = [" ".join(item.split()) for item in items if isinstance(item, str) and item.strip()]
-    return steps[:_MAX_STEPS]
+    return [*steps[: _MAX_STEPS - 1], " ".join(steps[_MAX_STEPS - 1 :])] if len(steps) > _MAX_STEPS else steps
 
 
 def _with_schema(model: Runnable[LanguageModelInput, Any]) -> Runnable[LanguageModelInput, Any]:

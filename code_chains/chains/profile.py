@@ -9,7 +9,8 @@ from pydantic import PrivateAttr
 
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
 from code_chains.executors.base import Executor
-from code_chains.inputs import check_variables, files_on_disk
+from code_chains.executors.values import check_variables
+from code_chains.inputs import files_on_disk
 from code_chains.profiles import FileProfiler, Profiles, is_table, profile_variables
 
 

@@ -10,16 +10,16 @@ from pydantic import Field
 
 from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt, select_live
-from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
 from code_chains.chains.execute import undo
 from code_chains.errors import BudgetError, ConfigurationError
 from code_chains.state import Attempt, ErrorReport, Execution, StopReason, Verdict
-from code_chains.verification.feedback import fails_again, failure_signature, repair_feedback
+from code_chains.verification.feedback import fails_again, failure_signature, is_offline, repair_feedback
 
 OnFailedTests = Literal["repair", "restart"]
 
 
-class RepairChain(StreamingChain):
+class RepairChain(EnclosingChain):
     """Repeat an attempt until it succeeds, `max_attempts` are spent, or the same failure keeps coming back.
 
     The cause of a failure is passed to the next attempt as `feedback`. If a program or an error occurs for
@@ -43,6 +43,14 @@ class RepairChain(StreamingChain):
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
 
+    inner: ClassVar[str] = "attempt"
+    own_keys: ClassVar[tuple[str, ...]] = (
+        "feedback",
+        "failed_code",
+        "known_failures",
+        "cells",
+        "sample_index",
+    )
     name: str | None = "repair"
     attempt: Chain
     max_attempts: int = Field(default=3, ge=1)
@@ -55,17 +63,6 @@ class RepairChain(StreamingChain):
                 "attempt", attempt.get_name(), f"a chain that also adds {', '.join(missing)}"
             )
         super().__init__(**{"attempt": attempt, **kwargs})
-
-    @property
-    def input_keys(self) -> list[str]:
-        """Keys that an attempt requires."""
-        return self.attempt.input_keys
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """Keys that an attempt uses, except those that this chain sets."""
-        own = ("feedback", "failed_code", "known_failures", "cells", "sample_index")
-        return [key for key in getattr(self.attempt, "optional_keys", []) if key not in own]
 
     def _flow(self, values: State, config: Config) -> Flow:
         best: State = {}
@@ -87,13 +84,13 @@ class RepairChain(StreamingChain):
             if not best:
                 best = _no_attempt(error)
                 yield {"attempts": [], "programs": [], "stdout": ""}
-        if best["verdict"].by == "checks" and not best["verdict"].ok:
-            best, history.stop_reason = _accept_doubtful(best), "answered"
+        if best["verdict"].is_doubt and not best["verdict"].ok:
+            best, history.stop_reason = accept_doubtful(best), "answered"
         yield {**{key: best[key] for key in OUTCOME_KEYS}, "stop_reason": history.stop_reason}
 
     def get_graph(self, config: Config | None = None) -> Graph:
         """Return the stages of an attempt, with the edge back."""
-        graph = self.attempt.get_graph(config)
+        graph = super().get_graph(config)
         first, last = graph.first_node(), graph.last_node()
         stages = [edge.target for edge in graph.edges if first and edge.source == first.id]
         ends = [edge.source for edge in graph.edges if last and edge.target == last.id]
@@ -123,6 +120,8 @@ class RepairHistory:
         self.stop_reason: StopReason | None = None
         self._failed: State = {}
         self._is_last_try = False
+        self._made_up = False
+        self._is_offline = False
         self._signatures: set[tuple[int, str]] = set()
         self._known_failures: list[str] = []
 
@@ -152,9 +151,13 @@ class RepairHistory:
         if fails_again(outcome["execution"]):
             self._known_failures.append(outcome["code"])
         is_rejected = self._on_failed_tests == "restart" and outcome["verdict"].by == "tests"
-        if outcome["verdict"].ok or (is_known and outcome["verdict"].by == "checks"):
+        verdict: Verdict = outcome["verdict"]
+        insists = verdict.is_doubt and (is_known or (self._made_up and verdict.by == "provenance"))
+        self._made_up = verdict.by == "provenance"
+        was_offline, self._is_offline = self._is_offline, is_offline(outcome["execution"])
+        if verdict.ok or verdict.needs or insists:
             self.stop_reason = "answered"
-        elif is_known and self._is_last_try and not is_rejected:
+        elif (is_known and self._is_last_try and not is_rejected) or (was_offline and self._is_offline):
             self.stop_reason = "same_failure"
         elif self.number >= max_attempts:
             self.stop_reason = "attempts"
@@ -168,15 +171,17 @@ class RepairHistory:
             self._is_last_try = False
 
 
-def merit(outcome: State) -> tuple[int, bool, bool, bool]:
+def merit(outcome: State) -> tuple[int, bool, bool, bool, bool]:
     """Return the sort key of an outcome; of equal ones the earlier wins."""
     execution: Execution = outcome["execution"]
     verdict: Verdict = outcome["verdict"]
-    return verdict.rank, verdict.by == "checks", execution.ok, execution.status != "refused"
+    return verdict.rank, bool(verdict.needs), verdict.is_doubt, execution.ok, execution.status != "refused"
 
 
-def _accept_doubtful(outcome: State) -> State:
+def accept_doubtful(outcome: State) -> State:
     """Return an outcome with its doubts as an answer: they cost further attempts, but never the answer."""
+    if not outcome["verdict"].is_doubt:
+        return outcome
     return {**outcome, "verdict": replace(outcome["verdict"], status="unverified")}
 
 

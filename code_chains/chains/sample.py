@@ -7,19 +7,19 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
+from code_chains.analysis.skeletons import is_same_program
 from code_chains.chains.answer_value import answer_value, format_value
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
-from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
 from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import run_arguments, undo
 from code_chains.state import Execution, Verdict
 from code_chains.verification.comparison import group
 
 
-class SampleChain(StreamingChain):
+class SampleChain(EnclosingChain):
     """Make several attempts at once and select one whose outcome most of them share.
 
     The first sample uses the model's own settings, the others a higher temperature; ties are won by the
@@ -33,25 +33,18 @@ class SampleChain(StreamingChain):
         samples: Number of attempts.
         ordered: Whether lists in another order count as another outcome.
         verifiers: Chains to `verdict` that have the last word on the selected outcome; see `EvaluateChain`.
+        is_independent: Whether the same program twice has two votes, as with a model at another temperature.
     """
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "autofixes"]
 
+    inner: ClassVar[str] = "attempt"
     name: str | None = "sample"
     attempt: Chain
     samples: int = Field(default=5, ge=1)
     ordered: bool = True
     verifiers: Sequence[Chain] = ()
-
-    @property
-    def input_keys(self) -> list[str]:
-        """Keys that an attempt requires."""
-        return self.attempt.input_keys
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """Keys that an attempt uses."""
-        return list(getattr(self.attempt, "optional_keys", []))
+    is_independent: bool = True
 
     def _flow(self, values: State, config: Config) -> Flow:
         first = int(values.get("sample_index") or 0) * self.samples
@@ -69,7 +62,8 @@ class SampleChain(StreamingChain):
                 {"programs": [outcome["code"]], "stdout": outcome["execution"].stdout} | outcome
             )
         selected = yield RunFunction(partial(self._select, values=values), completed, config)
-        if selected["verdict"].ok and selected["verdict"].by != "tests":
+        verdict: Verdict = selected["verdict"]
+        if verdict.ok and verdict.by != "tests":
             verdict = yield from ask_verifiers(self.verifiers, {**values, **selected}, config)
             selected = {**selected, "verdict": verdict}
         if values.get("session") is not None and selected["execution"].ok:
@@ -115,9 +109,20 @@ class SampleChain(StreamingChain):
         texts, candidates = [text for text, _ in shown], [outcome for _, outcome in shown]
         groups = group(texts, str(values.get("query") or ""), ordered=self.ordered)
         selected = candidates[groups[0][0]]
-        if selected["verdict"].rank > 1:
+        if not selected["verdict"].is_open:
             return selected
-        return {**selected, "verdict": self._vote([len(members) for members in groups])}
+        sizes = [len(self._voters([candidates[member] for member in members])) for members in groups]
+        return {**selected, "verdict": self._vote(sizes)}
+
+    def _voters(self, outcomes: Sequence[State]) -> Sequence[State]:
+        """Return the outcomes that have a vote: of a program that a model merely repeats, the first."""
+        if self.is_independent:
+            return outcomes
+        voters: list[State] = []
+        for outcome in outcomes:
+            if not any(is_same_program(outcome["code"], voter["code"]) for voter in voters):
+                voters.append(outcome)
+        return voters
 
     def _vote(self, sizes: list[int]) -> Verdict:
         count = f"{sizes[0]} of {self.samples} programs gave the same outcome"
@@ -125,10 +130,6 @@ class SampleChain(StreamingChain):
             return Verdict("plausible", "vote", f"{count}.")
         tie = ", and as many another one" if len(sizes) > 1 and sizes[0] == sizes[1] else ""
         return Verdict("unverified", "vote", f"Only {count}{tie}.")
-
-    def get_graph(self, config: Config | None = None) -> Graph:
-        """Return the stages of an attempt."""
-        return self.attempt.get_graph(config)
 
 
 def _completed(outcomes: Sequence[Any]) -> list[State]:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from langchain_core.runnables.graph import Graph
-
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, select_live
-from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, RunFunction, State
 from code_chains.chains.plan import seems_to_need_steps
-from code_chains.errors import BudgetError
+from code_chains.errors import BudgetError, InputError
 from code_chains.executors.base import Session
 from code_chains.inputs import fenced, shortened
 from code_chains.state import FINAL_STOPS, Attempt, Execution, Verdict
@@ -40,7 +38,7 @@ class _Progress:
         return [replace(attempt, number=before + attempt.number, step=step) for attempt in attempts]
 
 
-class StepsChain(StreamingChain):
+class StepsChain(EnclosingChain):
     """Solve a task in steps if it needs several, in one session of the executor.
 
     Each step is solved like a task of its own: written, run, evaluated and repaired. It finds the variables
@@ -58,6 +56,8 @@ class StepsChain(StreamingChain):
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason", "steps"]
 
+    inner: ClassVar[str] = "solve"
+    own_keys: ClassVar[tuple[str, ...]] = ("previous_steps",)
     name: str | None = "steps"
     solve: Chain
     plan: Chain
@@ -66,25 +66,26 @@ class StepsChain(StreamingChain):
     evaluate: Chain | None = None
 
     @property
-    def input_keys(self) -> list[str]:
-        """Keys that solving a task requires."""
-        return self.solve.input_keys
-
-    @property
     def optional_keys(self) -> list[str]:
-        """Keys that solving a task uses."""
-        return [key for key in getattr(self.solve, "optional_keys", []) if key != "previous_steps"]
+        """Keys that the chain that solves steps uses, and `steps`, which are then not planned."""
+        return [*super().optional_keys, "steps"]
 
     def _flow(self, values: State, config: Config) -> Flow:
         steps = [values["query"]]
-        if self.when == "always" or seems_to_need_steps(values["query"]):
+        given = (
+            None if "verdict" in values else values.get("steps")
+        )  # Not those of a result that is asked on.
+        if given is not None:
+            steps = _checked(given)
+        elif self.when == "always" or seems_to_need_steps(values["query"]):
             try:
                 steps = (yield Invoke(self.plan, values, config))["steps"]
             except BudgetError:  # The next call reaches the limit, too, and reports it.
                 steps = [values["query"]]
         if len(steps) < 2:
-            yield Invoke(self.solve, values, config, self._select_outputs)
-            yield {"steps": [values["query"]]}
+            task = steps[0] if given is not None else values["query"]
+            yield Invoke(self.solve, {**values, "query": task}, config, self._only_outputs)
+            yield {"steps": [task]}
         elif values.get("session") is not None:
             yield from self._solve_all(steps, values, config)
         else:
@@ -142,12 +143,12 @@ class StepsChain(StreamingChain):
             stop_reason = "attempts"
         yield {**outcome, "stop_reason": stop_reason, "steps": steps}
 
-    def _select_outputs(self, chunk: State) -> State:
-        return {key: value for key, value in chunk.items() if key in self.output_keys}
 
-    def get_graph(self, config: Config | None = None) -> Graph:
-        """Return the stages of one step."""
-        return self.solve.get_graph(config)
+def _checked(steps: object) -> list[str]:
+    """Return the steps that were given."""
+    if not isinstance(steps, list | tuple) or not steps or not all(isinstance(step, str) for step in steps):
+        raise InputError("steps must be a list of texts, one for each step.")
+    return list(steps)
 
 
 def _step_state(step: str, values: State, progress: _Progress, *, is_last: bool) -> State:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -15,8 +15,10 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from code_chains.errors import InputError
+from code_chains.executors import Executor
 from code_chains.inputs import shortened
 from code_chains.state import Execution, Problem, Verdict, as_json
+from code_chains.toolbox import Toolbox
 from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.verification.feedback import repair_feedback
 
@@ -148,10 +150,22 @@ _STATEFUL = (
 _STATELESS = "Each program starts from nothing: write everything that it needs."
 
 
-def describe_program_tool(language: str, guidance: str, *, keeps_state: bool) -> str:
+def describe_program_tool(
+    executor: Executor,
+    *,
+    keeps_state: bool,
+    files: Iterable[str] = (),
+    variables: Iterable[str] = (),
+    toolbox: Toolbox | None = None,
+) -> str:
     """Describe a tool that runs programs to the model that calls it."""
-    state = _STATEFUL if keeps_state else _STATELESS
-    return " ".join(filter(None, (_PURPOSES[language], guidance, state)))
+    parts = [_PURPOSES[executor.language], executor.guidance, _STATEFUL if keeps_state else _STATELESS]
+    if names := ", ".join(files):
+        parts.append(f"Files in the working directory: {names}.")
+    if names := ", ".join(variables):
+        parts.append(f"Variables that exist: {names}.")
+    description = " ".join(filter(None, parts))
+    return f"{description}\n{toolbox.format_for_model()}" if toolbox else description
 
 
 def format_execution(execution: Execution, code: str = "", problems: Sequence[Problem] = ()) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable
 
-from code_chains.chains.base import Config, Flow, Invoke, State, StreamingChain
-from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.analysis.replies.extraction import reply_text
+from code_chains.chains.asking import AskingChain
+from code_chains.chains.base import Config, Flow, State
+from code_chains.chains.generate import finish_reason
 from code_chains.errors import BudgetError
 from code_chains.inputs import check_query
 
@@ -24,7 +24,7 @@ _EXAMPLE = (
 )
 
 
-class TranslateChain(StreamingChain):
+class TranslateChain(AskingChain):
     """Translate a question into English, for models and examples that know English best. Adds `translation`.
 
     The question itself is unchanged: the model that writes the program sees both, and the answer is still
@@ -41,7 +41,6 @@ class TranslateChain(StreamingChain):
     output_keys: ClassVar[list[str]] = ["translation"]
 
     name: str | None = "translate"
-    model: Runnable[LanguageModelInput, Any]
     prompt: str = TRANSLATE_PROMPT
 
     def _flow(self, values: State, config: Config) -> Flow:
@@ -49,7 +48,7 @@ class TranslateChain(StreamingChain):
         translation = ""
         if values.get("language") != "en":
             try:
-                reply = yield Invoke(self.model, self.messages(query), config)
+                reply = yield self.ask(self.model, self.messages(query), config)
                 translation = reply_text(reply).strip() if finish_reason(reply, self.model) == "stop" else ""
             except BudgetError:  # The next call reaches the limit, too, and reports it.
                 translation = ""
@@ -58,7 +57,7 @@ class TranslateChain(StreamingChain):
     def messages(self, query: str) -> list[BaseMessage]:
         """Return the messages to send: rules, one example, the question."""
         return [
-            SystemMessage(self.prompt),
+            SystemMessage(self.rules({"query": query})),
             HumanMessage(_EXAMPLE[0]),
             AIMessage(_EXAMPLE[1]),
             HumanMessage(query),

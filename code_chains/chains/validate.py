@@ -25,7 +25,7 @@ from code_chains.analysis.parsing import parse
 from code_chains.analysis.replies.extraction import as_program
 from code_chains.callbacks.budget import find_budgets
 from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingChain
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, refusal_reason
 from code_chains.inputs import check_code
 from code_chains.state import Problem
 from code_chains.toolbox.approval import arejection, rejection
@@ -136,11 +136,17 @@ class ValidateChain(StreamingChain):
 
     def _reject(self, request: ApprovalRequest) -> str:
         assert self.approve is not None
-        return rejection(self.approve, request, _REJECTED)
+        try:
+            return rejection(self.approve, request, _REJECTED)
+        except Exception as error:
+            return refusal_reason(error)
 
     async def _areject(self, request: ApprovalRequest) -> str:
         assert self.approve is not None
-        return await arejection(self.approve, request, _REJECTED)
+        try:
+            return await arejection(self.approve, request, _REJECTED)
+        except Exception as error:
+            return refusal_reason(error)
 
     def _no_program(self, reply: str) -> str:
         """Return that there is no program, and what the model said instead, which may be why."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from langchain_core.runnables.graph import Graph
 from pydantic import Field
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.skeletons import is_same_program
 from code_chains.callbacks.budget import count_attempt
 from code_chains.chains.attempt import LIVE_KEYS, OUTCOME_KEYS, record_attempt
-from code_chains.chains.base import Chain, Config, Flow, Invoke, State, StreamingChain
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
 from code_chains.chains.evaluate import ask_verifiers
 from code_chains.chains.execute import undo
 from code_chains.chains.sample import outcome_text
@@ -27,7 +25,7 @@ LEAD = 3
 """With less, more were wrong (`docs/benchmarks.md`)."""
 
 
-class VerifyChain(StreamingChain):
+class VerifyChain(EnclosingChain):
     """Solve a question, and have further programs solve it again until one outcome leads.
 
     An outcome that tests verified, or that failed, stays as it is. Otherwise further programs are written without knowledge
@@ -51,22 +49,13 @@ class VerifyChain(StreamingChain):
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
 
+    inner: ClassVar[str] = "solve"
     name: str | None = "verify"
     solve: Chain
     others: Sequence[Chain]
     lead: int = Field(default=LEAD, ge=2)
     verifiers: Sequence[Chain] = ()
     is_independent: bool = True
-
-    @property
-    def input_keys(self) -> list[str]:
-        """Keys that the solver requires."""
-        return self.solve.input_keys
-
-    @property
-    def optional_keys(self) -> list[str]:
-        """Keys that the solver uses."""
-        return list(getattr(self.solve, "optional_keys", []))
 
     def _flow(self, values: State, config: Config) -> Flow:
         solved = yield Invoke(self.solve, values, config, _select_solved)
@@ -101,43 +90,24 @@ class VerifyChain(StreamingChain):
 
     def _is_copy(self, outcome: State, earlier: Sequence[State]) -> bool:
         """Return whether a program is an earlier one again, which is no confirmation."""
-        return not self.is_independent and any(_is_same_program(outcome, other) for other in earlier)
-
-    def get_graph(self, config: Config | None = None) -> Graph:
-        """Return the stages of the solver."""
-        return self.solve.get_graph(config)
+        return not self.is_independent and any(
+            is_same_program(outcome["code"], other["code"]) for other in earlier
+        )
 
 
 def _select_solved(chunk: State) -> State:
     return {key: chunk[key] for key in (*LIVE_KEYS, "attempts") if key in chunk}
 
 
-def _is_same_program(one: State, other: State) -> bool:
-    """Return whether two programs differ in names of variables, texts and layout at most."""
-    first, second = (_skeleton(str(outcome["code"])) for outcome in (one, other))
-    return first == second
-
-
-def _skeleton(code: str) -> object:
-    """Return what a program does, without its names, texts and layout."""
-    tree = parse(code)
-    if tree is None:
-        return code
-    return [_kind(node) for node in ast.walk(tree)]
-
-
-def _kind(node: ast.AST) -> object:
-    if isinstance(node, ast.Constant) and not isinstance(node.value, str):
-        return type(
-            node.value
-        ), node.value  # Not its text, which an integer of more than 4300 digits does not have.
-    return type(node), getattr(node, "attr", None)
-
-
 def _can_be_checked(solved: State, values: State) -> bool:
     """Return whether an outcome is one that nothing has checked, and that can be compared with others."""
-    is_open = solved["verdict"].status == "unverified" and not solved["execution"].has_effects
+    is_open = solved["verdict"].is_open and not solved["execution"].has_effects
     return is_open and bool(outcome_text(solved, values))
+
+
+def _has_vote(verdict: Verdict) -> bool:
+    """Return whether an outcome counts in a vote: that programs make up the same says nothing."""
+    return verdict.ok and verdict.by != "provenance"
 
 
 def _live(outcome: State, number: int) -> State:
@@ -147,7 +117,9 @@ def _live(outcome: State, number: int) -> State:
 
 def _leading(outcomes: Sequence[State], values: State) -> tuple[int, State]:
     """Return by how many programs the most frequent outcome leads, and the first of these with its verdict."""
-    shown = [outcome for outcome in outcomes if outcome["verdict"].ok and outcome_text(outcome, values)]
+    shown = [
+        outcome for outcome in outcomes if _has_vote(outcome["verdict"]) and outcome_text(outcome, values)
+    ]
     texts = [outcome_text(outcome, values) for outcome in shown]
     groups = group(texts, str(values.get("query") or ""))
     if not groups:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import logging
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import Runnable
+from pydantic import Field
 
-from code_chains.analysis.parsing import parse
-from code_chains.analysis.replies.extraction import extract_code
-from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State, StreamingChain
-from code_chains.chains.generate import finish_reason, reply_text
+from code_chains.analysis.parsing import nodes, parse
+from code_chains.analysis.replies.extraction import extract_code, reply_text
+from code_chains.chains.asking import AskingChain
+from code_chains.chains.base import Chain, Config, Flow, Invoke, RunFunction, State
+from code_chains.chains.generate import finish_reason
 from code_chains.errors import BudgetError, InputError
 from code_chains.inputs import check_query, fenced
 from code_chains.profiles import describe_inputs
@@ -34,7 +35,11 @@ _EXAMPLE = (
 )
 
 
-class WriteTestsChain(StreamingChain):
+_AGAIN = "These tests cannot be used: {} Write them again, in one fenced Python block and nothing else."
+_log = logging.getLogger(__name__)
+
+
+class WriteTestsChain(AskingChain):
     """Ask a model for tests of an answer before the answer exists. Adds `generated_tests`; empty if there are none.
 
     The tests are derived from the question alone, so that they do not repeat what the program does. The same
@@ -44,6 +49,7 @@ class WriteTestsChain(StreamingChain):
     Args:
         model: Any chat model, or a Runnable around one.
         prompt: The system message.
+        max_attempts: How often it is asked, as long as its tests cannot be used.
         validate_tests: Validates the tests before they run, e.g. the `ValidateChain` of the programs; tests
             in which it finds errors are discarded.
     """
@@ -53,9 +59,9 @@ class WriteTestsChain(StreamingChain):
     output_keys: ClassVar[list[str]] = ["generated_tests"]
 
     name: str | None = "write_tests"
-    model: Runnable[LanguageModelInput, Any]
     prompt: str = TESTS_PROMPT
     validate_tests: Chain | None = None
+    max_attempts: int = Field(2, ge=1, le=5)
 
     def _flow(self, values: State, config: Config) -> Flow:
         tests = ""
@@ -64,39 +70,48 @@ class WriteTestsChain(StreamingChain):
         yield {"generated_tests": tests}
 
     def _write(self, values: State, config: Config) -> Flow:
+        """Return tests that can be used; why they cannot is what the model is told when it is asked again."""
         messages = yield RunFunction(self.messages, values, config)
-        try:
-            reply = yield Invoke(self.model, messages, config)
-        except BudgetError:  # The next call reaches the limit, too, and reports it.
-            return ""
-        if finish_reason(reply, self.model) != "stop":
-            return ""
-        tests = extract_code(reply_text(reply))
-        if not _are_usable(tests):
-            return ""
-        if self.validate_tests is not None:
-            variables = dict.fromkeys((*names_of(tests), *(values.get("variables") or {})))
-            state = {**values, "code": tests, "variables": variables}
-            problems = (yield Invoke(self.validate_tests, state, config))["problems"]
-            if any(problem.severity == "error" for problem in problems):
+        for _ in range(self.max_attempts):
+            try:
+                reply = yield self.ask(self.model, messages, config)
+            except BudgetError:  # The next call reaches the limit, too, and reports it.
                 return ""
-        return tests
+            if finish_reason(reply, self.model) != "stop":
+                return ""
+            text = reply_text(reply)
+            tests = extract_code(text)
+            objection = _problem(tests)
+            if not objection:
+                is_valid = yield from self._is_valid(tests, values, config)
+                return tests if is_valid else ""
+            _log.info("Tests that a model wrote cannot be used: %s", objection)
+            messages = [*messages, AIMessage(text), HumanMessage(_AGAIN.format(objection))]
+        return ""
+
+    def _is_valid(self, tests: str, values: State, config: Config) -> Flow:
+        """Return whether checks and approvers accept the tests."""
+        if self.validate_tests is None:
+            return True
+        variables = dict.fromkeys((*names_of(tests), *(values.get("variables") or {})))
+        state = {**values, "code": tests, "variables": variables}
+        problems = (yield Invoke(self.validate_tests, state, config))["problems"]
+        return all(problem.severity != "error" for problem in problems)
 
     def messages(self, values: Mapping[str, Any]) -> list[BaseMessage]:
         """Return the messages to send: rules, one example, the question with its files and variables."""
         question = "\n\n".join([*describe_inputs(values), check_query(values["query"])])
         example = [HumanMessage(_EXAMPLE[0]), AIMessage(fenced(_EXAMPLE[1], "python"))]
-        return [SystemMessage(self.prompt), *example, HumanMessage(question)]
+        return [SystemMessage(self.rules(values)), *example, HumanMessage(question)]
 
 
-def _are_usable(tests: str) -> bool:
-    """Return whether the tests hold an assertion that depends on a name, and may be used."""
+def _problem(tests: str) -> str:
+    """Return why tests may not be used, or that no assertion of theirs depends on a name; empty if they may be."""
     try:
         expect(tests)
-    except InputError:
-        return False
-    tree = parse(tests)
-    if tree is None:
-        return False
-    assertions = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return any(isinstance(node, ast.Name) for assertion in assertions for node in ast.walk(assertion))
+    except InputError as error:
+        return str(error)
+    assertions = [node.test for node in nodes(parse(tests) or ast.Module([], []), ast.Assert)]
+    if any(isinstance(node, ast.Name) for assertion in assertions for node in ast.walk(assertion)):
+        return ""
+    return "No assertion of theirs says anything about the program."

@@ -26,7 +26,8 @@ from pydantic import JsonValue
 from code_chains.conversations.frames import framed
 from code_chains.conversations.scripts import compiles, extract_futures, print_value
 from code_chains.errors import InputError
-from code_chains.inputs import check_name, check_variables, fenced
+from code_chains.executors.values import check_variables
+from code_chains.inputs import check_name, fenced
 from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.state import Artifact, DisplayData, Turn
 from code_chains.storage.files import atomic_write

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from langchain_core.stores import InMemoryByteStore
 
 MAX_BYTES = 64 << 20
-ARTIFACTS_PREFIX = "artifacts/"
+ARTIFACTS_PREFIX, CONTENTS_PREFIX = "artifacts/", "contents/"
 
 
 class RecentStore(InMemoryByteStore):
     """A `ByteStore` in RAM with a limit.
 
-    Beyond the limit, the oldest entries of the largest session are evicted, artifacts first.
+    Beyond the limit, the oldest entries of the largest session are evicted, artifacts and contents of inputs first.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
@@ -57,7 +57,9 @@ class RecentStore(InMemoryByteStore):
         largest = self._sizes.most_common(1)[0][0]
         own = [key for key in self.store if _session_of(key) == largest]
         earlier = own[:-1] or own
-        return next((key for key in earlier if key.startswith(ARTIFACTS_PREFIX)), earlier[0])
+        return next(
+            (key for key in earlier if key.startswith((ARTIFACTS_PREFIX, CONTENTS_PREFIX))), earlier[0]
+        )
 
 
 def _session_of(key: str) -> str:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import re
+import secrets
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
+from pydantic import JsonValue
+
+from code_chains.conversations.given import GivenVariables
+from code_chains.conversations.memory import ConversationMemory
+from code_chains.conversations.replay import (
+    Inputs,
+    changing_values,
+    restore_files,
+    restore_values,
+    seed_session,
+)
 from code_chains.conversations.threads import in_thread
-from code_chains.errors import CodeChainsError, SessionError
-from code_chains.executors.base import Executor, Session
+from code_chains.errors import CodeChainsError, InputError, SessionError
+from code_chains.executors.base import Executor, Session, discard
 from code_chains.executors.limiter import ConcurrencyLimiter
 from code_chains.executors.runner import Closing
 from code_chains.executors.waiting import Operation, adrive, drive
@@ -76,8 +88,13 @@ class Conversation:
         last_turn: Id of the last turn whose run is part of the state; `_DIRTY` during a turn, and after a
             failed one.
         checkpoint: The same before the last turn began, which is held as a checkpoint; None if there is none.
-        lost: What could not be repeated when the state was rebuilt, as text for a model.
+        lost: What could not be repeated when the state was rebuilt, a sentence each.
         is_busy: Whether a turn is running.
+        seed: Seed of the session's random numbers.
+        base: Id of the last turn of the history that this turn is computed on; empty without one.
+        has_asked: Whether the user was asked for inputs that were not kept.
+        lock: Keeps other processes from changing the conversation.
+        given: The variables that its turns were given.
     """
 
     name: str
@@ -86,8 +103,13 @@ class Conversation:
     session: Session | None = None
     last_turn: str = ""
     checkpoint: str | None = None
-    lost: str = ""
+    lost: list[str] = field(default_factory=list)
     is_busy: bool = False
+    seed: int = 0
+    base: str = ""
+    has_asked: bool = False
+    lock: ExitStack = field(default_factory=ExitStack)
+    given: GivenVariables = field(default_factory=GivenVariables)
 
     def take_checkpoint(self) -> None:
         """Checkpoint the state before a turn."""
@@ -99,6 +121,13 @@ class Conversation:
         """Keep what a turn did to the state."""
         self.last_turn = turn.id if turn is not None else self.checkpoint or ""
 
+    def describe(self, outcome: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what running a turn again takes besides its inputs."""
+        values: dict[str, JsonValue] = {}
+        if self.session is not None and self.session.alive:
+            values = changing_values(self.session, outcome.get("code") or "", outcome.get("execution"))
+        return {"seed": self.seed, "values": values}
+
     def roll_back(self) -> None:
         """Return to the state before the last turn if there is a checkpoint; otherwise the next turn rebuilds it."""
         if self.session is not None and self.checkpoint is not None:
@@ -108,6 +137,7 @@ class Conversation:
 
     def end(self) -> None:
         """Let the next turn begin."""
+        self.lock.close()
         self.is_busy = False
         self.session_limiter.release()
         self.turn_limiter.release()
@@ -134,6 +164,7 @@ class Conversations(Closing):
         max_queued: Maximum number of turns of one conversation that wait.
         max_waiting: Maximum number of conversations that wait for a session.
         queue_timeout: Maximum seconds that a turn waits.
+        is_seeded: Whether random numbers of sessions are seeded, so that they are the same when a state is rebuilt.
     """
 
     def __init__(
@@ -144,8 +175,9 @@ class Conversations(Closing):
         max_queued: int = 100,
         max_waiting: int = 1000,
         queue_timeout: float = 600.0,
+        is_seeded: bool = False,
     ) -> None:
-        self._open = open_session
+        self._open, self._is_seeded = open_session, is_seeded
         self._max_open, self._max_queued, self._queue_timeout = max_open, max_queued, queue_timeout
         busy = f"all {max_open} sessions for conversations are in use"
         remedy = "Retry later, or raise max_sessions= of the executor."
@@ -160,30 +192,45 @@ class Conversations(Closing):
         """Whether programs find what earlier programs left."""
         return self._open is not None
 
-    def begin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+    def begin(
+        self,
+        session_id: str,
+        turns: Callable[[], Sequence[Turn]],
+        memory: ConversationMemory | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Conversation:
         """Begin a turn of a conversation, and open its session. The caller must call `end`.
 
         If the turn succeeds, `keep` must be called before `end`; otherwise the next turn rolls its effects
         back.
 
-        A state that does not match the turns so far is rebuilt: their programs run again, in order, with the
-        files that still exist. This happens after a session timeout or a restart, when another process
+        A state that does not match the turns so far is rebuilt: their programs run again, in order, with their
+        inputs and random numbers. This happens after a session timeout or a restart, when another process
         continued the conversation, and after a turn that failed.
 
         Args:
             session_id: The conversation.
             turns: Returns its turns so far.
+            memory: Has their inputs.
+            given: Inputs of this turn by name, which replace those of earlier turns that were not kept.
 
         Raises:
             OverloadedError: Too many turns wait already, or this one waited for too long.
+            InputError: An input of an earlier turn was not kept; said once.
             ExecutorError: No session can be opened.
         """
-        return self._prepare(self.hold(session_id), turns)
+        return self._prepare(self.hold(session_id), turns, memory, given or {})
 
-    async def abegin(self, session_id: str, turns: Callable[[], Sequence[Turn]]) -> Conversation:
+    async def abegin(
+        self,
+        session_id: str,
+        turns: Callable[[], Sequence[Turn]],
+        memory: ConversationMemory | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Conversation:
         """Like `begin`, without blocking the event loop, and without a thread, of which running turns may need all."""
         conversation = await adrive(self._acquire(session_id))
-        work = partial(self._prepare, conversation, turns)
+        work = partial(self._prepare, conversation, turns, memory, given or {})
         return await in_thread(work, on_abandoned=Conversation.end, on_not_started=conversation.end)
 
     def hold(self, session_id: str) -> Conversation:
@@ -215,25 +262,42 @@ class Conversations(Closing):
                 )
             return conversation
 
-    def _prepare(self, conversation: Conversation, turns: Callable[[], Sequence[Turn]]) -> Conversation:
-        if self._open is None:
-            return conversation
+    def _prepare(
+        self,
+        conversation: Conversation,
+        turns: Callable[[], Sequence[Turn]],
+        memory: ConversationMemory | None,
+        given: Mapping[str, Any],
+    ) -> Conversation:
         try:
-            self._evict_idle(conversation)
+            self.lock(conversation, memory)
+            conversation.base = memory.last_id(conversation.name) if memory else ""
             history = turns()
-            if conversation.last_turn == _DIRTY:
-                conversation.roll_back()
-            current = conversation.session is not None and conversation.session.alive
-            if not current or conversation.last_turn != _last_change(history):
-                conversation.drop()
-                self._rebuild(conversation, self._open(), history)
-                self._check_not_evicted(conversation)
-            conversation.take_checkpoint()
+            if self._open is not None:
+                self._evict_idle(conversation)
+                if conversation.last_turn == _DIRTY:
+                    conversation.roll_back()
+                session = conversation.session
+                is_current = session is not None and session.alive and not session.has_lost_threads
+                if not is_current or conversation.last_turn != _last_change(history):
+                    conversation.drop()
+                    self._rebuild(
+                        conversation, self._open, history, _inputs(conversation, history, memory, given)
+                    )
+                    if memory is not None and (number := memory.damaged(conversation.name, history)):
+                        conversation.lost.append(f"What {number} damaged turns had made is not there.")
+                    self._check_not_evicted(conversation)
+                conversation.take_checkpoint()
         except BaseException:
             conversation.drop()
             conversation.end()
             raise
         return conversation
+
+    def lock(self, conversation: Conversation, memory: ConversationMemory | None) -> None:
+        """Keep other processes from changing a conversation until its turn ends."""
+        if memory is not None:
+            conversation.lock.enter_context(memory.exclusive(conversation.name, self._queue_timeout))
 
     def forget(self, session_id: str) -> None:
         """Close the session of a conversation and discard its state."""
@@ -262,17 +326,78 @@ class Conversations(Closing):
             if self._open_conversations.get(conversation.name) is not conversation:
                 raise SessionError(f"The session {conversation.name!r} was closed while it was opened.")
 
-    def _rebuild(self, conversation: Conversation, session: Session, turns: Sequence[Turn]) -> None:
-        conversation.session, conversation.lost = session, ""
+    def _rebuild(
+        self,
+        conversation: Conversation,
+        open_session: Callable[[], Session],
+        turns: Sequence[Turn],
+        inputs: Mapping[str, Inputs],
+    ) -> None:
+        seeds = [found.seed for found in inputs.values() if found.seed is not None]
+        conversation.session, conversation.lost = open_session(), []
+        conversation.seed = seeds[0] if seeds else secrets.randbits(64)
+        if self._is_seeded:
+            seed_session(conversation.session, conversation.seed)
         for turn in turns:
-            if turn.runs and turn.code.strip():
-                paths = {name: Path(path) for name, path in turn.files.items()}
-                files = {name: path for name, path in paths.items() if path.is_file()}
-                if not session.run(turn.code, files=files, variables=turn.variables).ok:
-                    conversation.lost += (
-                        f"- what the answer to {turn.query[:80]!r} had made is not there any more\n"
-                    )
+            if turn.id in inputs:
+                conversation.lost += _run_again(conversation.session, turn, inputs[turn.id])
         conversation.last_turn = _last_change(turns)
+
+
+def _inputs(
+    conversation: Conversation,
+    turns: Sequence[Turn],
+    memory: ConversationMemory | None,
+    given: Mapping[str, Any],
+) -> dict[str, Inputs]:
+    """Return the inputs of the turns that are to run again, by their ids.
+
+    What was not kept is taken from this turn, or from any later one that has it.
+
+    Raises:
+        InputError: Something is missing, and the user has not been asked for it.
+    """
+    changing = [turn for turn in turns if turn.runs and turn.code.strip()]
+    load = partial((memory or ConversationMemory()).inputs, conversation.name)
+    found = {turn.id: load(turn) for turn in changing}
+    later = dict(given)
+    for turn in reversed(changing):
+        inputs = found[turn.id]
+        later = {**inputs.files, **inputs.variables, **later}
+        for name in inputs.missing & later.keys():
+            kind = inputs.files if name in turn.files else inputs.variables
+            kind[name] = later[name]
+        inputs.missing -= later.keys()
+    missing = {name: turn for turn in changing for name in found[turn.id].missing}
+    if missing and not conversation.has_asked:
+        conversation.has_asked = True
+        names = ", ".join(map(repr, missing))
+        queries = ", ".join(dict.fromkeys(repr(turn.query[:80]) for turn in missing.values()))
+        raise InputError(
+            f"The session of this conversation has ended, and to restore what {queries} made, {names} would be needed:"
+            " it was not kept, as it is too large or has changed. Pass it again with this question; or ask again to go on"
+            " without, or undo or forget the turn."
+        )
+    return found
+
+
+def _run_again(session: Session, turn: Turn, inputs: Inputs) -> list[str]:
+    """Run the program of a turn; return what is not as it was, a sentence each."""
+    given: dict[str, Any] = {} if inputs.stdin is None else {"stdin": inputs.stdin}
+    execution = session.run(turn.code, files=inputs.files, variables=inputs.variables, **given)
+    has_restored = restore_files(session, inputs, execution)
+    held, differing = map(", ".join, restore_values(session, inputs))
+    source = f"the answer to {turn.query[:80]!r}"
+    if not execution.ok and not inputs.values:
+        return [f"What {source} had made is not there any more."]
+    if not execution.ok:
+        return [f"Of what {source} had made only plain values are there."]
+    notes = [f"What holds {held}, of {source}, was computed anew, and may differ."] if held else []
+    notes += [f"Of {source}, {differing} was computed anew, and may differ."] if differing else []
+    is_known = bool(notes or inputs.values or has_restored or turn.runs > 1)
+    if not is_known and execution.output[:1000] != turn.output[:1000]:
+        notes.append(f"What {source} had made was computed anew, and differs.")
+    return notes
 
 
 def inventory(session: Session, *, names: Collection[str] | None = None) -> str:
@@ -284,14 +409,14 @@ def inventory(session: Session, *, names: Collection[str] | None = None) -> str:
             values of the data, as columns and files. None for all, with their values.
     """
     with suppress(CodeChainsError):  # The next run reports a session that broke.
-        return _format_inventory(session.run(_inventory_code(names), check=_refuse))
+        return _format_inventory(session.run(_inventory_code(names), check=discard))
     return ""
 
 
 async def ainventory(session: Session, *, names: Collection[str] | None = None) -> str:
     """Like `inventory`, without blocking the event loop."""
     with suppress(CodeChainsError):
-        return _format_inventory(await session.arun(_inventory_code(names), check=_refuse))
+        return _format_inventory(await session.arun(_inventory_code(names), check=discard))
     return ""
 
 
@@ -307,10 +432,6 @@ def names_in(turns: Iterable[Turn]) -> set[str]:
     return names
 
 
-def _refuse(_: Execution) -> bool:
-    return False
-
-
 def _format_inventory(execution: Execution) -> str:
     return execution.stdout[:6000].strip()
 
@@ -320,4 +441,5 @@ def open_conversations(executor: Executor) -> Conversations:
     if not executor.has_sessions:
         return Conversations(None, max_open=sys.maxsize)  # Without a state there is nothing to wait for.
     max_open = max(1, 3 * executor.max_sessions // 4)
-    return Conversations(executor.session, max_open=max_open)
+    is_seeded = executor.language == "python" and not executor.is_repeatable
+    return Conversations(executor.session, max_open=max_open, is_seeded=is_seeded)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from code_chains.batch.questions import Item, Question, as_questions, read_items
+from code_chains.batch.questions import TABLES, Entry, Item, Question, as_questions, read_items
 from code_chains.errors import InputError
 from code_chains.evaluation import examples
 from code_chains.inputs.text import is_text
@@ -99,14 +99,15 @@ def read_cases(path: str | Path, *, files: Mapping[str, Path] | None = None) -> 
         InputError: The file cannot be read, or a case is invalid; the message says which line.
     """
     items = read_items(path, columns=dict(zip(_WAYS, _WAYS, strict=True)) | examples.COLUMNS)
-    if Path(path).suffix.lower() in (".csv", ".tsv"):
+    if Path(path).suffix.lower() in TABLES:
         items = ((place, _parse_cells(place, row)) for place, row in items)
     return _validated(items, files=files, has_paths=True)
 
 
-def _parse_cells(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_cells(place: str, row: Mapping[str, Any]) -> Entry:
     """Read what a table expects: JSON, or else text."""
-    parsed = dict(row)
+    parsed = Entry(row)
+    parsed.own = getattr(row, "own", {})
     for key in ("expected", "judge"):
         if key in row:
             parsed[key] = _parse_cell(place, row[key])
@@ -142,7 +143,11 @@ def _validated(
                 raise InputError(f"{place} must be an object with a query and what is expected. {_REMEDY}")
             inputs = examples.as_inputs(place, item)
             expectations.append(_expectation(place, inputs))
-            yield place, {key: value for key, value in inputs.items() if key not in _WAYS}
+            rest: dict[str, Any] = {key: value for key, value in inputs.items() if key not in _WAYS}
+            if isinstance(item, Entry):
+                rest, own = Entry(rest), item.own
+                rest.own = own
+            yield place, rest
 
     validated = list(as_questions(questions(), files=files, has_paths=has_paths))
     if not validated:

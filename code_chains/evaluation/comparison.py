@@ -26,12 +26,14 @@ class Comparison(Record):
         neither: How many neither got right.
         only_first: Ids of the cases that only the first got right.
         only_second: Ids of the cases that only the second got right.
+        left_out: How many cases are not compared, as one of them has an error and no answer.
     """
 
     both: int
     neither: int
     only_first: tuple[str, ...] = ()
     only_second: tuple[str, ...] = ()
+    left_out: int = 0
 
     @property
     def p_value(self) -> float:
@@ -47,6 +49,7 @@ class Comparison(Record):
         verdict = "significant" if self.is_significant else "may be chance"
         counts = f"only the first {len(self.only_first)}, only the second {len(self.only_second)}"
         lines = [f"right: both {self.both}, {counts}, neither {self.neither}"]
+        lines += [f"left out, as one has no answer: {self.left_out}"] if self.left_out else []
         lines += [f"McNemar's exact test: p = {self.p_value:.3g} ({verdict})"]
         lines += [_listed("only the first", self.only_first), _listed("only the second", self.only_second)]
         return "\n".join(filter(None, lines))
@@ -65,14 +68,18 @@ def compare(first: Evaluation, second: Evaluation) -> Comparison:
     """
     _check_same(_asked(first), _asked(second))
     ids: dict[tuple[bool, bool], list[str]] = defaultdict(list)
-    second_scores = _by_id(second)
+    second_scores, left_out = _by_id(second), 0
     for case_id, score in _by_id(first).items():
+        if "error" in (score.status, second_scores[case_id].status):
+            left_out += 1
+            continue
         ids[score.right, second_scores[case_id].right].append(case_id)
     return Comparison(
         both=len(ids[True, True]),
         neither=len(ids[False, False]),
         only_first=tuple(ids[True, False]),
         only_second=tuple(ids[False, True]),
+        left_out=left_out,
     )
 
 

@@ -34,7 +34,9 @@ class Judgements:
         if self._file is not None:
             self._stack.enter_context(self._file)
             records = self._file.records()
-            self._known = {record["id"]: Verdict.from_dict(record["verdict"]) for record in records}
+            self._known = {
+                record["id"]: Verdict.from_dict(record["computed"]["verdict"]) for record in records
+            }
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -53,4 +55,5 @@ class Judgements:
     def _keep(self, case_id: str) -> None:
         verdict = self._known[case_id]
         if self._file is not None and verdict.status != "unverified":
-            self._file.add({"id": case_id, "verdict": verdict.to_dict()})
+            record = {"given": {"digest": ""}, "computed": {"verdict": verdict.to_dict()}}
+            self._file.add({"id": case_id, **record})

@@ -37,6 +37,8 @@ class Score(Record):
         code: The program, shortened.
         seconds: How long the answer took.
         usage: What it spent on models.
+        by: Who decided on the verdict.
+        attempts: How many attempts the answer took.
     """
 
     id: str
@@ -50,6 +52,8 @@ class Score(Record):
     code: str = ""
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    by: str = ""
+    attempts: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class Share:
         return wilson(self.right, self.total)
 
     def __str__(self) -> str:
+        if not self.total:
+            return "0/0  none has an answer"
         low, high = self.interval
         return f"{self.right}/{self.total}  {self.value:.1%}  [{low:.1%}, {high:.1%}]"
 
@@ -101,34 +107,46 @@ class Evaluation(Record):
     Attributes:
         scores: The scores, in the order of the cases.
         missing: Ids of cases that were not asked, as the budget for all of them was spent before.
+        model: The model that wrote the programs; empty if it has no name.
     """
 
     scores: tuple[Score, ...]
     missing: tuple[str, ...] = ()
+    model: str = ""
 
     @property
     def accuracy(self) -> Share:
-        """The share of right answers, with its interval; `accuracy.value` is the number."""
-        return Share.from_scores(self.scores)
+        """The share of right answers, with its interval; `accuracy.value` is the number. Errors are no answers."""
+        return Share.from_scores(self.answered)
+
+    @property
+    def answered(self) -> tuple[Score, ...]:
+        """The scores of cases that the chain came to an end with."""
+        return tuple(score for score in self.scores if score.status != "error")
+
+    @property
+    def errors(self) -> tuple[Score, ...]:
+        """The scores of cases for which the chain raised, such as for an outage; they are asked again on resumption."""
+        return tuple(score for score in self.scores if score.status == "error")
 
     @property
     def by_status(self) -> dict[str, Share]:
         """The share of right answers for each status of verdicts that occurs: whether verdicts deserve trust."""
         shares = {}
-        for status in _STATUSES:
+        for status in _STATUSES[:-1]:
             if scores := [score for score in self.scores if score.status == status]:
                 shares[status] = Share.from_scores(scores)
         return shares
 
     @property
     def wrong(self) -> tuple[Score, ...]:
-        """The scores of those that are not right."""
-        return tuple(itertools.filterfalse(attrgetter("right"), self.scores))
+        """The scores of answers that are not right."""
+        return tuple(itertools.filterfalse(attrgetter("right"), self.answered))
 
     @property
     def is_complete(self) -> bool:
         """Whether the chain came to an end with each case, right or wrong: none is missing, none is an error."""
-        return not self.missing and "error" not in map(attrgetter("status"), self.scores)
+        return not self.missing and not self.errors
 
     @property
     def usd(self) -> float | None:
@@ -155,6 +173,7 @@ class Evaluation(Record):
         """Return what follows from the scores as JSON values."""
         return {
             "accuracy": self.accuracy.to_dict(),
+            "errors": len(self.errors),
             "by_status": {status: share.to_dict() for status, share in self.by_status.items()},
             "cost": {"usd": self.usd, "tokens": self.tokens, "model_calls": self.model_calls},
             "seconds": {"median": self.latency(), "p95": self.latency(0.95)},
@@ -195,6 +214,8 @@ class Evaluation(Record):
         usd = "unknown price" if self.usd is None else f"{self.usd:.4f} dollars"
         lines.append(f"{'cost':<14}{usd}, {self.tokens} tokens, {self.model_calls} model calls")
         lines.append(f"{'seconds':<14}median {self.latency():.1f}, 95 % within {self.latency(0.95):.1f}")
+        if self.errors:
+            lines.append(f"{'errors':<14}{len(self.errors)}, which are no answers: resume to ask again")
         lines += [f"{'not asked':<14}{len(self.missing)}, as the budget is spent"] if self.missing else []
         return "\n".join(lines)
 

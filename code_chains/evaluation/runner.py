@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
-from code_chains.batch.runner import map_questions
+from code_chains.batch.runner import Answers, map_questions
 from code_chains.callbacks.budget import Budget
 from code_chains.chains.judge import JudgeChain
 from code_chains.code_chain import CodeChain
-from code_chains.errors import ConfigurationError, InputError
+from code_chains.errors import ConfigurationError
 from code_chains.evaluation.cases import Case, cases_of
 from code_chains.evaluation.judging import Judgements
 from code_chains.evaluation.records import Evaluation, Score, stored_text
+from code_chains.evaluation.scorers import Scorer
 from code_chains.evaluation.scoring import Stated, is_right
 from code_chains.specification import ChainSpec
 from code_chains.state import Usage
 
-Watch = Callable[[Iterator[Answer]], Iterable[Answer]]
+Watch = Callable[[Answers], Iterable[Answer]]
 
 
 def evaluate(
@@ -34,13 +35,16 @@ def evaluate(
     budget: Budget | None = None,
     cluster: Any = None,
     judge: JudgeChain | None = None,
+    scorer: Scorer | None = None,
     watch: Watch = iter,
+    **options: Any,
 ) -> Evaluation:
     """Ask a chain the questions of all cases, and score its answers.
 
     An answer is right if it is what the case expects and its verdict is not `failed`: a chain that withholds a right
     output has not given it. Where no answer is expected (`"expected": null`), a `failed` verdict is right, and so is the
-    value None. A chain that raises is wrong.
+    value None. A case for which the chain raises, as its model's provider did not answer, has no answer that could be right
+    or wrong: it counts apart, and is asked again when the results file is resumed.
 
     Args:
         chain: A `CodeChain`, or its specification as JSON, as for `map_questions`.
@@ -51,10 +55,13 @@ def evaluate(
         budget: Limits for all questions together. Cases that it prevents are `missing` and have no score.
         cluster: Workers, as for `map_questions`.
         judge: Decides on the cases that ask for a judge. Its calls are not part of the cost.
+        scorer: Decides on the cases with an expected value, from that value and the result; see `scorers`.
         watch: Called with the answers as they come; returns them, e.g. to show progress.
+        options: `retries`, `rate`, `max_errors` and `again`, as for `map_questions`.
 
     Raises:
-        InputError: A case is invalid, or the results file belongs to other questions; no question was asked.
+        InputError: A case is invalid; no question was asked.
+        StoreError: The results file has the answers of another chain; no question was asked.
         ConfigurationError: A case asks for a judge, and there is none, or the chain is `schema_only`, so that no
             model may see its output; no question was asked.
 
@@ -79,13 +86,21 @@ def evaluate(
             concurrency=concurrency,
             results_file=results_file,
             budget=budget,
+            **options,
         )
-        with closing(cast("Generator[Answer]", answers)):  # Failures are written before the file is closed.
+        with closing(answers):  # Failures are written before the file is closed.
             for answer in itertools.chain(earlier, watch(answers)):
                 if not _is_prevented(answer, budget):
-                    scores[answer.id] = _score(by_id[answer.id], answer, judgements)
+                    scores[answer.id] = _score(by_id[answer.id], answer, judgements, scorer)
     missing = tuple(itertools.filterfalse(scores.__contains__, by_id))
-    return Evaluation(tuple(filter(None, map(scores.get, by_id))), missing)
+    return Evaluation(tuple(filter(None, map(scores.get, by_id))), missing, _model_of(chain))
+
+
+def _model_of(chain: CodeChain | ChainSpec) -> str:
+    """Return the name of the model that writes programs."""
+    if isinstance(chain, CodeChain):
+        return chain.model_name
+    return str(chain.get("model") or "local") if isinstance(chain, Mapping) else ""
 
 
 def _check_judge(cases: list[Case], judge: JudgeChain | None, chain: CodeChain | ChainSpec) -> None:
@@ -107,24 +122,15 @@ def _is_schema_only(chain: CodeChain | ChainSpec) -> bool:
 
 
 def _earlier(cases: Mapping[str, Case], results_file: ResultsFile | None) -> list[Answer]:
-    """Return the answers that are in the results file, and the questions that were abandoned.
-
-    Raises:
-        InputError: An id stands for another question there.
-    """
+    """Return the answers that are in the results file, and the questions that were abandoned; without those that changed."""
     if results_file is None:
         return []
-    abandoned = [record for record in results_file.failures.values() if record.get("is_lost")]
-    records = {
-        record["id"]: record for record in (*abandoned, *results_file.records()) if record["id"] in cases
-    }
-    answers = []
-    for case_id, record in records.items():
-        question = cases[case_id].question
-        if record.get("query") != question.query:
-            remedy = "Choose another results file, or another id."
-            raise InputError(f"{results_file.path} has the answer to another question {case_id!r}. {remedy}")
-        answers.append(Answer.from_dict(question, record))
+    abandoned = [record for key, record in results_file.failures.items() if key in results_file.abandoned]
+    answers = list[Answer]()
+    for record in (*abandoned, *results_file.records()):
+        case = cases.get(record["id"])
+        if case is not None and not results_file.is_changed(case.question):
+            answers.append(results_file.answer_to(case.question, record))
     return answers
 
 
@@ -133,7 +139,7 @@ def _is_prevented(answer: Answer, budget: Budget | None) -> bool:
     return budget is not None and answer.limit in budget.limits
 
 
-def _score(case: Case, answer: Answer, judgements: Judgements) -> Score:
+def _score(case: Case, answer: Answer, judgements: Judgements, scorer: Scorer | None) -> Score:
     result = {"query": case.question.query, **answer.result}
     details = {key: stored_text(result.get(key)) for key in ("output", "answer", "code")}
     usage = result.get("usage") or Usage()
@@ -148,12 +154,17 @@ def _score(case: Case, answer: Answer, judgements: Judgements) -> Score:
     if answer.error:
         return Score(right=False, status="error", reason=stored_text(answer.error), **common)
     verdict = result["verdict"]
-    right, reason = _decide(case, result, judgements)
+    right, reason = _decide(case, result, judgements, scorer)
+    common |= {"by": verdict.by, "attempts": len(result.get("attempts") or ())}
     return Score(right=right, status=verdict.status, reason=stored_text(reason or verdict.reason), **common)
 
 
-def _decide(case: Case, result: Mapping[str, Any], judgements: Judgements) -> tuple[bool, str]:
+def _decide(
+    case: Case, result: Mapping[str, Any], judgements: Judgements, scorer: Scorer | None
+) -> tuple[bool, str]:
     """Return whether an answer is right, and the reason of a judge."""
+    if scorer is not None and case.expectation.by == "value" and result["verdict"].ok:
+        return bool(scorer(case.expectation.value, result)), ""
     if case.expectation.by != "judge":
         return is_right(Stated.by(result), case.expectation), ""
     if not result["verdict"].ok:

@@ -15,10 +15,29 @@ from code_chains.analysis.parsing import UNREADABLE, parse
 from code_chains.evaluation.cases import Expectation
 from code_chains.state import as_json
 from code_chains.verification.comparison import Outcome
-from code_chains.verification.numbers import NUMBER, Number, english_notations
+from code_chains.verification.numbers import (
+    NUMBER,
+    WRITTEN_NUMBER,
+    Number,
+    ascii_digits,
+    english_notations,
+    possible_values,
+)
 
 _LABEL = re.compile(r"(?:[^:=\n]|(?<=\d):(?=\d)){1,200}[:=]\s+(?=\S)")
 """What a program writes before a value on the same line."""
+_PERCENT = re.compile(
+    r"\s*(?:[%٪％]|per\s?cent|pro[cz]ent|por ?cent|pour ?cent|per ?cento|процент)", re.IGNORECASE
+)
+_NEGATES = re.compile(
+    r"\b(?:not|no|never|nicht|kein\w*|ne|pas|non|não|не|нет|değil)\b|n['’]t\b|不|ない", re.IGNORECASE
+)
+_YES = re.compile(
+    r"yes|true|ja|wahr|oui|vrai|sí|verdadero|sì|vero|sim|verdadeiro|да|evet|はい|是|네|نعم|हाँ", re.IGNORECASE
+)
+_NO = re.compile(
+    r"no|false|nein|falsch|non|faux|falso|não|нет|hayır|いいえ|否|不是|아니요|لا|नहीं", re.IGNORECASE
+)
 _MAX_LITERAL_CHARS = 200_000
 
 
@@ -68,7 +87,7 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
     if not stated.ok:
         return expectation.value is None
     if stated.has_value:
-        return _is_same(expectation.value, stated.value)
+        return is_same(expectation.value, stated.value)
     if _states(stated.output, expectation.value, stated.query):
         return True
     return stated.result is not None and _states(stated.result, expectation.value, stated.query)
@@ -76,13 +95,39 @@ def is_right(stated: Stated, expectation: Expectation) -> bool:
 
 def _states(text: str, expected: Any, query: str) -> bool:
     """Return whether a text states what is expected."""
-    readings = chain.from_iterable(map(_readings, _parts(text)))
-    if any(map(_is_same, repeat(expected), readings)):
+    readings = chain.from_iterable(map(readings_of, _parts(text)))
+    if any(map(is_same, repeat(expected), readings)):
         return True
+    if isinstance(expected, bool):
+        return (_YES if expected else _NO).fullmatch(text.strip().strip(".!")) is not None
     if (number := Number.of(expected)) is None:
         return False
+    if any(number.is_near(stated) for stated in _only_number(text, query)):
+        return True
     wanted = Outcome.from_text(number.text, query)
     return any(Outcome.from_text(text, query).is_equivalent(wanted) for text in english_notations(text))
+
+
+def _only_number(text: str, query: str) -> Iterator[Number]:
+    """Yield the readings of the only number of a text besides those of its question, in any notation and with any unit."""
+    asked = {
+        value for match in WRITTEN_NUMBER.finditer(ascii_digits(query)) for value in possible_values(match[0])
+    }
+    matches = [] if _NEGATES.search(text) else list(WRITTEN_NUMBER.finditer(ascii_digits(text)))
+    others = [match for match in matches if asked.isdisjoint(possible_values(match[0]))] or matches
+    if len({match[0] for match in others}) != 1:
+        return
+    match = others[0]
+    for value in possible_values(match[0]):
+        yield Number(_as_written(value, match[0]))
+        if _PERCENT.match(match.string, match.end()):
+            yield Number(repr(value / 100))
+
+
+def _as_written(value: float, written: str) -> str:
+    """Return a reading of a number with as many decimals as are written, as it agrees up to rounding."""
+    decimals = len(re.split(r"[.,]", written)[-1]) if value != int(value) else 0
+    return f"{value:.{decimals}f}"
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -93,7 +138,7 @@ def _parts(text: str) -> Iterator[str]:
         yield line[label.end() :].strip("'\"")
 
 
-def _readings(text: str) -> Iterator[Any]:
+def readings_of(text: str) -> Iterator[Any]:
     """Yield a text, and the data that it is as JSON or as a literal of Python."""
     yield text.strip()
     if len(text) > _MAX_LITERAL_CHARS:
@@ -118,12 +163,13 @@ def _plain(data: Any) -> Any:
     return data
 
 
-def _is_same(expected: Any, stated: Any) -> bool:
+def is_same(expected: Any, stated: Any) -> bool:
+    """Return whether data are the same but for the notation of numbers, and rounding."""
     if isinstance(expected, list) and isinstance(stated, list):
-        return len(expected) == len(stated) and all(map(_is_same, expected, stated))
+        return len(expected) == len(stated) and all(map(is_same, expected, stated))
     if isinstance(expected, dict) and isinstance(stated, dict):
         return expected.keys() == stated.keys() and all(
-            _is_same(expected[key], stated[key]) for key in expected
+            is_same(expected[key], stated[key]) for key in expected
         )
     first, second = Number.of(expected), Number.of(stated)
     if first is not None and second is not None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from code_chains.errors import ConfigurationError
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing, Runner
-from code_chains.executors.waiting import adrive, drive
 from code_chains.state import Execution
 
 
@@ -53,6 +51,14 @@ class Executor(Runner, Closing):
         """See above."""
         return False
 
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, of which `with_limits` makes another executor."""
+        self = super().__new__(cls)
+        self._arguments = args, kwargs
+        return self
+
     def __init__(self, *, limits: Limits | None = None) -> None:
         if limits is not None and not isinstance(limits, Limits):
             raise ConfigurationError("limits", limits, "a Limits, e.g. Limits(seconds=10, memory='512M')")
@@ -63,6 +69,19 @@ class Executor(Runner, Closing):
         """What distinguishes its runs from those of other executors: the arguments that it was created with."""
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
+    def with_limits(self, limits: Limits) -> Self:
+        """Return another executor, made with the same arguments but for the limits.
+
+        Raises:
+            ConfigurationError: These are no limits, or this executor takes none.
+        """
+        args, kwargs = self._arguments
+        try:
+            return type(self)(*args, **{**kwargs, "limits": limits})
+        except TypeError as error:
+            because = f"{type(self).__name__} takes none"
+            raise ConfigurationError("limits", limits, "none", because=because) from error
+
     def run_tests(
         self,
         code: str,
@@ -70,23 +89,26 @@ class Executor(Runner, Closing):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that can neither read nor patch them.
 
-        Program and tests run in separate sandboxes, each with files of its own. Tests use the program's names
-        as if they were theirs: functions are called in the program's sandbox, and only data is returned. An
-        object of the program's own classes that a function returned never equals a plain value, whatever it
-        claims. Tests hold a proxy of it: they may call its methods and read its attributes, while `type`,
-        `hasattr`, `callable` and `inspect` see the proxy.
+        Program and tests run in separate sandboxes. Tests use the program's names as if they were theirs: functions are
+        called in the program's sandbox, and only data is returned. An object of the program's own classes that a function
+        returned never equals a plain value, whatever it claims. Tests hold a proxy of it: they may call its methods and read
+        its attributes, while `type` and `hasattr` see the proxy. A program that ends with an error is tested with what it
+        had defined until then.
 
         Args:
             code: The Python source of the program.
             tests: The Python source of the tests, usually `assert` statements.
             files: Passed to both, as separate copies.
             variables: Passed to both.
+            stdin: What the program reads from its standard input.
 
         Returns:
-            The execution of the program, and that of the tests. The program passes if both are ok.
+            The execution of the program, and that of the tests, whose `result` says as JSON how each case ended. The
+            program passes if both are ok.
 
         Raises:
             ConfigurationError: This executor cannot isolate tests from programs.
@@ -102,9 +124,10 @@ class Executor(Runner, Closing):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
     ) -> tuple[Execution, Execution]:
         """Run tests without blocking the event loop; see `run_tests`."""
-        return self.run_tests(code, tests, files=files, variables=variables)
+        return self.run_tests(code, tests, files=files, variables=variables, stdin=stdin)
 
     def session(self) -> Session:
         """Open a session, whose runs share a state.
@@ -150,62 +173,33 @@ class Executor(Runner, Closing):
         """Release all resources and refuse further runs. Idempotent."""
 
 
+def discard(_: Execution) -> bool:
+    """Accept no outcome: as `check` of a run it leaves the state as it is."""
+    return False
+
+
 class Session(Runner, Closing, ABC):
     """Runs that share variables, imports, files and the working directory. It is a context manager.
 
     Each run either succeeds and commits, or leaves the state unchanged. A session is used by one run at a
-    time; sessions never see each other.
+    time; sessions never see each other. Cancelling a run ends the session. A session that has ended, or is busy, raises
+    `SessionError`.
+
+    Attributes:
+        has_lost_threads: Whether libraries with threads of their own, as polars, may not work any more, as a failed run was
+            undone: a fork has none of the threads.
     """
+
+    has_lost_threads: bool = False
+    undoes_runs: bool = True
 
     @property
     @abstractmethod
     def alive(self) -> bool:
         """Whether it can be used; a session that was idle for too long has ended."""
 
-    def run(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Any = None,
-        return_value: bool = False,
-        check: Callable[[Execution], object] | None = None,
-    ) -> Execution:
-        """Run a program in the current state.
-
-        Args:
-            code: The source.
-            files: See `Runner.run`.
-            variables: See `Runner.run`.
-            tools: See `Runner.run`.
-            return_value: See `Runner.run`.
-            check: Returns whether the outcome of a successful run is accepted; otherwise the state is rolled
-                back and the status becomes `error`.
-
-        Raises:
-            InputError: A file or variable cannot be used; the state is unchanged.
-            SessionError: The session has ended, or is busy.
-        """
-        program = self._program(code, files, variables, tools, return_value=return_value, check=check)
-        return drive(self._operation(program))
-
-    async def arun(
-        self,
-        code: str,
-        *,
-        files: Mapping[str, Any] | None = None,
-        variables: Mapping[str, Any] | None = None,
-        tools: Any = None,
-        return_value: bool = False,
-        check: Callable[[Execution], object] | None = None,
-    ) -> Execution:
-        """Run a program without blocking the event loop; see `run`. Cancelling ends the session."""
-        loop = asyncio.get_running_loop()
-        program = self._program(
-            code, files, variables, tools, return_value=return_value, check=check, loop=loop
-        )
-        return await adrive(self._operation(program))
+    def check_size(self, size: int) -> None:
+        """Raise `InputError` if a run cannot take files of so many bytes."""
 
     @abstractmethod
     def rollback(self) -> None:

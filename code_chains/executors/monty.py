@@ -27,8 +27,9 @@ from code_chains.executors.outcomes import RunOutcome
 from code_chains.executors.remote.external import PROBE, canary, isolation, load_extra
 from code_chains.executors.runner import Program
 from code_chains.executors.tools import open_tool_calls, read_call
+from code_chains.executors.values import check_json_variables
 from code_chains.executors.waiting import Operation, blocking
-from code_chains.inputs import check_code, check_json_variables, files_on_disk
+from code_chains.inputs import check_code, files_on_disk
 from code_chains.state import ErrorReport, Execution, Isolation, Status
 from code_chains.temporary import process_folder
 from code_chains.toolbox import ToolCalls
@@ -149,9 +150,9 @@ class MontyExecutor(Executor):
         return pool, report
 
     @contextlib.contextmanager
-    def _session(self, pool: Monty) -> Iterator[MontySession]:
+    def _session(self, pool: Monty, run_limits: Limits) -> Iterator[MontySession]:
         limits = {
-            "max_feed_duration_secs": float(self.limits.seconds),
+            "max_feed_duration_secs": float(run_limits.seconds),
             "max_memory": self.limits.memory_bytes,
         }
         with contextlib.ExitStack() as stack:
@@ -167,7 +168,7 @@ class MontyExecutor(Executor):
     # -- one run ---------------------------------------------------------------------------------------------
 
     def _run(self, output: _Output, program: Program) -> Execution:
-        code, inputs = check_code(program.code), check_json_variables(program.variables)
+        code, inputs = check_code(program.code), check_json_variables(program.variables, tuples=True)
         calls = program.tool_calls
         if calls is not None:
             calls.toolbox.check_variables(inputs)
@@ -178,9 +179,14 @@ class MontyExecutor(Executor):
             message = error.msg if isinstance(error, SyntaxError) else str(error)
             report = ErrorReport(type(error).__name__, message, getattr(error, "lineno", None))
             return Execution("error", error=report, isolation=isolation)
-        with files_on_disk(program.files) as files, _mounted(files) as mount, self._session(pool) as session:
+        limits = program.within(self.limits)
+        with (
+            files_on_disk(program.files) as files,
+            _mounted(files) as mount,
+            self._session(pool, limits) as session,
+        ):
             started = time.monotonic()
-            status, failure, result = self._outcome(session, source, output, mount, calls)
+            status, failure, result = self._outcome(session, source, output, mount, calls, limits)
             duration = time.monotonic() - started
         return Execution(
             status,
@@ -201,6 +207,7 @@ class MontyExecutor(Executor):
         output: _Output,
         mount: MountDir | None,
         calls: ToolCalls[Any] | None,
+        limits: Limits,
     ) -> RunOutcome:
         """Run the program in a session; return status, error and result."""
         from pydantic_monty import MontyError
@@ -221,8 +228,8 @@ class MontyExecutor(Executor):
                     external_lookup=functions,
                 )
         except MontyError as error:
-            status, report = _failure(error, source, self.limits, output.is_full)
-            is_early = time.monotonic() - started < GRACE_RATIO * self.limits.seconds
+            status, report = _failure(error, source, limits, output.is_full)
+            is_early = time.monotonic() - started < GRACE_RATIO * limits.seconds
             if status == "error" and is_early and report.line:
                 report = _with_variables(report, session, source)
             return status, report, None
@@ -236,7 +243,7 @@ def _as_json(value: Any, max_bytes: int) -> Any:
         InputError: It is none.
         ValueError: It is too large.
     """
-    checked = check_json_variables({"result": value})["result"]
+    checked = check_json_variables({"result": value}, tuples=True)["result"]
     if (size := len(json.dumps(checked))) > max_bytes:
         raise ValueError(f"it takes {size:,} bytes, and {max_bytes:,} are allowed")
     return checked

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from code_chains.analysis.checks.policies import REFUSED, read_result
 from code_chains.executors.limits import Limits
-from code_chains.state import ErrorReport, Execution, Status
+from code_chains.state import ErrorReport, Execution, Problem, Status
 
 RunOutcome = tuple[Status, ErrorReport | None, str | None]
 """Status, error and result."""
@@ -47,7 +49,22 @@ def reported_outcome(report: Mapping[str, Any]) -> RunOutcome | None:
         return None
 
 
-def rejected(execution: Execution) -> Execution:
+def objections(check: Callable[[Execution], object], execution: Execution) -> list[Problem]:
+    """Return why an outcome in a session is not accepted; none if it is.
+
+    Raises:
+        ConfigurationError: The check returned what is no decision.
+    """
+    result = check(execution)
+    if result is None or inspect.isawaitable(result):
+        result = read_result(False if result is None else result, "check")
+    is_reason = isinstance(result, bool | str | Problem | tuple | list | set | frozenset)
+    found = read_result(result if is_reason else bool(result), "check")
+    return [problem for problem in found if problem.severity == "error"]
+
+
+def rejected(execution: Execution, reasons: Sequence[Problem]) -> Execution:
     """Return an execution in a session whose outcome was not accepted."""
-    report = ErrorReport("CheckFailed", "The outcome was not accepted; the state is as it was before.")
-    return replace(execution, status="error", error=report)
+    why = "; ".join(problem.message for problem in reasons if problem.message != REFUSED)
+    message = f"The outcome was not accepted{f' ({why})' if why else ''}; the state is as it was before."
+    return replace(execution, status="error", error=ErrorReport("CheckFailed", message))

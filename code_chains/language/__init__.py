@@ -1,9 +1,11 @@
 """Languages: which one a question is in, and what is said in each."""
 
-from code_chains.language.detect import LANGUAGES, check_language, detect_language
+from code_chains.language.detect import LANGUAGES, UNKNOWN, check_language, detect_language, language_name
 
 __all__ = [
     "LANGUAGES",
+    "UNKNOWN",
     "check_language",
     "detect_language",
+    "language_name",
 ]

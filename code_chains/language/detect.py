@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from code_chains.errors import ConfigurationError
 
@@ -39,6 +39,8 @@ LANGUAGES = {
     "zh": "Chinese",
 }
 """Supported languages: ISO 639-1 code and English name."""
+UNKNOWN = "und"
+"""Any other language, as ISO 639-2 writes it: models answer in it, messages of the library are in English."""
 
 _SCRIPTS = {
     "ARABIC": "ar",
@@ -52,6 +54,19 @@ _SCRIPTS = {
     "KATAKANA": "ja",
     "THAI": "th",
 }
+
+
+_FOREIGN_SIGNS = re.compile(
+    r"[æøőűģķļņėųāēī]|[ђјљњћџѓќѕәғқңөұүһў]|[ٹڈڑےںھێۆڵڕښږځڅډړۍ]|ळ|\b(?:е|колко|колико|aký|aká|aké|ktor[ýáé])\b",
+    re.IGNORECASE,
+)
+"""Letters and words of other languages than those supported, in the scripts of these."""
+_FOREIGN = {
+    "LATIN": ["ca", "da", "no", "nn", "fi", "et", "hu", "hr", "sl", "sk", "lt", "lv", "sw", "eu", "sq", "is"],
+    "CYRILLIC": ["bg", "sr", "mk", "be", "kk", "mn"],
+    "DEVANAGARI": ["mr", "ne"],
+}
+"""Other languages that are told from those supported, by script."""
 
 
 class _Pair(NamedTuple):
@@ -87,7 +102,7 @@ _PAIRS = (
         "zh",
         "ja",
         re.compile(
-            "[总计值么对这为个额图销时问请让说读写转换过还从单龄颜统线应该没样经给结组级编语词识认记设证试详误连运进远选间际难页项预频风们优传亿两业书产仅的你找總數個這們與對圖銷吗呢到是哪]"
+            "[价总计值么对这为个额图销时问请让说读写转换过还从单龄颜统线应该没样经给结组级编语词识认记设证试详误连运进远选间际难页项预频风们优传亿两业书产仅的你找總數個這們與對圖銷吗呢到是哪]"
         ),
         re.compile("[売図値価検対総単変戻込択発経県実処両応続絵読転録験毎覧観画円枠]"),
         re.compile("合計|平均|計算|表示|件数|中央値|割合|一覧|月別"),
@@ -170,11 +185,10 @@ _NAMES = {name.lower(): code for code, name in LANGUAGES.items()}
 
 
 def detect_language(text: str, *, default: str = "en") -> str:
-    """Detect the language of a question, as a code of `LANGUAGES`.
+    """Detect the language of a question, as a code of `LANGUAGES`; `UNKNOWN` if it is in another one.
 
-    Code, quoted text, file names, numbers and identifiers are ignored. Non-Latin scripts identify their
-    language; among the languages of the Latin script py3langid decides, restricted to the supported ones. If
-    the text is too short to be sure, the result is `default`.
+    Code, quoted text, file names, numbers and identifiers are ignored. Some scripts identify their language; among the
+    languages of the others py3langid decides. If the text is too short to be sure, the result is `default`.
 
     Args:
         text: The question. Nothing in it raises.
@@ -200,6 +214,8 @@ def detect_language(text: str, *, default: str = "en") -> str:
         and not _is_english_about(words, letters)
     ):
         return _of_script(letters, words, default)
+    if _FOREIGN_SIGNS.search(words) or sum(letters.values()) > 2 * letters["LATIN"]:
+        return UNKNOWN
     return _latin(words, default) if letters["LATIN"] else default
 
 
@@ -211,7 +227,7 @@ def check_language(language: object) -> str:
     """
     name = language.strip().lower() if isinstance(language, str) else ""
     code = _NAMES.get(name) or re.split("[-_]", name)[0]
-    if code == "auto" or code in LANGUAGES:
+    if code in ("auto", UNKNOWN) or code in LANGUAGES:
         return code
     raise ConfigurationError("language", language, f'"auto" or one of {", ".join(LANGUAGES)}')
 
@@ -237,7 +253,10 @@ def _is_english_about(words: str, letters: Counter[str]) -> bool:
 def _of_script(letters: Counter[str], words: str, default: str) -> str:
     if letters["HIRAGANA"] + letters["KATAKANA"] and not letters["HANGUL"]:
         return "ja"  # Japanese is written with Chinese signs, too; Chinese without kana.
-    language = _SCRIPTS[max((script for script in letters if script in _SCRIPTS), key=letters.__getitem__)]
+    script = max((script for script in letters if script in _SCRIPTS), key=letters.__getitem__)
+    language = _SCRIPTS[script]
+    if _FOREIGN_SIGNS.search(words) or _is_foreign(script, words):
+        return UNKNOWN
     pair = next((pair for pair in _PAIRS if pair.first == language), None)
     return _of_pair(pair, words, default) if pair else language
 
@@ -268,11 +287,20 @@ def _latin(words: str, default: str) -> str:
         return language
     if len(candidates) == 1 and candidates[0].isascii():
         return default
-    try:
-        language, sure = _identifier().classify(" ".join(candidates))
-    except OSError:  # Its model is unpacked in a temporary folder, which some containers lack.
+    language, sure = _classify("LATIN", " ".join(candidates))
+    if sure < _SURE:
         return default
-    return language if sure >= _SURE else default
+    return language if language in LANGUAGES else UNKNOWN
+
+
+def _is_foreign(script: str, words: str) -> bool:
+    """Return whether a text is surely in another language than those supported of its script."""
+    if script not in _FOREIGN or any(
+        pair.letters.search(words) for pair in _PAIRS if pair.first == _SCRIPTS[script]
+    ):
+        return False
+    language, sure = _classify(script, words.lower())
+    return sure >= _SURE and language in _FOREIGN[script]
 
 
 def _is_english(words: str, candidates: Sequence[str]) -> bool:
@@ -300,13 +328,28 @@ def _of_words(candidates: Sequence[str], letters: Collection[str], default: str)
 
 
 class _Identifier(Protocol):
-    def classify(self, instance: str) -> tuple[str, float]: ...
+    def rank(self, text: str) -> list[tuple[str, float]]: ...
+
+
+def _classify(script: str, text: str) -> tuple[str, float]:
+    """Return the most likely language of a script, and how likely it is among those of the script."""
+    supported = {"LATIN": _LATIN, "CYRILLIC": ("ru", "uk"), "DEVANAGARI": ("hi",)}[script]
+    try:
+        ranked = dict(_identifier().rank(text))
+    except OSError:  # Its model is unpacked in a temporary folder, which some containers lack.
+        return UNKNOWN, 0.0
+    likely = {language: ranked[language] for language in (*supported, *_FOREIGN[script])}
+    best = max(likely, key=likely.__getitem__)
+    return best, likely[best] / (sum(likely.values()) or 1.0)
 
 
 @functools.lru_cache(maxsize=1)
 def _identifier() -> _Identifier:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(list(_LATIN))
-    return identifier  # type: ignore[no-any-return]
+    return cast("_Identifier", LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True))
+
+
+def language_name(code: str) -> str:
+    """Return what a model is told of a language: its name in English, or how to find it."""
+    return "the language of the question" if code == UNKNOWN else LANGUAGES.get(code, code)

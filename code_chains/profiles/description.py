@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from code_chains.inputs import check_variables, fenced, files_on_disk, table_kind
+from code_chains.executors.values import check_variables
+from code_chains.inputs import fenced, files_on_disk, table_kind
 from code_chains.profiles.inside.dialect import find_dialect, read_rows
 
 _SAMPLE_BYTES, _SAMPLE_LINES = 64 * 1024, 50
@@ -62,13 +64,21 @@ def describe_inputs(values: Mapping[str, Any]) -> list[str]:
     with files_on_disk(values.get("files")) as files:
         profiles = values.get("profiles") or _NO_PROFILES
         inputs = describe(files, variables, schema_only=bool(values.get("schema_only")), profiles=profiles)
-    description = "\n".join(filter(None, [inputs, values.get("session_variables")]))
+    stdin = _describe_stdin(values.get("stdin"), schema_only=bool(values.get("schema_only")))
+    description = "\n".join(filter(None, [inputs, stdin, values.get("session_variables")]))
     if not description:
         return []
     lines = ["What is there:", fenced(description)]
     if _READING in "\n".join(profiles.get("files", {}).values()):
         lines.append(_ADVICE)
     return ["\n".join(lines)]
+
+
+def _describe_stdin(text: str | None, *, schema_only: bool) -> str:
+    if text is None:
+        return ""
+    head = f"- standard input, {len(text.splitlines()):,} lines"
+    return head if schema_only else f"{head}; it begins with:\n{fenced(_short(text, _MAX_TEXT_CHARS))}"
 
 
 def _describe_variable(name: str, value: Any, *, schema_only: bool) -> str:
@@ -83,7 +93,8 @@ def _describe_variable(name: str, value: Any, *, schema_only: bool) -> str:
     if kind:
         return f"{head}: {_describe_frame(value, kind, schema_only=schema_only)}"
     if not schema_only:
-        return f"{head}: {type(value).__name__}, {_short(repr(value))}"
+        with suppress(ValueError):  # Python writes no integer of more than 4,300 digits.
+            return f"{head}: {type(value).__name__}, {_short(repr(value))}"
     size = f", {len(value)} items" if isinstance(value, list | dict | set) else ""
     return f"{head}: {type(value).__name__}{size}"
 

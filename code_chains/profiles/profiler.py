@@ -29,7 +29,19 @@ from code_chains.state import Execution
 
 _log = logging.getLogger(__name__)
 MODULES = (
-    *("encoding", "numbers", "dates", "columns", "source", "frames", "dialect", "layout", "traps", "table"),
+    *(
+        "encoding",
+        "numbers",
+        "dates",
+        "columns",
+        "source",
+        "frames",
+        "dialect",
+        "header",
+        "layout",
+        "traps",
+        "table",
+    ),
     *("csv_lines", "pandas_lines", "delimited", "sheet", "markup", "workbook", "database", "documents"),
     *("cells", "kinds", "trees", "archive", "program"),
 )

@@ -1,5 +1,8 @@
 """The records: frozen dataclasses that survive JSON both ways."""
 
+from dataclasses import fields
+from typing import Any, cast, get_type_hints
+
 from code_chains.records.answers import (
     BUDGET_STOPS,
     FINAL_STOPS,
@@ -9,6 +12,7 @@ from code_chains.records.answers import (
     Source,
     StopReason,
     Strategy,
+    TestResult,
     Turn,
     Usage,
     Verdict,
@@ -52,6 +56,7 @@ __all__ = [
     "Status",
     "StopReason",
     "Strategy",
+    "TestResult",
     "ToolCall",
     "ToolEffect",
     "Turn",
@@ -59,3 +64,10 @@ __all__ = [
     "Verdict",
     "signal_name",
 ]
+
+for (
+    _record
+) in Record.__subclasses__():  # Serializers, as LangGraph's, read the types of fields from the class.
+    _hints = get_type_hints(_record)
+    for _field in fields(cast("Any", _record)):
+        _field.type = _hints[_field.name]

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from code_chains.records.record import Record
-from code_chains.records.runs import Artifact, DisplayData, Status, ToolCall
+from code_chains.records.runs import Artifact, DisplayData, ErrorReport, Status, ToolCall
 
 StopReason = Literal[
     "answered", "attempts", "same_failure", "effects", "usd", "tokens", "model_calls", "tool_calls", "seconds"
@@ -43,6 +43,29 @@ class Problem(Record):
 
 
 @dataclass(frozen=True)
+class TestResult(Record):
+    """How one test or example ended; the keys are those of Exercism's test results, version 3.
+
+    Attributes:
+        name: What it is called, or its source.
+        status: `pass`, `fail`, or `error` if it is broken: it fails whatever the program is.
+        message: What it found; empty if it passed.
+        output: What the program printed in it, at most 500 characters.
+        test_code: Its source; empty for examples.
+        line: Its line in the tests, or the number of the example, from 1.
+    """
+
+    __test__ = False  # It is not itself a test of pytest.
+
+    name: str
+    status: Literal["pass", "fail", "error"]
+    message: str = ""
+    output: str = ""
+    test_code: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class Verdict(Record):
     """Whether an outcome is right, and who decided so.
 
@@ -50,18 +73,35 @@ class Verdict(Record):
         status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
             agree), `unverified` (it ran, and nothing checked it) or `failed`.
         by: Who decided: the `tests`, the `judge`, a `vote` of programs, the `type` of the value, the `output` (it reports a
-            failure), sanity `checks` (they raise a doubt), or `none`: the run itself.
+            failure, or what is missing), sanity `checks` (they raise a doubt), `provenance` (what is shown was made up), or
+            `none`: the run itself.
         reason: Why, as one sentence.
+        needs: What was not given, as the program or the model names it: a question back instead of an answer.
+        tests: How each test and example ended.
+        worth: How often answers with such a verdict were right in an evaluation, in words; empty if that is not known.
     """
 
     status: Literal["verified", "plausible", "unverified", "failed"]
-    by: Literal["tests", "judge", "vote", "type", "output", "checks", "none"]
+    by: Literal["tests", "judge", "vote", "type", "output", "checks", "provenance", "none"]
     reason: str
+    needs: tuple[str, ...] = ()
+    tests: tuple[TestResult, ...] = ()
+    worth: str = ""
 
     @property
     def ok(self) -> bool:
         """Whether the outcome may be given as an answer."""
         return self.status != "failed"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a verifier or a vote may still decide: what is made up stays so, whoever agrees."""
+        return self.status == "unverified" and self.by != "provenance"
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it doubts an outcome that may be right: worth another attempt, and an answer if there is no better one."""
+        return self.by in ("checks", "provenance")
 
     @property
     def rank(self) -> int:
@@ -89,6 +129,8 @@ class Attempt(Record):
         step: The step of a plan, from 1; None without a plan.
         model: The name of the model that wrote the program, if there are several.
         tool_calls: The calls that it made to tools of the application.
+        output: What it showed; at most about 20,000 characters.
+        error: Why it failed; None if it did not.
     """
 
     number: int
@@ -102,6 +144,8 @@ class Attempt(Record):
     step: int | None = None
     model: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
+    output: str = ""
+    error: ErrorReport | None = None
 
 
 @dataclass(frozen=True)

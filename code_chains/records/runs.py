@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.records.filenames import numbered_names, safe_name
 from code_chains.records.record import Record
+from code_chains.records.screen import as_shown
 
 Status = Literal[
     "ok",
@@ -227,7 +228,8 @@ class Execution(Record):
     @property
     def output(self) -> str:
         """What a person would have seen: what was printed, then the last value as a notebook shows it, if it is new."""
-        printed = self.stdout.rstrip() if self.stdout.strip() else ""
+        shown = as_shown(self.stdout)
+        printed = shown.rstrip() if shown.strip() else ""
         if self.result is None or _was_printed(self.result, printed):
             return printed
         return f"{printed}\n{self.result}" if printed else self.result

@@ -75,10 +75,14 @@ def read_index(folder: Path, embedding: str) -> tuple[SnippetIndex, int]:
         embedding: The identity of the embeddings that it must have been made with.
 
     Raises:
-        StoreError: The folder holds no readable store, or one of other embeddings.
+        StoreError: The folder holds no store, or one that is not readable, or one of other embeddings.
     """
     path = folder / _FILE
-    if not path.is_file() and _is_old(folder):
+    if not is_saved(folder):
+        raise StoreError(
+            f"There are no snippets in {str(folder)!r}. Create an index with `code-chains index PATH`."
+        )
+    if not path.is_file():
         raise StoreError(f"The snippets in {str(folder)!r} have the format of an earlier version. {_REBUILD}")
     # No other user's folder need be writable; then nobody changes the file while it is read.
     mode = "ro" if os.access(folder, os.W_OK) else "ro&immutable=1"

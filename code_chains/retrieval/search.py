@@ -14,6 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from code_chains.retrieval.embeddings import OfflineEmbeddings, Vectors, identity, resolve_embedding
 from code_chains.retrieval.identifiers import identifiers_in
 from code_chains.retrieval.index import Filter, SnippetIndex, select_diverse
+from code_chains.retrieval.persistence import searched_text
 from code_chains.retrieval.references import distinct_texts, is_reference
 
 MIN_REFERENCE_CHARS = 20
@@ -160,7 +161,8 @@ class SnippetSearch(VectorStore):
         """Return the same for a vector."""
         return self._diverse(self._normalized_query(embedding), k, fetch_k, lambda_mult, filter)
 
-    def _embed(self, texts: list[str]) -> Vectors:
+    def _embed(self, snippets: Iterable[Document]) -> Vectors:
+        texts = [searched_text(snippet) for snippet in snippets]
         if isinstance(self._embedding, OfflineEmbeddings):
             # Not normalized: each part has its own length, and a query selects one of them.
             return self._embedding.documents(texts)

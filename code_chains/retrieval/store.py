@@ -194,12 +194,7 @@ class SnippetStore(SnippetSearch):
             StoreError: The folder holds no store, one that is damaged, or one of other embeddings.
         """
         store = cls(embedding, **kwargs)
-        folder = Path(folder).expanduser()
-        if not persistence.is_saved(folder):
-            raise StoreError(
-                f"There are no snippets in {str(folder)!r}. Create an index with `code-chains index PATH`."
-            )
-        store._read(folder)
+        store._read(Path(folder).expanduser())
         return store
 
     def save(self, folder: str | Path) -> None:
@@ -277,8 +272,8 @@ class SnippetStore(SnippetSearch):
             raise InputError(
                 f"There are {len(texts)} texts, but {len(metadatas)} metadatas. Pass one for each text."
             )
-        metadatas = metadatas or [{} for _ in texts]
-        documents = [Document(text, metadata=dict(data)) for text, data in zip(texts, metadatas, strict=True)]
+        pairs = zip(texts, metadatas or repeat({}), strict=False)
+        documents = [Document(text, metadata=dict(data)) for text, data in pairs]
         return self.add_documents(documents, ids=ids, **kwargs)
 
     def add_documents(
@@ -299,14 +294,11 @@ class SnippetStore(SnippetSearch):
             raise InputError(
                 f"There are {len(documents)} snippets, but {len(ids)} ids. Pass one for each snippet."
             )
-        snippets = [
-            _validated(document, given)
-            for document, given in zip(documents, ids or repeat(None), strict=False)
-        ]
+        snippets = list(map(_validated, documents, ids or repeat(None)))
         latest = {str(snippet.id): snippet for snippet in snippets}
         changed = self._changed(latest.values())
         if changed:
-            vectors = self._embed([persistence.searched_text(snippet) for snippet in changed])
+            vectors = self._embed(changed)
             with self._lock:
                 self._index.put(changed, vectors)
         return [str(snippet.id) for snippet in snippets]
@@ -332,9 +324,7 @@ class SnippetStore(SnippetSearch):
         with self._update_lock:
             current = {str(snippet.id): snippet for snippet in _read_snippets(folder, origin)}
             changed = self._changed(current.values())
-            vectors = (
-                self._embed([persistence.searched_text(snippet) for snippet in changed]) if changed else None
-            )
+            vectors = self._embed(changed) if changed else None
             # One critical section: nobody sees the additions without the deletions.
             with self._lock:
                 previous = self._ids_from(origin)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
 import hashlib
 import importlib.metadata
@@ -13,9 +14,9 @@ import site
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -97,6 +98,28 @@ def describe(value: object, within: tuple[int, ...] = ()) -> Any:
     return [_kind(value), _object(value, within)]
 
 
+def settings_of(value: object, depth: int = 0) -> Any:
+    """Return the settings of a chain as JSON values: texts and numbers of its parts, and the names of its models.
+
+    Functions and other objects are their names: unlike by `describe`, chains are the same if these do other things.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if depth > MAX_DEPTH:
+        return _kind(value)
+    if isinstance(value, BaseLanguageModel):
+        name = getattr(value, "model_name", None) or getattr(value, "model", None)
+        return [_kind(value), name if isinstance(name, str) else ""]
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields if name not in _IRRELEVANT}
+        return [_kind(value), {name: settings_of(field, depth + 1) for name, field in fields.items()}]
+    if isinstance(value, Mapping):
+        return {str(key): settings_of(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [settings_of(item, depth + 1) for item in value]
+    return _kind(value)
+
+
 def _kind(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -113,20 +136,23 @@ def _object(value: object, within: tuple[int, ...]) -> Any:
     plain = getattr(value, "__dict__", None)
     if plain is None or isinstance(value, VectorStore):
         raise NotFingerprintableError(_kind(value))
-    return [_class(cast("Any", type(value))), {name: describe(item, within) for name, item in plain.items()}]
+    return _instance(value, plain, within)
 
 
-def _model(model: BaseLanguageModel[Any], within: tuple[int, ...]) -> Any:
-    """Describe a model by its class and parameters, without its connections and keys."""
-    fields = [
-        name for name in type(model).model_fields if name not in _IRRELEVANT and not _CLIENTS.search(name)
-    ]
-    return [_class(type(model)), {name: describe(getattr(model, name), within) for name in fields}]
+def _instance(value: object, names: Iterable[str], within: tuple[int, ...]) -> Any:
+    kind: Any = type(value)
+    attributes = {
+        name: describe(getattr(value, name), within) for name in names if name not in _counters_of(kind)
+    }
+    return [_class(kind), attributes]
 
 
 def _pydantic(value: BaseModel, within: tuple[int, ...]) -> Any:
-    fields = [name for name in type(value).model_fields if name not in _IRRELEVANT]
-    return [_class(type(value)), {name: describe(getattr(value, name), within) for name in fields}]
+    """Describe an object by its class and fields, a model without its connections and keys."""
+    fields = {name for name in type(value).model_fields if name not in _IRRELEVANT}
+    if isinstance(value, BaseLanguageModel):
+        fields = {name for name in fields if not _CLIENTS.search(name)}
+    return _instance(value, fields, within)
 
 
 def _bound(value: RunnableBinding[Any, Any], within: tuple[int, ...]) -> Any:
@@ -135,15 +161,16 @@ def _bound(value: RunnableBinding[Any, Any], within: tuple[int, ...]) -> Any:
 
 
 def _function(function: Any, within: tuple[int, ...]) -> Any:
-    description = [function.__module__, function.__qualname__]
+    description, counters = [function.__module__, function.__qualname__], _counters(function.__code__)
     if _is_installed(function.__code__.co_filename):
         description.append("")  # The version of its package, a part of `environment`, covers its code.
         used_globals: dict[str, Any] = {}
     else:
         description.append(_code(function.__code__))
-        names = _names(function.__code__) & function.__globals__.keys()
+        names = (_names(function.__code__) & function.__globals__.keys()) - counters
         used_globals = {name: function.__globals__[name] for name in names}
-    closure = [cell.cell_contents for cell in function.__closure__ or ()]
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    closure = [cell.cell_contents for name, cell in cells if name not in counters]
     defaults = [function.__defaults__ or (), function.__kwdefaults__ or {}]
     return [*description, *(describe(part, within) for part in (closure, defaults, used_globals))]
 
@@ -151,6 +178,24 @@ def _function(function: Any, within: tuple[int, ...]) -> Any:
 def _names(code: types.CodeType) -> set[str]:
     inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return set(code.co_names).union(*inner)
+
+
+@functools.cache
+def _counters(code: types.CodeType) -> frozenset[str]:
+    """Return what a function counts, as in `self.calls += 1`: it changes with each question, and says nothing of it."""
+    names, is_counted = set[str](), False
+    for step in dis.get_instructions(code):
+        if is_counted and step.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"):
+            names.add(step.argval)
+        is_counted = step.argrepr == "+=" or (is_counted and step.opname == "SWAP")
+    return frozenset(names).union(
+        *(_counters(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    )
+
+
+@functools.cache
+def _counters_of(kind: type) -> frozenset[str]:
+    return frozenset().union(*(_counters(method.__code__) for _, _, method in _methods(kind)))
 
 
 @functools.cache
@@ -172,14 +217,15 @@ def _constant(value: object) -> str:
 @functools.cache
 def _class(kind: type) -> Any:
     """Describe the code of a class and its bases, except installed classes, whose packages have versions."""
-    methods = []
+    return [[base, name, _function(method, (id(kind),))] for base, name, method in _methods(kind)]
+
+
+def _methods(kind: type) -> Iterator[tuple[str, str, types.FunctionType]]:
     for base in kind.__mro__:
-        if _is_installed(getattr(sys.modules.get(base.__module__), "__file__", None) or ""):
-            continue
-        for name, member in sorted(vars(base).items()):
-            if isinstance(member, types.FunctionType):
-                methods.append([base.__qualname__, name, _function(member, (id(kind),))])
-    return methods
+        if not _is_installed(getattr(sys.modules.get(base.__module__), "__file__", None) or ""):
+            for name, member in sorted(vars(base).items()):
+                if isinstance(member, types.FunctionType):
+                    yield base.__qualname__, name, member
 
 
 @functools.cache
@@ -235,7 +281,6 @@ _DESCRIBERS: tuple[tuple[Any, Callable[[Any, tuple[int, ...]], Any]], ...] = (
         RunnableLambda,
         lambda value, within: describe([getattr(value, "func", None), getattr(value, "afunc", None)], within),
     ),
-    (BaseLanguageModel, _model),
     (RunnableBinding, _bound),
     (BaseModel, _pydantic),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.stores import BaseStore
 
 from code_chains.errors import ConfigurationError, InputError, StoreError, check_int
+from code_chains.storage.files import exclusive
 from code_chains.storage.sqlite_connections import SharedConnection, open_store
 from code_chains.storage.sqlite_file import MOVE_ADVICE
 
@@ -174,6 +176,15 @@ class SqliteStore(BaseStore[str, bytes]):
             removed = connection.execute(_CLEAR, _range(prefix)).rowcount
             connection.executescript("PRAGMA incremental_vacuum")  # This commits first.
         return removed
+
+    def lock(self, name: str, seconds: float) -> AbstractContextManager[None]:
+        """Keep others, in all processes of this machine, from entering a block for the same name; reads and writes go on.
+
+        Raises:
+            OverloadedError: They took longer than these seconds.
+        """
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        return exclusive(self.path.with_name(f"{self.path.name}.{digest}.lock"), seconds)
 
     def close(self) -> None:
         """Close the connections once their calls have finished. Later calls open new ones."""

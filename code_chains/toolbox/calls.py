@@ -22,7 +22,7 @@ from code_chains.callbacks.redaction import printable
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.records import CallStatus, ToolCall
 from code_chains.toolbox.approval import ToolRequest, arejection, rejection
-from code_chains.toolbox.results import shorten_arguments, simplify, summarize
+from code_chains.toolbox.results import shorten_arguments, summarize
 from code_chains.toolbox.schemas import describe_wrong_arguments
 from code_chains.toolbox.toolbox import Toolbox
 
@@ -248,12 +248,11 @@ class ToolCalls(Generic[T]):
 
     def _succeeded(self, pending: PendingCall, value: Any) -> T:
         try:
-            simple = simplify(value)
-            encoded = self._encode(simple)
+            encoded = self._encode(value)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             name = pending.request.name
             raise ToolCallError(f"What {name} returned cannot be passed to a program: {error}") from error
-        self._settle(pending, "ok", summarize(simple))
+        self._settle(pending, "ok", summarize(value))
         return encoded
 
     def _failed(

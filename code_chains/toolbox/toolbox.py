@@ -8,9 +8,10 @@ import inspect
 import keyword
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, get_type_hints
 
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
+from pydantic import create_model
 
 from code_chains.errors import ConfigurationError, InputError, check_bool
 from code_chains.toolbox.approval import ApproveTools
@@ -125,7 +126,7 @@ def _as_tool(given: BaseTool | Callable[..., Any]) -> BaseTool:
         ConfigurationError: It cannot be a function of a program.
     """
     if isinstance(given, BaseTool):
-        tool = given
+        tool = _with_one_argument(given) if isinstance(given, Tool) and given.args_schema is None else given
     elif inspect.isroutine(given):
         tool = _from_function(given)
     else:
@@ -145,12 +146,34 @@ def _from_function(function: Callable[..., Any]) -> BaseTool:
         raise ConfigurationError("tools", name or function, remedy)
     try:
         return StructuredTool.from_function(
-            func=None if is_async else function, coroutine=function if is_async else None, name=name
+            func=None if is_async else function,
+            coroutine=function if is_async else None,
+            name=name,
+            metadata=getattr(function, "metadata", None),
         )
     except (TypeError, ValueError, NameError) as error:
         raise ConfigurationError(
             "tools", name, f"a function with type hints that have a JSON schema ({error})"
         ) from error
+
+
+def _with_one_argument(tool: Tool) -> BaseTool:
+    """Return a tool that takes one argument with a schema, which names the argument as its function does."""
+    function: Any = tool.func or tool.coroutine
+    try:
+        parameter = next(iter(inspect.signature(function).parameters.values()))
+        hints = get_type_hints(function)
+    except (StopIteration, TypeError, ValueError, NameError):
+        parameter, hints = inspect.Parameter("tool_input", inspect.Parameter.POSITIONAL_ONLY), {}
+    is_named = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    name = parameter.name if is_named else "tool_input"
+    schema: Any = create_model(tool.name, **{name: (hints.get(name, str), ...)})  # type: ignore[call-overload]
+    kept = {
+        each: getattr(tool, each) for each in type(tool).model_fields if each in StructuredTool.model_fields
+    }
+    if not is_named:
+        kept["func"] = tool.func and (lambda tool_input: function(tool_input))
+    return StructuredTool(**{**kept, "args_schema": schema})
 
 
 def _check_name(name: str) -> None:

@@ -22,6 +22,10 @@ _MAX_TRACEBACK_CHARS, _MAX_OUTPUT_CHARS = 3000, 1000
 _MAX_CALLS, _MAX_CALL_CHARS = 5, 200
 
 
+_USE_WHAT_IS_GIVEN = (
+    "Compute the answer from what is given, without data of your own. If something that is needed is missing, print one line"
+    " that begins with `Not given:` and names it."
+)
 _TYPE_HINT = "The program ran, but has no value of the type that was asked for. End it with an expression of this type."
 
 
@@ -53,6 +57,8 @@ def repair_feedback(outcome: Mapping[str, Any], *, schema_only: bool = False) ->
 def _describe_run(execution: Execution, code: str, verdict: Verdict) -> list[str]:
     error = execution.error
     parts = _describe_error(error, code) if error else _describe_verdict(verdict, execution)
+    if is_offline(execution):
+        parts.append(f"Programs cannot reach the network. {_USE_WHAT_IS_GIVEN}")
     if execution.tool_calls:
         parts.append(f"It had called:\n{fenced(_format_calls(execution.tool_calls))}")
     if execution.output.strip():
@@ -88,6 +94,13 @@ def fails_again(execution: Execution) -> bool:
     return execution.isolation.network and not (obstacle and obstacle.kind == "network")
 
 
+def is_offline(execution: Execution) -> bool:
+    """Return whether a program failed because it needs the network, which its sandbox does not have."""
+    obstacle = find_obstacle(execution)
+    is_cut_off = execution.isolation is not None and execution.isolation.network
+    return is_cut_off and obstacle is not None and obstacle.kind == "network"
+
+
 def same_program(code: str, other: str) -> bool:
     """Return whether two programs differ in blank space at the ends of lines and in empty lines only."""
     return _lines(code) == _lines(other)
@@ -114,7 +127,8 @@ def _line(code: str, number: int | None) -> str:
 def _describe_verdict(verdict: Verdict, execution: Execution) -> list[str]:
     """Describe a program that ran and still is not an answer."""
     if verdict.by != "none":
-        return [f"The program ran, but its outcome was not accepted:\n{fenced(verdict.reason)}"]
+        parts = [f"The program ran, but its outcome was not accepted:\n{fenced(verdict.reason)}"]
+        return [*parts, _USE_WHAT_IS_GIVEN] if verdict.by == "provenance" else parts
     if execution.output.strip():
         return [verdict.reason]
     return [verdict.reason, "Print the answer at the end of the program."]

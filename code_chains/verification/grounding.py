@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from code_chains.verification.comparison import Outcome
 from code_chains.verification.letters import folded
-from code_chains.verification.numbers import NUMBER, Number, normalized, numerals, readings, values_in
+from code_chains.verification.number_words import numbers_in_words
+from code_chains.verification.numbers import NUMBER, Number, normalized, readings, values_in
 from code_chains.verification.values.rounding import asked_decimals
 
 MAX_TOKENS = 10_000
@@ -68,22 +69,6 @@ _TRANSLATED = frozenset(
     )
 )
 _MIN_ROUNDED = 100
-_NUMERALS = numerals(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty",
-    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
-    " dieciocho diecinueve veinte",
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
-    " dix-neuf vingt",
-    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
-    " achtzehn neunzehn zwanzig",
-    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
-    " diciassette diciotto diciannove venti",
-    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
-    " dezenove vinte",
-) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
-_CHINESE_DIGITS = "零一二三四五六七八九十"
-_CHINESE_NUMERAL = re.compile("(二?)十([一二三四五六七八九]?)|([零一二三四五六七八九])")
 
 
 class _SourceNumbers:
@@ -135,7 +120,7 @@ def omits_result(answer: str, output: str) -> bool:
     numbers = _SourceNumbers([output])
     if not 0 < len(set(numbers.values)) <= _MAX_RESULTS:
         return False
-    if any(map(numbers.has, _in_words(answer))):
+    if any(map(numbers.has, numbers_in_words(answer))):
         return False
     loose = _GLUED.sub(r"\1 ", answer)
     for reading in itertools.chain(readings(answer), readings(loose)):
@@ -188,17 +173,6 @@ def _count_items(output: str) -> frozenset[int]:
     """Count the lines of an output, and the items listed in them."""
     lines = list(filter(str.strip, output.splitlines()))
     return frozenset({len(lines), *(line.count(", ") + 1 for line in lines)} - {0, 1})
-
-
-def _in_words(text: str) -> Iterator[int]:
-    for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", text.lower()):
-        if word in _NUMERALS:
-            yield _NUMERALS[word]
-    for two, digit, only in _CHINESE_NUMERAL.findall(text):
-        if only:
-            yield _CHINESE_DIGITS.index(only)
-        else:  # Ten or twenty, and perhaps more.
-            yield (20 if two else 10) + _CHINESE_DIGITS.index(digit or "零")
 
 
 def _check_numbers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import unicodedata
@@ -147,9 +146,8 @@ def _scientific(match: re.Match[str]) -> str:
     return f"{match[1] or 1}e{match[2] or match[3].translate(_RAISED)}"
 
 
-def numerals(*languages: str) -> dict[str, int]:
-    """Return the values of words, given in the order of their values from zero on, one text a language."""
-    values: dict[str, int] = {}
-    for words in languages:
-        values.update(zip(words.split(), itertools.count(), strict=False))
-    return values
+def mantissa(number: float) -> float:
+    """Return what distinguishes a number from others but for a power of ten; -1 for 0."""
+    if not number or not math.isfinite(number):
+        return -1.0
+    return float(f"{number:.9e}".partition("e")[0])

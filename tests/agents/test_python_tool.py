@@ -179,3 +179,16 @@ class TestContract(ToolsIntegrationTests):
 
 async def test_text_alone_is_the_program(tool: BaseTool) -> None:
     assert (tool.invoke("6 * 7", thread("text")), await tool.ainvoke("6 * 7", thread("text"))) == ("42", "42")
+
+
+@pytest.mark.slow
+def test_variables_and_files_are_given_to_each_thread_and_keep_their_changes(
+    executor: SandboxExecutor,
+) -> None:
+    tool = create_python_tool(
+        executor, variables=lambda name: {"who": [name]}, files={"greeting.txt": b"Hello"}
+    )
+    told = tool.invoke({"code": "who.append('B.')\nprint(open('greeting.txt').read(), who)"}, thread("ann"))
+    assert told == "Hello ['ann', 'B.']"
+    assert tool.invoke({"code": "who"}, thread("ann")) == "['ann', 'B.']"
+    assert tool.invoke({"code": "who"}, thread("bob")) == "['bob']"

@@ -270,12 +270,28 @@ WHOLE_PROGRAMS = [
     "{'a': len('abc')}\n",
     "x = 5\nx\n",
     "'text'.upper()\n",
+    "'2+2'",
+    '{"code": "print(1)"}',
 ]
 
 
 @pytest.mark.parametrize("code", WHOLE_PROGRAMS)
 def test_a_program_is_taken_as_it_is(code: str) -> None:
     assert as_program(code) == code
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<s>x = 6*7\nprint(x)</s>",
+        "<s>[INST] What is\nit? [/INST] x = 6*7\nprint(x) </s>",
+        "[INST] What is it? [/INST]\nx = 6*7\nprint(x)",
+        "x = 6*7\nprint(x)\n\nHuman: And what is y?\nAssistant: y = 2\nprint(y)",
+        "x = 6*7\nprint(x)\nUser: Thank you!",
+    ],
+)
+def test_marks_of_turns_cost_no_line_of_bare_code(reply: str) -> None:
+    assert (extract_code(reply), as_program(reply)) == ("x = 6*7\nprint(x)\n", "x = 6*7\nprint(x)\n")
 
 
 def test_a_broken_program_stays_as_it_is() -> None:

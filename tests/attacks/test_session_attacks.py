@@ -336,7 +336,7 @@ def test_a_watcher_that_does_not_answer_is_ended(executor: SandboxExecutor) -> N
 
 
 def _watcher(session: Any) -> int:
-    with open(f"/proc/self/fdinfo/{session._fork.supervisor}") as file:
+    with open(f"/proc/self/fdinfo/{session._fork.supervisor.pidfd}") as file:
         return next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
 
 

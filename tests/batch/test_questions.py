@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langsmith.utils import get_env_var
 from openpyxl import load_workbook
+from pytest_httpserver import HTTPServer
 
 from code_chains import create_code_chain
 from code_chains.batch.export import check_table, export_table, without_formula
 from code_chains.batch.questions import Question, read_questions, with_ids
 from code_chains.batch.runner import map_questions
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.evaluation import read_cases
 from code_chains.executors import SandboxExecutor
 from code_chains.testing import ScriptedExecutor, ScriptedModel
+
+ID = "00000000-0000-0000-0000-{:012d}"
 
 
 def read_text(path: Path, text: str) -> list[Question]:
@@ -78,7 +85,7 @@ def test_a_misspelt_key_is_named(item: dict[str, str], words: str) -> None:
 @pytest.mark.parametrize(
     "questions",
     [
-        [{"question": "x"}],
+        [{"questions": "x"}],
         [{"query": 3}],
         [{"id": 1, "query": "a"}, {"id": "1", "query": "b"}],
         [{"query": "x", "files": {1: object()}}],
@@ -124,9 +131,12 @@ def test_columns_are_separated_by_commas_semicolons_or_tabs(tmp_path: Path, sepa
 
 
 def test_a_column_names_the_files(tmp_path: Path) -> None:
-    text = 'query,files,variables\n"table, of sales","a/sales.csv; b.csv","{""n"": 1}"\nno file?,,\n'
+    one, two = tmp_path / "sales.csv", tmp_path / "b.csv"
+    one.touch()
+    two.touch()
+    text = f'query,files,variables\n"table, of sales","{one}; {two}","{{""n"": 1}}"\nno file?,,\n'
     first, second = read_text(tmp_path / "q.csv", text)
-    assert first.inputs["files"] == {"sales.csv": Path("a/sales.csv"), "b.csv": Path("b.csv")}
+    assert first.inputs["files"] == {"sales.csv": one, "b.csv": two}
     assert (first.inputs["variables"], "files" in second.inputs) == ({"n": 1}, False)
 
 
@@ -142,20 +152,65 @@ def test_lines_after_a_number_sign_and_a_space_are_comments(tmp_path: Path) -> N
 
 
 def test_an_array_has_questions(tmp_path: Path) -> None:
-    one, two = read_text(tmp_path / "q.json", '["one?", {"query": "two?",\n "files": ["a.csv"]}]')
+    file = tmp_path / "a.csv"
+    file.touch()
+    one, two = read_text(tmp_path / "q.json", f'["one?", {{"query": "two?",\n "files": ["{file}"]}}]')
     assert (one.query, two.inputs["files"], two.origin[-10:]) == (
         "one?",
-        {"a.csv": Path("a.csv")},
+        {"a.csv": file},
         "question 2",
     )
 
 
 def test_files_for_all_come_before_those_of_a_question(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
-    path.write_text('"one?"\n{"query": "two?", "files": {"a": "own"}}\n')
+    (tmp_path / "own").touch()
+    path.write_text(f'"one?"\n{{"query": "two?", "files": {{"a": "{tmp_path / "own"}"}}}}\n')
     one, two = read_questions(path, files={"a": Path("common"), "b": Path("b")})
     assert one.inputs["files"] == {"a": Path("common"), "b": Path("b")}
-    assert two.inputs["files"] == {"a": Path("own"), "b": Path("b")}
+    assert two.inputs["files"] == {"a": tmp_path / "own", "b": Path("b")}
+
+
+def test_a_missing_file_is_named_with_its_question(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 2: there is no file '/.*/nowhere\.csv'"):
+        read_text(tmp_path / "q.jsonl", '"one?"\n{"query": "two?", "files": ["nowhere.csv"]}\n')
+
+
+@pytest.mark.parametrize("name", ["answer", "output", "verdict", "usage", "Region of sale", "language"])
+def test_own_columns_are_kept_beside_the_question_and_never_read(tmp_path: Path, name: str) -> None:
+    (row,) = read_text(tmp_path / "q.csv", f"id,query,{name}\n1,x?,GOLD\n")
+    (item,) = read_text(tmp_path / "q.jsonl", json.dumps({"id": 1, "query": "x?", name: "GOLD"}))
+    assert (row.inputs, row.own) == (item.inputs, item.own) == ({"query": "x?"}, {name: "GOLD"})
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".parquet"])
+def test_spreadsheets_and_parquet_have_questions(tmp_path: Path, suffix: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": ["007", "b"], "Question": ["one?", "two?"], "n": [1.5, None]})
+    path = tmp_path / f"q{suffix}"
+    frame.to_excel(path, index=False) if suffix == ".xlsx" else frame.to_parquet(path)
+    one, two = read_questions(path)
+    assert (one.id, one.query, one.own, two.own) == ("007", "one?", {"n": 1.5}, {"n": None})
+
+
+def test_a_frame_has_questions() -> None:
+    pandas = pytest.importorskip("pandas")
+    (one,) = with_ids(pandas.DataFrame({"query": ["one?"], "group": ["a"]}))
+    assert (one.query, one.own) == ("one?", {"group": "a"})
+
+
+def test_an_example_of_a_dataset_is_a_question() -> None:
+    (one,) = with_ids([{"inputs": {"question": "one?"}, "outputs": {"answer": 1}}])
+    assert (one.inputs, one.own) == ({"query": "one?"}, {"outputs": {"answer": 1}})
+
+
+def test_the_checksum_of_a_question_follows_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    digests = []
+    for text in ("1", "22", "1"):
+        path.write_text(text)
+        digests.append(Question("1", {"query": "x", "files": {"a.csv": path}}).digest)
+    assert digests[0] == digests[2] != digests[1]
 
 
 @pytest.mark.parametrize(
@@ -189,20 +244,31 @@ def test_a_question_is_called_by_its_place_and_text(tmp_path: Path) -> None:
 RECORDS = [
     {
         "id": "1",
-        "query": "ü?",
-        "answer": "=1+1",
-        "verdict": {"status": "verified", "reason": "ok"},
-        "output": "a\n-3",
+        "given": {"query": "ü?", "own": {"region": "N", "answer": "GOLD"}, "digest": ""},
+        "computed": {
+            "answer": "=1+1",
+            "verdict": {"status": "verified", "reason": "ok"},
+            "output": "a\n-3",
+            "value": [1],
+            "usage": {"input_tokens": 3, "output_tokens": 4, "model_calls": 1, "usd": 0.5},
+        },
     },
-    {"id": "2", "query": "-3", "answer": "+49.30", "output": "\x00\ud800" + "x" * 40_000, "seconds": 1.5},
+    {
+        "id": "2",
+        "given": {"query": "-3", "own": {}, "digest": ""},
+        "computed": {"answer": "+49.30", "output": "\x00\ud800" + "x" * 40_000, "seconds": 1.5},
+    },
 ]
+FAILED = {"id": "3", "given": {"query": "x", "own": {}, "digest": ""}, "computed": {"error": "@broken"}}
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     path = tmp_path / "answers.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
-    Path(f"{path}.failed").write_text(json.dumps({"id": "3", "query": "x", "error": "@broken"}) + "\n")
+    path.write_text(
+        "".join(json.dumps(record) + "\n" for record in [{"code_chains_results": 1, "run": {}}, *RECORDS])
+    )
+    Path(f"{path}.failed").write_text(json.dumps(FAILED) + "\n")
     return path
 
 
@@ -210,13 +276,20 @@ def test_answers_are_exported_as_csv_without_formulas(results: Path, tmp_path: P
     assert export_table(results, tmp_path / "a.csv") == 3
     with (tmp_path / "a.csv").open(encoding="utf-8-sig", newline="") as file:
         one, two, failed = csv.DictReader(file)
-    assert (one["query"], one["answer"], one["verdict"], one["output"]) == (
+    assert (one["region"], one["answer"], one["value"], one["tokens"], one["usd"]) == (
+        "N",
+        "GOLD",
+        "[1]",
+        "7",
+        "0.5",
+    )
+    assert (one["query"], one["answer (code_chains)"], one["verdict"], one["output"]) == (
         "ü?",
         "'=1+1",
         "verified",
         "a\n-3",
     )
-    assert (two["query"], two["answer"], len(two["output"])) == ("-3", "+49.30", 32_000)
+    assert (two["query"], two["answer (code_chains)"], len(two["output"])) == ("-3", "+49.30", 40_002)
     assert failed["error"] == "'@broken"
 
 
@@ -235,8 +308,28 @@ def test_numbers_and_words_stay_as_they_are(text: str) -> None:
 def test_answers_are_exported_as_a_spreadsheet_without_formulas(results: Path, tmp_path: Path) -> None:
     assert export_table(results, tmp_path / "a.xlsx") == 3
     header, one, *_ = load_workbook(tmp_path / "a.xlsx").active.iter_rows()
-    assert [cell.value for cell in header][:3] == ["id", "query", "answer"]
-    assert (one[2].value, one[2].data_type) == ("=1+1", "s")
+    assert [cell.value for cell in header][:4] == ["id", "query", "region", "answer"]
+    assert (one[4].value, one[4].data_type) == ("=1+1", "s")
+
+
+def test_text_that_a_spreadsheet_cannot_hold_is_cut_with_a_mark(results: Path, tmp_path: Path) -> None:
+    export_table(results, tmp_path / "a.xlsx")
+    cells = [cell.value for cell in list(load_workbook(tmp_path / "a.xlsx").active.iter_rows())[2]]
+    assert "… [cut, 40,002 characters]" in cells[7]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_answers_are_exported_for_programs(results: Path, tmp_path: Path, suffix: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / f"a{suffix}"
+    assert export_table(results, path) == 3
+    frame = pandas.read_parquet(path) if suffix == ".parquet" else pandas.read_json(path, lines=True)
+    assert frame["usd"].tolist()[0] == 0.5
+    assert list(map(str, frame["id"])) == ["1", "2", "3"]
+
+
+def test_questions_that_are_not_there_any_more_are_left_out(results: Path, tmp_path: Path) -> None:
+    assert export_table(results, tmp_path / "a.csv", order=["2", "new"]) == 1
 
 
 def test_rows_are_in_the_order_of_the_questions(results: Path, tmp_path: Path) -> None:
@@ -253,7 +346,7 @@ def test_an_existing_table_is_not_replaced_unless_that_is_meant(tmp_path: Path) 
         check_table(tmp_path / "mine.csv", may_exist=True)
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "a.parquet", "a.jsonl"])
 def test_a_table_of_the_run_is_replaced_when_it_is_resumed(results: Path, tmp_path: Path, name: str) -> None:
     export_table(results, tmp_path / name)
     check_table(tmp_path / name, may_exist=True)
@@ -263,3 +356,42 @@ def test_a_table_of_the_run_is_replaced_when_it_is_resumed(results: Path, tmp_pa
 def test_a_table_that_cannot_be_written_is_refused_early(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
         check_table(tmp_path / name)
+
+
+@pytest.fixture
+def langsmith(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[HTTPServer]:
+    """A server whose address LangSmith's client takes from the environment, which it reads once."""
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", httpserver.url_for("").rstrip("/"))
+    monkeypatch.setenv("LANGSMITH_API_KEY", "key")
+    get_env_var.cache_clear()  # type: ignore[attr-defined]
+    yield httpserver
+    get_env_var.cache_clear()  # type: ignore[attr-defined]
+
+
+def test_a_dataset_of_langsmith_is_read_by_its_name(langsmith: HTTPServer) -> None:
+    dataset = {
+        "id": ID.format(1),
+        "name": "sums",
+        "created_at": "2026-01-01T00:00:00Z",
+        "tenant_id": ID.format(1),
+    }
+    examples = [
+        {"id": ID.format(number), "dataset_id": ID.format(1), "inputs": {"question": f"Double {number}"}}
+        | {"outputs": {"answer": 2 * number}, "created_at": "2026-01-01T00:00:00Z"}
+        for number in (2, 3)
+    ]
+    langsmith.expect_request("/datasets").respond_with_json([dataset])
+    langsmith.expect_request("/examples").respond_with_json(examples)
+    langsmith.expect_request(re.compile("/(info|sessions)")).respond_with_json({})
+    questions = list(read_questions("langsmith:sums"))
+    assert [(question.id, question.inputs["query"]) for question in questions] == [
+        (ID.format(2), "Double 2"),
+        (ID.format(3), "Double 3"),
+    ]
+    assert [case.expectation.value for case in read_cases("langsmith:sums")] == [4, 6]
+
+
+def test_a_dataset_of_langsmith_that_cannot_be_read_says_what_to_set(langsmith: HTTPServer) -> None:
+    langsmith.expect_request(re.compile(".*")).respond_with_json({"detail": "no"}, status=401)
+    with pytest.raises(InputError, match="LANGSMITH_API_KEY"):
+        list(read_questions("langsmith:sums"))

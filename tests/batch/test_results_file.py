@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import json
 import os
@@ -18,6 +19,7 @@ import pytest
 from code_chains import create_code_chain
 from code_chains.batch.results_file import ResultsFile
 from code_chains.batch.runner import map_questions
+from code_chains.batch.stored_artifacts import with_artifacts
 from code_chains.errors import StoreError
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 from tests.conftest import room
@@ -28,46 +30,105 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "answers.jsonl"
 
 
+def line(question_id: str, **computed: Any) -> dict[str, Any]:
+    """Return the record of an answer."""
+    return {"id": question_id, "given": {"query": "?", "own": {}, "digest": "d"}, "computed": computed}
+
+
 def ids(path: Path) -> list[str]:
-    return [json.loads(line)["id"] for line in path.read_text().splitlines()]
+    return [json.loads(text)["id"] for text in path.read_text().splitlines()[1:]]
+
+
+HEAD = json.dumps({"code_chains_results": 1, "run": {}})
 
 
 def test_a_resumed_file_knows_the_answered_questions(path: Path) -> None:
     with ResultsFile(path) as results_file:
-        results_file.add({"id": "a"})
+        results_file.add(line("a"))
     with ResultsFile(path, resume=True) as results_file:
         assert results_file.done == {"a"}
-        results_file.add({"id": "b"})
+        results_file.add(line("b"))
     assert ids(path) == ["a", "b"]
 
 
 def test_nothing_is_written_twice(path: Path) -> None:
     with ResultsFile(path) as results_file:
-        results_file.add({"id": "a", "n": 1})
-        results_file.add({"id": "a", "n": 2})
+        results_file.add(line("a", n=1))
+        results_file.add(line("a", n=2))
     assert ids(path) == ["a"]
 
 
 @pytest.mark.parametrize("torn", ['{"id": "b"', '{"id": "b"}', "\0\0"])
 def test_an_incomplete_last_line_is_removed(path: Path, torn: str) -> None:
-    path.write_text('{"id": "a"}\n' + torn)
+    path.write_text(f"{HEAD}\n{json.dumps(line('a'))}\n{torn}")
     with ResultsFile(path, resume=True) as results_file:
         assert results_file.done == {"a"}
-        results_file.add({"id": "b"})
+        results_file.add(line("b"))
     assert ids(path) == ["a", "b"]
 
 
 def test_an_existing_file_is_not_overwritten(path: Path) -> None:
-    path.write_text("mine")
+    with ResultsFile(path) as results_file:
+        results_file.add(line("a"))
     with pytest.raises(StoreError, match="--resume"), ResultsFile(path):
         pass
-    assert path.read_text() == "mine"
+    assert ids(path) == ["a"]
 
 
-@pytest.mark.parametrize("content", ["mine\n", "[1]\n", '{"query": "x"}\n'])
+def test_an_existing_file_is_kept_when_all_is_asked_anew(path: Path) -> None:
+    with ResultsFile(path) as results_file:
+        results_file.add(line("a"))
+    with ResultsFile(path, anew=True) as results_file:
+        results_file.add(line("b"))
+    assert (ids(path), ids(path.with_name("answers.jsonl.old"))) == (["b"], ["a"])
+
+
+def test_nothing_is_put_beside_a_foreign_file(path: Path) -> None:
+    path.write_text("mine")
+    with pytest.raises(StoreError, match="is no results file"), ResultsFile(path, resume=True):
+        pass
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_damaged_line_costs_its_answer_alone(path: Path) -> None:
+    path.write_text("\n".join([HEAD, json.dumps(line("a")), "\0garbage", json.dumps(line("c")), ""]))
+    with ResultsFile(path, resume=True) as results_file:
+        assert (results_file.done, results_file.damaged) == ({"a", "c"}, [3])
+        assert [record["id"] for record in results_file.records()] == ["a", "c"]
+
+
+def test_answers_of_another_run_are_refused_with_what_differs(path: Path) -> None:
+    with ResultsFile(path) as results_file:
+        results_file.bind({"model": "a", "version": "1"})
+        results_file.add(line("a"))
+    with ResultsFile(path, resume=True) as results_file:
+        results_file.bind({"model": "a", "version": "1"})
+        with pytest.raises(StoreError, match=r"model \"a\", now \"b\".*--anew"):
+            results_file.bind({"model": "b", "version": "1"})
+
+
+def test_a_newer_file_is_refused(path: Path) -> None:
+    path.write_text(json.dumps({"code_chains_results": 99, "run": {}}) + "\n")
+    with pytest.raises(StoreError, match="newer version"), ResultsFile(path, resume=True):
+        pass
+
+
+def test_artifacts_are_files_and_come_back(path: Path) -> None:
+    artifact = {"name": "a.png", "media_type": "image/png", "data": base64.b64encode(b"png").decode()}
+    with ResultsFile(path) as results_file:
+        results_file.add(line("../x", execution={"artifacts": [artifact]}))
+        (record,) = results_file.records()
+        (stored,) = record["computed"]["execution"]["artifacts"]
+        assert (results_file.artifacts_folder / stored["file"]).read_bytes() == b"png"
+        assert with_artifacts(record["computed"], results_file.artifacts_folder)["execution"][
+            "artifacts"
+        ] == [artifact]
+
+
+@pytest.mark.parametrize("content", ["mine\n", "[1]\n", '{"query": "x"}\n', "<html>", "id,query\n"])
 def test_a_foreign_file_is_left_unchanged(path: Path, content: str) -> None:
     path.write_text(content)
-    with pytest.raises(StoreError, match="not an answer"), ResultsFile(path, resume=True):
+    with pytest.raises(StoreError, match="is no results file"), ResultsFile(path, resume=True):
         pass
     assert path.read_text() == content
 
@@ -90,19 +151,19 @@ def test_wherever_the_disk_is_full_no_answer_is_lost_and_none_is_half_written(
     path: Path, monkeypatch: pytest.MonkeyPatch, is_cut_off: bool
 ) -> None:
     with ResultsFile(path) as results_file:
-        results_file.add({"id": "a"})
+        results_file.add(line("a"))
         complete = path.read_bytes()
         for size in range(len(complete), len(complete) + 12):
             with monkeypatch.context() as patch, room(size):
                 if not is_cut_off:
                     patch.setattr(os, "ftruncate", refuse)
                 with pytest.raises(StoreError, match=r"answers are complete.*--resume"):
-                    results_file.add({"id": "b", "n": 1})
+                    results_file.add(line("b", n=1))
             copy = path.with_name("copy")
             copy.write_bytes(path.read_bytes())
             with ResultsFile(copy, resume=True) as resumed:
                 assert resumed.done == {"a"}
-        results_file.add({"id": "c"})
+        results_file.add(line("c"))
     assert ids(path) == ["a", "c"]
 
 
@@ -111,13 +172,13 @@ def test_a_disk_that_fails_later_leaves_a_file_that_can_be_resumed(
     path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     with ResultsFile(path) as results_file:
-        results_file.add({"id": "a"})
+        results_file.add(line("a"))
         with monkeypatch.context() as patch:
             for name in ("fsync", "ftruncate") if call == "both" else (call,):
                 patch.setattr(os, name, refuse)
             with suppress(StoreError):
-                results_file.add({"id": "b"})
-        results_file.add({"id": "c"})
+                results_file.add(line("b"))
+        results_file.add(line("c"))
     with ResultsFile(path, resume=True) as results_file:
         assert {"a", "c"} <= results_file.done
 
@@ -130,14 +191,14 @@ def test_a_small_disk_of_the_system_keeps_its_answers(tmp_path: Path) -> None:
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("disks cannot be mounted here")
     try:
-        lines = ({"id": str(number), "text": "x" * 3000} for number in range(100))
+        lines = (line(str(number), text="x" * 3000) for number in range(100))
         with ResultsFile(disk / "a.jsonl") as results_file, pytest.raises(StoreError, match="No space"):
             deque(map(results_file.add, lines))
         count = len(results_file.done)
         subprocess.run(["mount", "-o", "remount,size=1m", str(disk)], check=True)
         with ResultsFile(disk / "a.jsonl", resume=True) as results_file:
             assert len(results_file.done) == count > 10
-            results_file.add({"id": "next"})
+            results_file.add(line("next"))
         assert ids(disk / "a.jsonl") == [*map(str, range(count)), "next"]
     finally:
         subprocess.run(["umount", str(disk)], check=False)
@@ -157,22 +218,22 @@ def test_failures_that_cannot_be_written_do_not_hide_what_ended_the_run(
 
 def test_failures_are_stored_until_they_are_answered(path: Path) -> None:
     with ResultsFile(path) as results_file:
-        results_file.fail({"id": "a", "error": "no model"})
+        results_file.fail(line("a", error="no model"))
         results_file.write_failures()
-        assert results_file.failures == {"a": {"id": "a", "error": "no model"}}
+        assert results_file.failures == {"a": line("a", error="no model")}
     with ResultsFile(path, resume=True) as results_file:
-        results_file.add({"id": "a"})
+        results_file.add(line("a"))
         results_file.write_failures()
         assert results_file.failures == {}
 
 
 def test_failures_of_earlier_runs_are_known_until_they_are_answered(path: Path) -> None:
     with ResultsFile(path) as results_file:
-        results_file.fail({"id": "a", "is_lost": True})
-        results_file.fail({"id": "b"})
+        results_file.fail(line("a", is_lost=True))
+        results_file.fail(line("b"))
         results_file.write_failures()
     with ResultsFile(path, resume=True) as results_file:
-        results_file.add({"id": "b"})
+        results_file.add(line("b"))
         results_file.write_failures()
     with ResultsFile(path, resume=True) as results_file:
         assert list(results_file.failures) == ["a"]
@@ -194,7 +255,7 @@ def test_a_folder_is_an_error(tmp_path: Path) -> None:
 
 
 def test_any_text_is_preserved(path: Path) -> None:
-    record: dict[str, Any] = {"id": "é", "query": "素数\n", "answer": "\u2028"}
+    record = line("é", answer="\u2028素数\n")
     with ResultsFile(path) as results_file:
         results_file.add(record)
     with ResultsFile(path, resume=True) as results_file:

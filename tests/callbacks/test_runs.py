@@ -92,7 +92,8 @@ def test_who_hears_of_models_alone_hears_of_their_tags_and_parents(chain: CodeCh
     chain.invoke(
         QUESTION, {"callbacks": [ears], "tags": ["lesson"], "metadata": {"reader": "ann"}, "run_id": run}
     )
-    assert [(told["tags"], told["metadata"]["reader"]) for told in ears.heard] == [(["lesson"], "ann")] * 2
+    heard = [(told["tags"], told["metadata"]["reader"]) for told in ears.heard]
+    assert heard == [(["lesson", "generate"], "ann"), (["lesson", "interpret"], "ann")]
     assert run not in {told["parent_run_id"] for told in ears.heard}  # Each is part of a stage.
 
 

@@ -318,7 +318,7 @@ def test_another_type_is_repaired_with_the_path_of_what_differs(
     sandbox: SandboxExecutor, prompts: list[str]
 ) -> None:
     model = writing(f"[{ITEM.replace('1,', repr('one') + ',')}]", f"[{ITEM}]", prompts=prompts)
-    result = create_code_chain(model, executor=sandbox, answer_type=list[Item]).invoke(QUESTION)
+    result = create_code_chain(model, executor=sandbox, answer_type=list[Item], checks=()).invoke(QUESTION)
     assert [attempt.verdict.by for attempt in result["attempts"]] == ["type", "none"]
     assert (
         "```text\nThe program has no value of the type list[Item]: [0].total: expected a number, got 'one'"
@@ -414,9 +414,8 @@ def test_samples_vote_on_the_value_not_on_what_they_print(sandbox: SandboxExecut
     model = ScriptedModel(
         lambda messages: f"```python\n{next(codes)}\n```" if asks_for_code(messages) else "3"
     )
-    result = create_code_chain(model, executor=sandbox, answer_type=float, solve=Repair(samples=3)).invoke(
-        QUESTION
-    )
+    options: dict[str, Any] = {"answer_type": float, "solve": Repair(samples=3), "checks": ()}
+    result = create_code_chain(model, executor=sandbox, **options).invoke(QUESTION)
     assert (result["value"], result["verdict"].by, result["verdict"].status) == (3.0, "vote", "plausible")
 
 

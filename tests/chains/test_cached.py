@@ -38,7 +38,7 @@ from code_chains.executors import ProcessExecutor, SandboxExecutor
 from code_chains.state import Verdict
 from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
 from code_chains.testing import ScriptedModel, asks_for_code
-from tests.conftest import QUESTION
+from tests.conftest import QUESTION, SUM_CODE
 
 LIMIT = 100
 
@@ -288,6 +288,27 @@ def test_a_function_counts_with_the_globals_it_uses(monkeypatch: pytest.MonkeyPa
     assert fingerprint(limited) != before
 
 
+class Counting:
+    calls = 0
+
+    def reply(self, messages: list[Any]) -> str:
+        self.calls += 1
+        return f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else f"Told {self.calls}."
+
+
+def test_what_a_function_counts_makes_no_other_question(executor: ProcessExecutor) -> None:
+    seen = 0
+
+    def count(state: Any) -> None:
+        nonlocal seen
+        seen += 1
+
+    model = ScriptedModel(Counting().reply)
+    with create_code_chain(model, executor=executor, verify=[count], cache=InMemoryByteStore()) as chain:
+        assert [chain.invoke(QUESTION)["cached"] for _ in range(3)] == [False, True, True]
+    assert seen == 1
+
+
 def test_models_that_are_configured_later_are_told_apart() -> None:
     from langchain.chat_models import init_chat_model
 
@@ -485,11 +506,71 @@ def test_an_incomplete_answer_is_not_cached() -> None:
     assert not is_cacheable({**outputs, "stop_reason": "tokens"})
 
 
-def test_nothing_is_cached_in_a_session(model: Counted) -> None:
-    store = InMemoryByteStore()
-    with SandboxExecutor(preload=()) as executor, chain_of(model, executor, store) as chain:
-        chain.invoke({"query": QUESTION, "session_id": "a"})
-    assert list(store.yield_keys()) == []
+@pytest.fixture
+def told() -> Iterator[tuple[CodeChain, ProcessExecutor]]:
+    """A chain with a cache whose programs are the last lines of questions."""
+    model = ScriptedModel(lambda messages: str(messages[-1].text).splitlines()[-1])
+    with (
+        ProcessExecutor(preload=()) as executor,
+        create_code_chain(model, executor=executor, cache=InMemoryByteStore(), interpret=False) as chain,
+    ):
+        yield chain, executor
+
+
+def ask(chain: CodeChain, session_id: str | None, *programs: str, **inputs: Any) -> list[tuple[str, bool]]:
+    """Return what the programs show in a session, and whether that was cached."""
+    states = [{"query": code, "session_id": session_id, **inputs} for code in programs]
+    return [(result["output"], result["cached"]) for result in map(chain.invoke, states)]
+
+
+def test_the_same_question_is_paid_once_for_all_sessions(told: Any) -> None:
+    found = [ask(told[0], name, "x = 5; print(x)") for name in ("ann", "bob", None)]
+    assert found == [[("5", False)], [("5", True)], [("5", True)]]
+
+
+def test_a_hit_leaves_the_session_as_the_program_does(told: Any) -> None:
+    programs = ["x = 5; print(x)", "x += 1; print(x)"]
+    ask(told[0], "ann", *programs)
+    assert ask(told[0], "bob", *programs, "print(x * 10)") == [("5", True), ("6", True), ("60", False)]
+
+
+def test_a_hit_can_be_undone_and_rebuilt(told: Any) -> None:
+    chain, executor = told
+    programs = ["x = 5; print(x)", "x += 1; print(x)"]
+    ask(chain, "ann", *programs)
+    ask(chain, "bob", *programs)
+    chain.undo("bob")
+    for session in list(executor._sessions):
+        session.close()
+    assert ask(chain, "bob", "print(x)") == [("5", False)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("x = 5; print(1)", "x = 6; print(1)"), ("print(1); x = 5", "x = 5; print(1)")],
+)
+def test_another_history_is_another_question(told: Any, first: str, second: str) -> None:
+    ask(told[0], "ann", first, "print('x' in dir())")
+    assert ask(told[0], "bob", second, "print('x' in dir())")[1][1] is False
+
+
+def test_nothing_is_cached_after_a_program_that_may_do_something_else(told: Any) -> None:
+    programs = ["import random; x = random.random(); print(1)", "print(2)"]
+    ask(told[0], "ann", *programs)
+    assert [cached for _, cached in ask(told[0], "bob", *programs)] == [False, False]
+
+
+def test_files_of_earlier_turns_are_part_of_the_question(told: Any) -> None:
+    for name, data, cached in (("ann", b"a", False), ("bob", b"a", True), ("eve", b"b", False)):
+        ask(told[0], name, "print(1)", files={"a.txt": data})
+        assert ask(told[0], name, "print(open('a.txt').read())") == [(data.decode(), cached)]
+
+
+def test_nothing_is_cached_in_a_session_of_the_caller(told: Any) -> None:
+    chain, executor = told
+    ask(chain, None, "print(5)")
+    with executor.session() as session:
+        assert ask(chain, None, "print(5)", session=session) == [("5", False)]
 
 
 def test_an_expired_answer_is_a_miss(model: Counted, executor: ProcessExecutor) -> None:

@@ -505,3 +505,9 @@ def test_a_failure_is_never_interpreted_by_a_model(code: str) -> None:
         )
         answer = chain.invoke({"query": "What is 6 times 7?", "code": code})["answer"]
     assert answer.startswith("I could not answer")
+
+
+def test_numbers_of_numpy_are_numbers_in_an_answer() -> None:
+    output = "{'mean': np.float64(25.0), 'n': [np.int64(3)], 'ok': True}"
+    answer = InterpretChain(model=saying("")).invoke({"query": "?", "output": output})["answer"]
+    assert answer == "{'mean': 25.0, 'n': [3], 'ok': True}"

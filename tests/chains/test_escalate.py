@@ -36,7 +36,7 @@ class Counted(ScriptedModel):
 def model(program: str) -> Counted:
     def script(messages: list[Any]) -> str:
         if not asks_for_code(messages):
-            return "It is 42."
+            return "It is 15."
         made.calls.append(str(messages[-1].text))
         return f"```python\n{program}\n```"
 
@@ -44,7 +44,7 @@ def model(program: str) -> Counted:
     return made
 
 
-FAILS, ANSWERS = "1 / 0", "print(42)"
+FAILS, ANSWERS = "1 / 0", "print(sum(range(1, 6)))"
 
 
 def chain(
@@ -61,7 +61,7 @@ def chain(
 def test_a_stronger_model_answers_what_the_first_one_fails_at(sandbox: SandboxExecutor) -> None:
     result = chain(sandbox, FAILS, ANSWERS)[0].invoke(QUESTION)
     assert (result["output"], result["verdict"].status, result["stop_reason"]) == (
-        "42",
+        "15",
         "unverified",
         "answered",
     )
@@ -74,8 +74,8 @@ def test_a_stronger_model_answers_what_the_first_one_fails_at(sandbox: SandboxEx
 
 def test_the_model_whose_program_counts_phrases_the_answer(sandbox: SandboxExecutor) -> None:
     weak = ScriptedModel(lambda messages: FAILS if asks_for_code(messages) else "I am weak.")
-    strong = ScriptedModel(lambda messages: ANSWERS if asks_for_code(messages) else "It is 42.")
-    for models, answer in (([weak, strong], "It is 42."), ([strong, weak], "It is 42.")):
+    strong = ScriptedModel(lambda messages: ANSWERS if asks_for_code(messages) else "It is 15.")
+    for models, answer in (([weak, strong], "It is 15."), ([strong, weak], "It is 15.")):
         made = create_code_chain(models[0], executor=sandbox, solve=Escalate(models[1:], Repair(1)))
         assert made.invoke(QUESTION)["answer"] == answer
 
@@ -149,12 +149,12 @@ def test_another_fallback_is_another_answer_in_the_cache(sandbox: SandboxExecuto
     for program in (ANSWERS, "print(43)"):
         cache = SqliteStore(tmp_path / "answers.sqlite")
         outputs.append(chain(sandbox, FAILS, program, cache=cache)[0].invoke(QUESTION)["output"])
-    assert outputs == ["42", "43"]
+    assert outputs == ["15", "43"]
 
 
 def test_steps_escalate_one_by_one(sandbox: SandboxExecutor) -> None:
     result = chain(sandbox, FAILS, ANSWERS, in_steps=True)[0].invoke(QUESTION)
-    assert result["output"] == "42"
+    assert result["output"] == "15"
 
 
 @pytest.mark.parametrize("models", ["openai:gpt-5-mini", [3], 5])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import functools
 import operator
+import os
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from code_chains import Judge, Repair, create_code_chain
 from code_chains.callbacks.budget import Budget
 from code_chains.chains import ExecuteChain
 from code_chains.executors import SandboxExecutor
-from code_chains.executors.sandbox.fork import Fork
+from code_chains.executors.guest.sandbox.pipes import ProgramPipes
 from code_chains.state import Execution, Problem
 from code_chains.testing import ScriptedModel, asks_for_code
 
@@ -122,22 +123,25 @@ def test_what_a_program_showed_is_kept_if_the_budget_does_not_allow_its_judge(
     executor: SandboxExecutor,
 ) -> None:
     chain = create_code_chain(
-        in_turn("print(15)\n"), executor=executor, budget=Budget(model_calls=1), verify=[Judge()]
+        in_turn("print(3 * 5)\n"), executor=executor, budget=Budget(model_calls=1), verify=[Judge()]
     )
-    result = chain.invoke("?")
+    result = chain.invoke("What is 3 * 5?")
     assert (result["output"], result["verdict"].status) == ("15", "unverified")
     assert "judge" in result["verdict"].reason
 
 
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=5))
 def test_parts_of_output_add_up_to_its_text(data: bytes, cuts: list[int]) -> None:
-    fork = Fork.__new__(Fork)
-    fork.stdout, fork.output, fork._taken = 1, {1: bytearray()}, 0
-    fork._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    parts = []
-    for end in [*sorted(cuts), len(data)]:
-        fork.output[1] = bytearray(data[:end])
-        parts.append(fork.take_stdout())
+    parts, sent = [], 0
+    with ExitStack() as stack:
+        writers: list[int] = []
+        pipes = ProgramPipes(stack, writers, max_output_bytes=100, max_view_bytes=100)
+        for descriptor in writers:
+            stack.callback(os.close, descriptor)
+        for end in [*sorted(cuts), len(data)]:
+            sent += os.write(writers[1], data[sent:end])
+            pipes.drain()
+            parts.append(pipes.take_stdout())
     assert data.decode(errors="replace").startswith("".join(parts))
 
 
@@ -176,3 +180,30 @@ def test_a_chain_of_its_own_reports_a_program_that_outlasts_the_budget(executor:
     assert budget.seconds_left
     outcome = ExecuteChain(executor).invoke({"code": "import time; time.sleep(9)"}, {"callbacks": [budget]})
     assert outcome["execution"].status == "timeout"
+
+
+@pytest.mark.parametrize(
+    "problems", [["blocked"], "blocked", (False, "blocked"), Problem("rule", "blocked"), {"blocked"}]
+)
+def test_problems_may_be_what_a_check_returns(executor: SandboxExecutor, problems: Any) -> None:
+    ran = ExecuteChain(executor).invoke({"code": "print(1)", "problems": problems})
+    assert (ran["execution"].status, ran["output"]) == ("refused", "The program was refused: blocked")
+
+
+@pytest.mark.parametrize(
+    "problems", [None, [], True, (True, "fine"), [Problem("rule", "look", severity="advice")]]
+)
+def test_no_problem_lets_a_program_run(executor: SandboxExecutor, problems: Any) -> None:
+    assert ExecuteChain(executor).invoke({"code": "print(1)", "problems": problems})["output"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("code", "output"), [("'2+2'", "2+2"), ('{"code": "print(1)"}', "{'code': 'print(1)'}")]
+)
+def test_a_program_that_is_a_text_or_data_shows_it(executor: SandboxExecutor, code: str, output: str) -> None:
+    assert ExecuteChain(executor).invoke({"code": code})["output"].strip("'") == output
+
+
+def test_a_text_that_looks_like_a_program_is_a_value(executor: SandboxExecutor) -> None:
+    chain = create_code_chain(in_turn("'12/5'\n"), executor=executor, answer_type=str)
+    assert chain.invoke({"query": "Which fraction?"})["value"] == "12/5"

@@ -56,7 +56,9 @@ def scripted(*cells: str | Callable[[Messages], str]) -> ScriptedModel:
 @pytest.fixture
 def chain(box: SandboxExecutor) -> Callable[..., CodeChain]:
     def create(*cells: str | Callable[[Messages], str], **options: Any) -> CodeChain:
-        return create_code_chain(scripted(*cells), executor=box, **{"solve": Iterate(), **options})
+        return create_code_chain(
+            scripted(*cells), executor=box, **{"solve": Iterate(), "checks": (), **options}
+        )
 
     return create
 
@@ -141,7 +143,8 @@ def test_a_model_that_gets_no_cell_by_its_budget_gives_a_result(chain: Any) -> N
 def test_a_cell_that_hangs_or_exits_does_not_lose_the_others(box: SandboxExecutor) -> None:
     with SandboxExecutor(limits=Limits(seconds=2), preload=()) as quick:
         model = scripted("x = 42", "while True: pass", "import os\nos._exit(1)", "final_answer(x)")
-        result = create_code_chain(model, executor=quick, solve=Iterate()).invoke({"query": "What?"})
+        chain = create_code_chain(model, executor=quick, solve=Iterate(), checks=())
+        result = chain.invoke({"query": "What?"})
     assert result["output"] == "42"
     assert [attempt.status for attempt in result["attempts"]] == ["ok", "timeout", "killed", "ok"]
 
@@ -246,9 +249,11 @@ def test_approval_and_checks_apply_to_each_cell(chain: Any) -> None:
 
     def second(messages: Messages) -> str:
         assert "Not that." in str(messages[-1].content)
-        return "```python\nfinal_answer(42)\n```"
+        return "```python\nfinal_answer(6 * 7)\n```"
 
-    result = chain("secret = 1", second, checks=ValidateChain(approve=approve)).invoke({"query": "What?"})
+    result = chain("secret = 1", second, checks=ValidateChain(approve=approve)).invoke(
+        {"query": "What is 6 * 7?"}
+    )
     assert [attempt.status for attempt in result["attempts"]] == ["refused", "ok"]
 
 
@@ -285,9 +290,9 @@ def test_figures_are_shown_to_models_that_accept_images(chain: Any) -> None:
         )
         return f"```python\nfinal_answer({kinds!r})\n```"
 
-    with create_code_chain(scripted(plot, second), solve=Iterate(vision=True)) as seeing:
+    with create_code_chain(scripted(plot, second), solve=Iterate(vision=True), checks=()) as seeing:
         assert seeing.invoke({"query": "What?"})["output"].endswith("['text', 'image']")
-    with create_code_chain(scripted(plot, second), solve=Iterate()) as blind:
+    with create_code_chain(scripted(plot, second), solve=Iterate(), checks=()) as blind:
         assert blind.invoke({"query": "What?"})["output"].endswith("[]")
 
 
@@ -299,7 +304,7 @@ def test_auto_iterates_where_there_is_something_to_look_at(box: SandboxExecutor,
         system = str(messages[0].content)
         if "Python block" in system:
             prompts.append("notebook" in system)
-            return "```python\nfinal_answer(1)\n```" if prompts[-1] else "```python\nprint(1)\n```"
+            return "```python\nfinal_answer(0 + 1)\n```" if prompts[-1] else "```python\nprint(0 + 1)\n```"
         return "One."
 
     chain = create_code_chain(ScriptedModel(reply), executor=box, solve=Iterate(when="auto"))

@@ -20,7 +20,7 @@ from code_chains.errors import ConfigurationError
 from code_chains.executors import Limits
 from code_chains.language import LANGUAGES, detect_language
 from code_chains.language.messages import MESSAGES
-from code_chains.language.reasons import REASONS
+from code_chains.language.reasons import _words, how_to_check, translate_reason, verdict_words
 from code_chains.state import Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
 from code_chains.verification.grounding import omits_result, unsupported_numbers
@@ -147,7 +147,7 @@ def test_each_language_has_its_phrases() -> None:
 @pytest.mark.parametrize("language", MESSAGES)
 def test_phrases_ask_for_what_they_are_given(language: str) -> None:
     fields = [{name for _, name, _, _ in Formatter().parse(phrase) if name} for phrase in MESSAGES[language]]
-    assert fields == [{"attempts", "reason"}, {"output"}, set(), set()]
+    assert fields == [{"attempts", "reason"}, {"output"}, set(), set(), {"needs"}]
 
 
 @pytest.mark.parametrize("language", MESSAGES)
@@ -175,8 +175,49 @@ def test_an_answer_that_tells_nothing_of_the_output_gets_the_output_of_the_progr
 
 
 def test_reasons_are_in_every_language() -> None:
-    assert {*REASONS, "en"} == LANGUAGES.keys()
-    assert {tuple(reason.count("{}") for reason in reasons) for reasons in REASONS.values()} == {(0, 1, 0)}
+    words = _words()
+    assert words.keys() == LANGUAGES.keys()
+    english = {key: text.count("{}") for key, text in words["en"].items()}
+    assert all({key: text.count("{}") for key, text in own.items()} == english for own in words.values())
+
+
+VERDICTS = {
+    "unchecked": (
+        Verdict("unverified", "none", "The program ran; nothing checked its output."),
+        ("Nicht geprüft", "Das Programm lief; nichts hat seine Ausgabe geprüft."),
+    ),
+    "one test": (
+        Verdict("verified", "tests", "The program gives what the test expects."),
+        ("Geprüft", "Das Ergebnis ist, was alle Tests erwarten (1)."),
+    ),
+    "an assumption": (
+        Verdict("unverified", "provenance", "The program assumes 1.08 (line 1), which was not given."),
+        ("Nicht geprüft", "Das Programm nimmt 1.08 (line 1) an, was nicht gegeben war."),
+    ),
+    "a failed test": (Verdict("failed", "tests", "f(2) gave 5."), ("Keine Antwort", "f(2) gave 5.")),
+    "something is missing": (
+        Verdict("failed", "output", "Not given: x", ("x",)),
+        ("Rückfrage", "Not given: x"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("verdict", "words"), VERDICTS.values(), ids=VERDICTS)
+def test_a_verdict_has_words_in_each_language(verdict: Verdict, words: tuple[str, str]) -> None:
+    assert verdict_words(verdict, "de") == words
+    assert verdict_words(verdict, "und") == verdict_words(verdict) == (verdict.status, verdict.reason)
+
+
+def test_what_would_check_an_answer_is_said_where_nothing_did() -> None:
+    unchecked = Verdict("unverified", "none", "The program ran; nothing checked its output.")
+    assert how_to_check(unchecked, "--tests", "es") == "Ejemplos o pruebas lo comprobarían: --tests"
+    assert how_to_check(Verdict("verified", "tests", ""), "--tests", "es") == ""
+
+
+def test_reasons_with_values_keep_them() -> None:
+    assert translate_reason("4 of 5 programs gave the same outcome.", "fr") == (
+        "4 programmes sur 5 ont donné le même résultat."
+    )
 
 
 WHY = {

@@ -82,7 +82,7 @@ def test_mends_follow_one_another(sandbox: SandboxExecutor) -> None:
 
 
 def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sandbox: SandboxExecutor) -> None:
-    model = numbered("1 / 0", "1 / 0", "print(15)")
+    model = numbered("1 / 0", "1 / 0", "print(sum(range(1, 6)))")
     result = create_code_chain(model, executor=sandbox, interpret=False, solve=Repair(5)).invoke(QUESTION)
     assert [attempt.strategy for attempt in result["attempts"]] == ["initial", "repair", "restart"]
     assert (model.heat, "ZeroDivisionError" in model.seen[2]) == ([0.0, 0.0, 0.8], False)
@@ -364,7 +364,9 @@ def test_tests_that_a_model_wrote_are_shown_too(sandbox: SandboxExecutor) -> Non
     seen: list[str] = []
 
     def script(messages: list[BaseMessage]) -> str:
-        return fenced("assert '15' in output" if "write tests" in str(messages[0].text) else "print(15)")
+        return fenced(
+            "assert '15' in output" if "write tests" in str(messages[0].text) else "print(sum(range(1, 6)))"
+        )
 
     def approve(request: ApprovalRequest) -> bool:
         seen.append(request.code)

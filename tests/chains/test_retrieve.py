@@ -288,8 +288,8 @@ def test_values_of_references_are_no_values_of_other_tasks() -> None:
         "context": context,
         "execution": Execution(status="ok", stdout="Tax: 3"),
     }
-    assert sanity_verdict(values, "print('Tax:', 0.175 * 17.14)") is None
-    copied = sanity_verdict(values, "print('Tax:', 0.2125 * 14.12)")
+    assert sanity_verdict(values, "print('Tax:', 0.175 * 20)") is None
+    copied = sanity_verdict(values, "print('Tax:', 0.2125 * 20)")
     assert copied is not None
     assert "0.2125" in copied.reason
 

@@ -180,7 +180,9 @@ def test_tests_that_cannot_be_read_are_refused_before_anything_is_spent(sandbox:
 
 def test_generated_tests_make_it_plausible_and_never_verified(sandbox: SandboxExecutor) -> None:
     def script(messages: list[BaseMessage]) -> str:
-        return fenced("assert '15' in output" if "write tests" in str(messages[0].text) else "print(15)")
+        return fenced(
+            "assert '15' in output" if "write tests" in str(messages[0].text) else "print(sum(range(1, 6)))"
+        )
 
     chain = create_code_chain(
         ScriptedModel(script), executor=sandbox, interpret=False, verify=[GeneratedTests()]
@@ -201,6 +203,25 @@ def test_generated_tests_that_fail_say_nothing(sandbox: SandboxExecutor) -> None
 @pytest.mark.parametrize("tests", ["assert True", "print(1)", "assert (", ""])
 def test_what_tests_nothing_is_no_test(tests: str) -> None:
     assert WriteTestsChain(model=saying(fenced(tests))).invoke("?")["generated_tests"] == ""
+
+
+def test_a_model_is_told_why_its_tests_cannot_be_used_and_asked_once_more() -> None:
+    asked: list[str] = []
+
+    def write(messages: Any) -> str:
+        asked.append(messages[-1].text)
+        return fenced("assert eval(f(2)) == 4" if len(asked) == 1 else "assert f(2) == 4")
+
+    assert (
+        WriteTestsChain(model=ScriptedModel(write)).invoke("?")["generated_tests"].strip()
+        == "assert f(2) == 4"
+    )
+    assert (len(asked), "The tests eval what the program gives" in asked[1]) == (2, True)
+
+
+def test_tests_that_stay_useless_are_given_up() -> None:
+    model = ScriptedModel(lambda messages: fenced("assert 1 == 1"))
+    assert WriteTestsChain(model=model, max_attempts=3).invoke("?")["generated_tests"] == ""
 
 
 # -- the judge -----------------------------------------------------------------------------------------------------------
@@ -298,9 +319,9 @@ def test_a_judge_that_fails_does_not_take_the_answer_with_it(sandbox: SandboxExe
 
 
 def test_a_no_goes_back_to_the_model(sandbox: SandboxExecutor) -> None:
-    judge = saying(lambda text: "YES: right." if "print(15)" in text else "NO: It is the product.")
+    judge = saying(lambda text: "YES: right." if "range" in text else "NO: It is the product.")
     result = create_code_chain(
-        writing("print(120)", "print(15)"), executor=sandbox, verify=[Judge(judge)]
+        writing("print(2 * 3 * 4 * 5)", "print(sum(range(1, 6)))"), executor=sandbox, verify=[Judge(judge)]
     ).invoke(QUESTION)
     assert [attempt.verdict.by for attempt in result["attempts"]] == ["judge", "judge"]
     assert (result["output"], result["verdict"].status) == ("15", "plausible")
@@ -388,7 +409,7 @@ def test_order_may_be_left_out_of_a_vote() -> None:
 
 
 async def test_samples_are_asked_for_at_once_and_alike_in_all_ways(sandbox: SandboxExecutor) -> None:
-    chain = create_code_chain(writing("print(15)"), executor=sandbox, solve=Repair(samples=3))
+    chain = create_code_chain(writing("print(sum(range(1, 6)))"), executor=sandbox, solve=Repair(samples=3))
     expected = chain.invoke(QUESTION)
     assert (expected["usage"].by_stage["generate"]["model_calls"], len(expected["attempts"])) == (3, 1)
     assert await chain.ainvoke(QUESTION) == expected == functools.reduce(operator.add, chain.stream(QUESTION))
@@ -409,7 +430,7 @@ def test_one_that_passes_the_tests_is_kept(sandbox: SandboxExecutor) -> None:
 
 def test_a_judge_has_the_last_word_on_the_winner(sandbox: SandboxExecutor) -> None:
     chain = create_code_chain(
-        writing("print(15)"),
+        writing("print(sum(range(1, 6)))"),
         executor=sandbox,
         solve=Repair(1, samples=3),
         verify=[Judge(saying("NO: never."))],

@@ -26,7 +26,7 @@ def replies(*programs: str) -> ScriptedModel:
 
 
 def ask(box: SandboxExecutor, *programs: str, state: Any = None, **options: Any) -> dict[str, Any]:
-    options = {"interpret": False, "verify": [Agreement()], "executor": box, **options}
+    options = {"interpret": False, "verify": [Agreement()], "executor": box, "checks": (), **options}
     with create_code_chain(replies(*programs), **options) as chain:
         return dict(chain.invoke({**QUERY, **(state or {})}))
 
@@ -74,7 +74,7 @@ def test_no_program_is_written_once_the_others_could_not_decide(sandbox: Sandbox
 
 def test_an_outcome_in_the_order_of_a_set_is_written_again(sandbox: SandboxExecutor) -> None:
     first, second = "print(list(set('banana')))", "print(list(dict.fromkeys('banana')))"
-    result = ask(sandbox, first, second, verify=[])
+    result = ask(sandbox, first, second, verify=[], checks="standard")
     assert result["code"].strip() == second
     assert "order of a set" in result["attempts"][0].verdict.reason
 
@@ -106,7 +106,9 @@ def test_the_same_program_at_a_higher_temperature_or_of_another_model_confirms(
         return "```python\nprint(384)\n```"
 
     for model, other in ((SampledModel(script=reply), None), (ScriptedModel(reply), ScriptedModel(reply))):
-        with create_code_chain(model, executor=sandbox, interpret=False, verify=[Agreement(other)]) as chain:
+        with create_code_chain(
+            model, executor=sandbox, interpret=False, verify=[Agreement(other)], checks=()
+        ) as chain:
             assert chain.invoke(QUERY)["verdict"].status == "plausible"
 
 
@@ -118,7 +120,9 @@ def test_a_model_that_agrees_with_its_own_mistakes_is_refused_and_auto_leaves_it
         create_code_chain(tiny, verify=[Agreement()])
     with pytest.raises(ConfigurationError, match="a larger model"):
         create_code_chain(ScriptedModel(lambda messages: ""), verify=[Agreement(tiny)])
-    with create_code_chain(tiny, executor=sandbox, interpret=False, verify=[Agreement(when="auto")]) as chain:
+    with create_code_chain(
+        tiny, executor=sandbox, interpret=False, verify=[Agreement(when="auto")], checks=()
+    ) as chain:
         result = chain.invoke(QUERY)
     assert (result["verdict"].status, result["usage"].model_calls) == ("unverified", 1)
 
@@ -133,7 +137,9 @@ def test_a_reply_from_a_cache_is_no_other_sample(sandbox: SandboxExecutor) -> No
     model = DefaultModel(script=lambda messages: f"```python\nprint({next(left)})\n```")
     set_llm_cache(InMemoryCache())
     try:
-        with create_code_chain(model, executor=sandbox, interpret=False, verify=[Agreement()]) as chain:
+        with create_code_chain(
+            model, executor=sandbox, interpret=False, verify=[Agreement()], checks=()
+        ) as chain:
             result = chain.invoke(QUERY)
     finally:
         set_llm_cache(None)
@@ -198,6 +204,7 @@ def test_streaming_and_async_give_the_same(sandbox: SandboxExecutor) -> None:
         executor=sandbox,
         interpret=False,
         verify=[Agreement()],
+        checks=(),
     ) as chain:
         invoked = chain.invoke(QUERY)
         streamed: dict[str, Any] = {}

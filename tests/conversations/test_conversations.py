@@ -24,6 +24,7 @@ from code_chains import (
 )
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.sessions import Conversation, Conversations
+from code_chains.conversing import _NO_STATE
 from code_chains.errors import ConfigurationError, InputError, OverloadedError, SessionError
 from code_chains.executors import Session
 from code_chains.executors.waiting import drive
@@ -97,6 +98,7 @@ def test_a_failed_turn_leaves_the_state_unchanged(chain: CodeChain) -> None:
     assert run(chain, "print(x)") == "20"
 
 
+@pytest.mark.slow
 def test_the_prompt_describes_the_state(shared_sandbox: SandboxExecutor, sales: Path) -> None:
     seen: list[str] = []
 
@@ -236,22 +238,26 @@ def test_more_conversations_than_sessions_are_answered(shared_sandbox: SandboxEx
         assert [result["output"] for result in chain.batch(states)] == ["0", "1", "2", "3"]
 
 
-def test_the_prompt_names_state_that_could_not_be_rebuilt(
-    shared_sandbox: SandboxExecutor, sales: Path
-) -> None:
+def test_prompt_and_notes_name_state_that_could_not_be_rebuilt(shared_sandbox: SandboxExecutor) -> None:
     seen: list[str] = []
 
     def model(messages: list[BaseMessage]) -> str:
         seen.append(str(messages[-1].text))
         return last_line(messages)
 
-    with create_code_chain(ScriptedModel(model), executor=shared_sandbox, interpret=False) as chain:
-        run(chain, "text = open('sales.csv').read(); print(text)", files={"sales.csv": sales})
-        sales.unlink()
+    def six() -> object:
+        """Return six."""
+        return 6
+
+    with create_code_chain(
+        ScriptedModel(model), executor=shared_sandbox, interpret=False, tools=[six]
+    ) as chain:
+        run(chain, "f = lambda: 6; print(six())")
         for session in list(shared_sandbox._sessions):
             session.close()
-        run(chain, "print(1)")
-    assert "is not there any more" in seen[-1]
+        notes = chain.invoke({"query": "print(1)", "session_id": "ann"})["notes"]
+    assert "had made" in seen[-1]
+    assert "print(six())" in notes[0]
 
 
 def test_a_deleted_conversation_starts_over(chain: CodeChain) -> None:
@@ -286,6 +292,21 @@ def test_an_executor_without_sessions_still_has_a_history() -> None:
     with create_code_chain(ScriptedModel(last_line), executor=MontyExecutor(), interpret=False) as chain:
         run(chain, "print(1)")
         assert [turn.query for turn in chain.memory.turns("ann")] == ["print(1)"]  # type: ignore[union-attr]
+
+
+def test_a_model_is_told_that_no_state_remains() -> None:
+    from code_chains.executors.monty import MontyExecutor
+
+    seen: list[str] = []
+
+    def model(messages: list[BaseMessage]) -> str:
+        seen.append(str(messages[-1].text))
+        return last_line(messages)
+
+    with create_code_chain(ScriptedModel(model), executor=MontyExecutor(), interpret=False) as chain:
+        run(chain, "x = 5; print(x)")
+        run(chain, "print(1)")
+    assert [_NO_STATE in text for text in seen] == [False, True]
 
 
 def test_an_invalid_session_id_is_refused(chain: CodeChain) -> None:

@@ -19,7 +19,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.stores import ByteStore, InMemoryByteStore
 
 from code_chains import ConversationMemory, SandboxExecutor, SqliteStore, create_code_chain
-from code_chains.conversations.memory import ChatHistory, new_turn_id
+from code_chains.conversations.memory import ChatHistory
+from code_chains.conversations.turns import new_turn_id
 from code_chains.errors import ConfigurationError, InputError, StoreError
 from code_chains.state import Artifact, Execution, Turn, Verdict
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -204,7 +205,7 @@ def test_a_redis_store_works(redis_store: ByteStore) -> None:
 def test_turns_stay_in_order_when_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = ConversationMemory()
     save_turn(memory, "first")
-    monkeypatch.setattr("code_chains.conversations.memory.time.time_ns", lambda: 1)
+    monkeypatch.setattr("code_chains.conversations.turns.time.time_ns", lambda: 1)
     save_turn(memory, "second")
     assert [turn.query for turn in memory.turns("ann")] == ["first", "second"]
 
@@ -343,7 +344,7 @@ def test_a_classic_memory_still_works() -> None:
 
     def model(messages: list[BaseMessage]) -> str:
         seen.append(str(messages[-1].text))
-        return "print(1)" if asks_for_code(messages) else "It is 1."
+        return "print(0 + 1)" if asks_for_code(messages) else "It is 1."
 
     memory = ConversationBufferMemory(input_key="query", output_key="answer")
     with create_code_chain(ScriptedModel(model), executor="none", memory=memory) as chain:

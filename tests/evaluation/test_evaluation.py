@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.language_models import FakeListChatModel
 
 from code_chains import (
     Budget,
@@ -28,6 +29,7 @@ from code_chains.apps.terminal.evaluation_report import render_report, write_rep
 from code_chains.batch.records import Answer
 from code_chains.batch.results_file import ResultsFile
 from code_chains.chains.judge import JudgeChain
+from code_chains.errors import StoreError
 from code_chains.evaluation import (
     Case,
     Evaluation,
@@ -39,6 +41,7 @@ from code_chains.evaluation import (
     evaluate,
     read_cases,
 )
+from code_chains.evaluation.scorers import scorer_named
 from code_chains.evaluation.scoring import Stated, is_right
 from code_chains.evaluation.statistics import mcnemar, percentile, wilson
 from code_chains.state import Usage
@@ -197,6 +200,18 @@ def states(expected: Any, output: str, result: str | None = None, **details: Any
         ({"a": [1]}, "{'a': [1.0]}"),
         ({"1": "x"}, "{1: 'x'}"),
         (True, "True"),
+        (True, "Yes."),
+        (False, "nein"),
+        (33.3, "33.3%"),
+        (1 / 3, "33.33 %"),
+        (0.125, "12.5 percent"),
+        (12.5, "$12.50"),
+        (1234.5, "1.234,50 €"),
+        (1234.5, "€ 1 234,50"),
+        (1234.5, "CHF 1'234.50"),
+        (1200, "1.200"),
+        (-5, "-5 °C"),
+        (15, "There are 15 items."),
         (None, "None"),
     ],
 )
@@ -204,10 +219,19 @@ def test_numbers_may_have_any_notation_and_data_that_of_json_or_python(expected:
     assert states(expected, output)
 
 
+def test_numbers_of_the_question_are_no_answer_beside_another() -> None:
+    assert states(15, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
+    assert states(12, "12 of 20", query="How many of 20?")
+    assert not states(5, "The sum of 1 to 5 is 15.", query="What is the sum of 1 to 5?")
+
+
 @pytest.mark.parametrize(
     ("expected", "output"),
     [
         (15, "14"),
+        (125, "$12.5"),
+        (33.3, "33%"),
+        (15, "15 apples and 14 pears"),
         (15, "15 of 20"),
         (15, "not 15"),
         (15, "Team 7: 15 points"),
@@ -336,7 +360,8 @@ def test_an_exception_is_an_error_and_does_not_affect_other_cases(sandbox: Sandb
         (True, "unverified"),
         (False, "error"),
     ]
-    assert "no connection" in evaluation.wrong[0].reason
+    assert "no connection" in evaluation.errors[0].reason
+    assert (evaluation.accuracy.total, evaluation.wrong) == (1, ())
     assert not evaluation.is_complete
 
 
@@ -362,14 +387,16 @@ def test_a_resumed_evaluation_asks_only_what_is_missing(chain: CodeChain, tmp_pa
     assert [(score.id, score.right) for score in resumed.scores] == [(str(n), True) for n in range(6)]
 
 
-def test_a_corrected_expectation_is_scored_without_asking_again(chain: CodeChain, tmp_path: Path) -> None:
+def test_a_corrected_expectation_is_scored_without_asking_again(
+    chain: CodeChain, sandbox: SandboxExecutor, tmp_path: Path
+) -> None:
     path = tmp_path / "answers.jsonl"
     with ResultsFile(path) as results_file:
         before = evaluate(chain, [{"query": "Double 4 ?", "expected": 9}], results_file=results_file)
     with (
         ResultsFile(path, resume=True) as results_file,
         create_code_chain(
-            ScriptedModel(lambda messages: pytest.fail("asked")), executor=ScriptedExecutor(str)
+            ScriptedModel(lambda messages: pytest.fail("asked")), executor=sandbox, solve=Repair(1)
         ) as silent,
     ):
         after = evaluate(silent, [{"query": "Double 4 ?", "expected": 8}], results_file=results_file)
@@ -377,11 +404,47 @@ def test_a_corrected_expectation_is_scored_without_asking_again(chain: CodeChain
     assert after.scores[0].code == before.scores[0].code == "print(4 * 2)\n"
 
 
-def test_a_results_file_of_other_questions_is_refused(chain: CodeChain, tmp_path: Path) -> None:
+def test_a_question_that_changed_is_asked_again(chain: CodeChain, tmp_path: Path) -> None:
     with ResultsFile(tmp_path / "answers.jsonl") as results_file:
-        evaluate(chain, [{"id": "a", "query": "Double 4 ?", "expected": 8}], results_file=results_file)
-        with pytest.raises(InputError, match="another question 'a'"):
-            evaluate(chain, [{"id": "a", "query": "Double 5 ?", "expected": 8}], results_file=results_file)
+        for number in (4, 5):
+            cases = [{"id": "a", "query": f"Double {number} ?", "expected": 2 * number}]
+            assert evaluate(chain, cases, results_file=results_file).accuracy.value == 1
+        assert [record["given"]["query"] for record in results_file.records()] == ["Double 5 ?"]
+
+
+def test_answers_of_another_model_are_refused(chain: CodeChain, tmp_path: Path) -> None:
+    path, case = tmp_path / "answers.jsonl", {"query": "Double 4 ?", "expected": 8}
+    with ResultsFile(path) as results_file:
+        evaluate(chain, [case], results_file=results_file)
+    with (
+        create_code_chain(FakeListChatModel(responses=["print(8)"]), executor=ScriptedExecutor(str)) as other,
+        ResultsFile(path, resume=True) as results_file,
+        pytest.raises(StoreError, match=r"another run.*--anew"),
+    ):
+        evaluate(other, [case], results_file=results_file)
+
+
+SCORERS = {
+    "tolerance=0.01": ("about 42.1 m", 42),
+    "set": ("['b', 'a']", ["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_decides_on_expected_values(name: str) -> None:
+    output, expected = SCORERS[name]
+    with create_code_chain(
+        ScriptedModel(lambda messages: "print(1)"), executor=ScriptedExecutor(lambda code: output)
+    ) as chain:
+        cases = [{"query": "What?", "expected": expected}]
+        assert evaluate(chain, cases, scorer=scorer_named(name)).accuracy.value == 1
+        assert evaluate(chain, cases).accuracy.value == 0
+
+
+@pytest.mark.parametrize("name", ["nowhere:f", "tolerance=x", "sets"])
+def test_an_unknown_scorer_is_an_error(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="module:function"):
+        scorer_named(name)
 
 
 def test_cases_that_the_budget_prevents_are_missing_and_not_wrong(chain: CodeChain) -> None:

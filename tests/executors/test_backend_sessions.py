@@ -156,10 +156,14 @@ def test_values_and_large_artifacts_and_long_output_come_back(session: Any) -> N
 
 def test_a_figure_is_shown_by_the_cell_that_has_it_open(session: Session) -> None:
     module = (
-        "import sys, types\nfigures = [1]\npyplot = types.ModuleType('matplotlib.pyplot')\n"
-        "class Figure:\n    def savefig(self, target, format): target.write(b'PNG')\n"
-        "pyplot.get_fignums = lambda: list(figures)\npyplot.figure = lambda number: Figure()\n"
-        "pyplot.close = figures.remove\nsys.modules['matplotlib.pyplot'] = pyplot"
+        "import sys, types\nclass Figure:\n    axes = [1]\n"
+        "    def savefig(self, target, format): target.write(b'PNG')\n"
+        "managers = [types.SimpleNamespace(canvas=types.SimpleNamespace(figure=Figure()))]\n"
+        "helpers = types.ModuleType('matplotlib._pylab_helpers')\n"
+        "helpers.Gcf = types.SimpleNamespace(get_all_fig_managers=lambda: list(managers))\n"
+        "pyplot = types.ModuleType('matplotlib.pyplot')\npyplot.close = lambda which: managers.clear()\n"
+        "sys.modules |= {'matplotlib.pyplot': pyplot, 'matplotlib._pylab_helpers': helpers}\n"
+        "sys.modules['matplotlib'] = types.ModuleType('matplotlib')"
     )
     first, second = session.run(module), session.run("1")
     assert ([file.name for file in first.artifacts], second.artifacts) == (["figure-1.png"], ())

@@ -518,3 +518,8 @@ def test_a_program_may_limit_itself(executor: SandboxExecutor) -> None:
     assert executor.run(
         "import os, resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)); os.nice(1)"
     ).ok
+
+
+def test_an_executor_refuses_a_check_of_outcomes_which_sessions_take() -> None:
+    with ProcessExecutor() as executor, pytest.raises(ConfigurationError, match="no state to keep"):
+        executor.run("1", check=lambda done: True)

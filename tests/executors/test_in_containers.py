@@ -42,6 +42,14 @@ NO_LANDLOCK = {
     ],
 }
 """A kernel without Landlock: its calls are unknown."""
+NEITHER = {
+    **NO_LANDLOCK,
+    "syscalls": [
+        *NO_LANDLOCK["syscalls"],
+        {"names": ["unshare", "setns", "mount", "pivot_root"], "action": "SCMP_ACT_ERRNO"},
+    ],
+}
+"""Nor does it let namespaces be made."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,12 @@ class Environment:
 
 
 ENVIRONMENTS = {
-    "default": Environment((), "wasm", 80),
-    "restricted": Environment(RESTRICTED, "wasm", 80),
-    "little shared memory": Environment(("--shm-size=64k",), "wasm", 80),
+    "default": Environment((), "landlock", 140),
+    "restricted": Environment(RESTRICTED, "landlock", 140),
+    "little shared memory": Environment(("--shm-size=64k",), "landlock", 140),
+    "restricted without Landlock": Environment(
+        (*RESTRICTED, "--security-opt=seccomp=neither.json"), "wasm", 80
+    ),
     "unconfined": Environment(UNCONFINED, "kernel", 145),
     "unconfined user": Environment((*UNCONFINED, *USER), "kernel", 145),
     "unconfined restricted": Environment((*RESTRICTED, *UNCONFINED), "kernel", 145),
@@ -80,6 +91,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shared")
     folder.chmod(0o755)
     (folder / "no-landlock.json").write_text(json.dumps(NO_LANDLOCK))
+    (folder / "neither.json").write_text(json.dumps(NEITHER))
     run(folder, ("-v", f"{folder}:/shared"), "-m", "code_chains", "doctor")
     (folder / "outside.json").write_text(json.dumps(report(folder, (), "outside")))
     return folder
@@ -141,6 +153,12 @@ def test_ordinary_programs_print_the_same_as_outside(reported: Reported) -> None
     environment, told = reported
     passed = [name for name, reason in told["failed"].items() if not reason]
     assert len(passed) >= environment.ordinary, told["failed"]
+
+
+def test_there_are_sessions_tools_tests_and_figures(reported: Reported) -> None:
+    environment, told = reported
+    expected = [] if environment.level == "wasm" else ["figure", "session", "tool", "tests"]
+    assert told.get("features", []) == expected
 
 
 def test_nothing_is_left(reported: Reported) -> None:

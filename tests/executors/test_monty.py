@@ -19,6 +19,7 @@ from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
 from code_chains.executors.monty import MontyExecutor
 from code_chains.executors.remote.external import PROBE, canary, isolation
+from code_chains.executors.runner import RUN_DEADLINE
 from code_chains.executors.sandbox.executor import ProcessExecutor
 from code_chains.state import PROBED
 from code_chains.testing import ExecutorContract
@@ -253,3 +254,14 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_monty", None)
     with pytest.raises(ConfigurationError, match=r'pip install -e "\.\[monty\]"'):
         MontyExecutor()
+
+
+def test_a_program_ends_with_the_time_of_a_budget() -> None:
+    started = time.monotonic()
+    token = RUN_DEADLINE.set(started + 0.3)
+    try:
+        with MontyExecutor(limits=Limits(seconds=20)) as executor:
+            assert executor.run("while True: pass").status == "timeout"
+    finally:
+        RUN_DEADLINE.reset(token)
+    assert time.monotonic() - started < 5

@@ -4,29 +4,50 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from code_chains import create_code_chain
 from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Executor, SandboxExecutor, WasmExecutor, strongest
-from code_chains.executors.sandbox import launchers
+from code_chains.executors.sandbox import launchers, provider
 from code_chains.executors.sandbox.launchers import may_make_namespaces
 from code_chains.executors.strongest import strongest_executor
 from code_chains.executors.wasm import runtime
 from code_chains.language import detect
 from code_chains.testing import ScriptedModel
+from tests.conftest import PatchInside
+from tests.support.other_user import for_landlock
 
 
 @pytest.fixture
 def without_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A system that lets nobody make namespaces, as most containers."""
     monkeypatch.setattr(strongest, "may_make_namespaces", lambda: False)
-    strongest._say_once.cache_clear()
+    caches = (strongest._say_once, strongest.landlock_objection)
+    for cached in caches:
+        cached.cache_clear()
     yield
-    strongest._say_once.cache_clear()
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.fixture
+def without_landlock(without_namespaces: None, patch_inside: PatchInside) -> None:
+    """A kernel whose Landlock claims to be in force and protects nothing."""
+    patch_inside("landlock", "files = _file_rights(supported)", "files = ACCESS_FS_MAKE_BLOCK")
+
+
+@pytest.fixture
+def readable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interpreter that other users can read."""
+    python = for_landlock()
+    if python is not None:
+        monkeypatch.setattr(strongest, "SandboxExecutor", partial(SandboxExecutor, python=python))
 
 
 def test_where_namespaces_can_be_made_it_is_the_kernel_sandbox() -> None:
@@ -39,21 +60,56 @@ def test_where_namespaces_can_be_made_it_is_the_kernel_sandbox() -> None:
 
 
 @pytest.mark.kernel_sandbox
-@pytest.mark.usefixtures("without_namespaces")
-def test_elsewhere_it_is_webassembly_and_the_log_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.usefixtures("without_namespaces", "readable")
+def test_elsewhere_it_is_landlock_with_sessions_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    with strongest_executor() as executor, strongest_executor(), executor.session() as session:
+        session.run("kept = 41")
+        done = session.run("kept + 1")
+    assert (done.output, done.isolation and done.isolation.level) == ("42", "landlock")
+    assert ["Landlock" in record.message for record in caplog.records] == [True]
+
+
+@pytest.mark.kernel_sandbox
+@pytest.mark.usefixtures("without_landlock", "readable")
+def test_without_landlock_it_is_webassembly_and_the_log_says_why(caplog: pytest.LogCaptureFixture) -> None:
     pytest.importorskip("wasmtime")
-    with caplog.at_level(logging.WARNING), strongest_executor() as first, strongest_executor() as second:
-        assert isinstance(first, WasmExecutor)
-        assert isinstance(second, WasmExecutor)
-    assert [record.message for record in caplog.records if "WebAssembly" in record.message] != []
-    assert len(caplog.records) == 1
+    with caplog.at_level(logging.WARNING), strongest_executor() as executor, strongest_executor():
+        assert isinstance(executor, WasmExecutor)
+    [record] = caplog.records
+    assert "WebAssembly" in record.message
+    assert "the probe found a way out (filesystem" in record.message
 
 
+@pytest.mark.kernel_sandbox
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="programs run as this user")
 @pytest.mark.usefixtures("without_namespaces")
+def test_root_whose_python_others_cannot_read_is_told_so(patch_inside: PatchInside) -> None:
+    patch_inside("filesystem", "is_usable = all(", "is_usable = False and all(")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda name: None)
+        assert type(strongest_executor()) is SandboxExecutor
+    assert "who cannot read this Python" in str(strongest.landlock_objection())
+
+
+@pytest.mark.usefixtures("without_landlock", "readable")
 def test_without_webassembly_it_is_the_error_of_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with strongest_executor() as executor:
-        assert type(executor) is SandboxExecutor
+        assert isinstance(executor, SandboxExecutor)
+        assert executor.launcher != "landlock"
+
+
+@pytest.mark.kernel_sandbox
+def test_what_a_launcher_leaves_open_does_not_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not may_make_namespaces():
+        pytest.skip("this system does not let namespaces be made")
+    monkeypatch.setattr(provider, "candidates", lambda level: ["none", "namespaces"])
+    with SandboxExecutor(preload=()) as executor:
+        isolation = executor.run("1").isolation
+    assert (isolation and isolation.launcher) == "namespaces"
 
 
 @pytest.mark.parametrize("system", ["darwin", "win32"])

@@ -21,6 +21,7 @@ from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError, ExecutorError
 from code_chains.executors import Executor, Limits, WasmExecutor
 from code_chains.executors.guest.wire import FRAME_HEADER
+from code_chains.executors.runner import RUN_DEADLINE
 from code_chains.executors.values import value_of
 from code_chains.executors.wasm import runtime as wasm_runtime
 from code_chains.state import Execution
@@ -472,3 +473,17 @@ def test_a_chain_answers_with_it() -> None:
 def test_invalid_arguments_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         WasmExecutor(**arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ["import time; time.sleep(9)", "while True: pass"])
+def test_a_program_ends_with_the_time_of_a_budget(code: str) -> None:
+    with WasmExecutor(limits=Limits(seconds=20)) as executor:
+        executor.run("1")
+        started = time.monotonic()
+        token = RUN_DEADLINE.set(started + 0.5)
+        try:
+            assert executor.run(code).status == "timeout"
+        finally:
+            RUN_DEADLINE.reset(token)
+        assert time.monotonic() - started < 5

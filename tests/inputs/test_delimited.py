@@ -59,6 +59,28 @@ READ = {
     "lines that end with a carriage return": ("a,b\r1,2\r3,4\r", [[1, 2], [3, 4]]),
     "the header among the rows": ("a,b\nx,1\na,b\ny,2\n", [["x", 1], ["y", 2]]),
     "two empty lines among the rows": ("a,b\n1,2\n\n\n3,4\n", [[1, 2], [3, 4]]),
+    "decimal commas in one column": ("price\n1,50\n2,25\n", [[1.5], [2.25]]),
+    "versions": ("version,n\n1.10,3\n1.9,4\n", [["1.10", 3], ["1.9", 4]]),
+    "numbers of rows, divided by spaces, as R writes them": (
+        '"city" "n"\n"1" "Oslo" 3\n"2" "Rome" 5\n"3" "New York" 7\n',
+        [[1, "Oslo", 3], [2, "Rome", 5], [3, "New York", 7]],
+    ),
+    "spaces within quotes": (
+        '10.0.0.1 - [1] "GET /a" 200\n10.0.0.2 - [2] "GET /b" 404\n10.0.0.3 bob [3] "GET /" 200\n10.0.0.4 - [4] "PUT /" 9\n',
+        [["10.0.0.1", "-", "[1]", "GET /a", 200], ["10.0.0.2", "-", "[2]", "GET /b", 404],
+         ["10.0.0.3", "bob", "[3]", "GET /", 200], ["10.0.0.4", "-", "[4]", "PUT /", 9]],
+    ),
+    "spaces below lines of a head": (
+        "Device: X7\nDay: 5\n\nt  U(V)\n0.0   1.20\n0.1   1.25\n0.2   1.31\n", [[0, 1.2], [0.1, 1.25], [0.2, 1.31]]
+    ),
+    "a survey with two rows of questions": (
+        'Q1,Q2,Q3\nHow old?,How tall?,Where do you live?\n"{""id"":1}","{""id"":2}","{""id"":3}"\n'
+        "34,180,Oslo\n27,172,Rome\n51,169,Bonn\n",
+        [[34, 180, "Oslo"], [27, 172, "Rome"], [51, 169, "Bonn"]],
+    ),
+    "a row of unknown values": (
+        "name,start,end\nX,at last,open end\nA,1,2\n", [["X", "at last", "open end"], ["A", "1", "2"]]
+    ),
     "a multi-line title in quotes": (',,\n,"Report\nof May",\nid,day,n\n1,2024-05-01,5\n', [[1, "2024-05-01", 5]]),
 }  # fmt: skip
 
@@ -83,6 +105,9 @@ NAMES = {
     "labels without a name": (",name,town\na,Ann,Oslo\nb,Bo,Lund\n", "town"),
     "numbers in turn": (",0,1\nx,1.5,2\ny,2.5,3\n", "1"),
     "months": ("item,2024-01-01,2024-02-01\nx,4,5\ny,6,7\n", "2024-02-01"),
+    "names in a comment": ("# made by x\n# t,v\n0,1.5\n1,1.6\n", "t"),
+    "names in a comment, divided by spaces": ("% t v w\n0 1.5 2\n1 1.6 2\n2 1.7 2\n", "w"),
+    "a column called #": ("#;name\n1;Ann\n2;Bob\n", "#"),
     "notes above": ("at,the,,of\nor,merging,,cells\nName,Age,Kids,Born\nAnn,30,2,1990\n", "Age"),
 }
 
@@ -120,6 +145,10 @@ SAID = {
     "dates in two orders": ("d,n\n13/01/2024,1\n01/13/2024,2\n", "in two orders"),
     "repeated rows": ("a,b\n1,2\n1,2\n", "1 of 2 rows repeat another one"),
     "totals among details": ("r,n\nN,1\nTotal N,1\nS,2\nW,3\n", "1 row is a total among details"),
+    "a total without a word": ("r;n;m\nN;1;2\nS;2;3\nW;4;5\n;7;10\n", "the last row has the sums of the others"),
+    "an average": ("r;n\nN;1\nS;2\nW;3\nMittelwert;2\n", '1 row is an average among details ("Mittelwert"'),
+    "what may be versions": ("v,n\n1.10,3\n1.9,4\n", "1.10 is read as a number: read it as text if"),
+    "numbers that are too long": ("id,n\n1,12345678901234567.25\n2,3.10\n", "other long numbers are rounded"),
     "spellings": ("r,n\nnorth,1\nNorth ,2\n", "several spellings of the same"),
     "a number that means missing": ("d,t\n1,12\n2,-999\n3,14\n", "-999 stands 1 times"),
     "a share above 100": ("n,share %\na,12\nb,130\n", "not between 0 and 100"),

@@ -142,6 +142,18 @@ READ: dict[str, Any] = {
         "", lambda: "Report\nName      Units sold\n----      ----------\n"
         "Ann Lee           12\nBob              100\nCy                 7\n",
         [["Name", "Units sold"], ["Ann Lee", 12], ["Bob", 100], ["Cy", 7]]),
+    "fixed width whose columns touch": (
+        "", lambda: "ID   NAME      AGE CITY    \n0001 SMITH JOHN 34 LONDON  \n0002 JONES MARY 29 PARIS   \n"
+        "0003 BROWN ANNE 41 BERLIN  \n",
+        [["ID", "NAME", "AGE", "CITY"], ["0001", "SMITH JOHN", 34, "LONDON"], ["0002", "JONES MARY", 29, "PARIS"],
+         ["0003", "BROWN ANNE", 41, "BERLIN"]]),
+    "a list with lines of dashes": (
+        "", lambda: "Report\n------------\n| a | n     |\n------------\n| x | 1,5   |\n| y | 2,25  |\n------------\n",
+        [["a", "n"], ["x", 1.5], ["y", 2.25]]),
+    "rows of JSON": ("", lambda: '[["city", "n"], ["Oslo", 3], ["Rome", 5]]', [["city", "n"], ["Oslo", 3], ["Rome", 5]]),
+    "a dump of SQL": (
+        "", lambda: "CREATE TABLE t (a INT, b TEXT);\nINSERT INTO t VALUES (1, 'x'), (2, 'y');\n",
+        [["a", "b"], [1, "x"], [2, "y"]]),
     "a CSV in a ZIP": ("", lambda: zipped({"in.csv": PEOPLE}), [["name", "n"], ["Ann", 1.5], ["Bob", 2.5]]),
     "one of two files in a ZIP": ("", lambda: zipped({"a b.csv": PEOPLE, "x.txt": "hi"}),
                                   [["name", "n"], ["Ann", 1.5], ["Bob", 2.5]]),
@@ -180,11 +192,16 @@ SAID: dict[str, Any] = {
     "GeoJSON": ("", lambda: json.dumps({"type": "FeatureCollection", "features": [
         {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": {"n": 1}}]}),
         "`geometry.type` (text: Point), `geometry.coordinates` (list), `properties.n`"),
+    "keys that stand twice": ("", lambda: '[{"a": 1, "a": 3}, {"a": 4}]', 'such as "a", the last one is read'),
+    "a total of HTML": ("lxml", lambda: "<table><tr><th>i<th>n<tr><td>a<td>1<tr><td>b<td>2<tfoot><tr><td>Total<td>3</table>",
+                        "1 row is a total among details"),
     "a notebook": ("", lambda: '{"cells": [{"cell_type": "code"}], "nbformat": 4}', "notebook), encoding utf-8, 1 record"),
     "a calendar": ("", lambda: "BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR\n", "calendar, 1 event"),
     "mail": ("", lambda: "From: a@b.c\nTo: d@e.f\nSubject: Hello\n\nBody\n", "Subject: Hello"),
     "a dump": ("", lambda: "-- a dump\nCREATE TABLE t (a INT, b TEXT);\nINSERT INTO t VALUES (1, 'x');\n",
-               "SQL dump, 1 table"),
+               "SQL dump, 1 table or view"),
+    "a dump of MySQL": ("", lambda: "-- a dump\nCREATE TABLE t (a INT, KEY (a)) ENGINE=InnoDB;\n",
+                        "it cannot be read (OperationalError)"),
     "a cell that spans millions": ("lxml", lambda: "<table><tr><td colspan=100000000>a</table>", "are too long"),
     "HTML without tables": ("", lambda: "<html><title>Page</title><p>Some &amp; text</html>", "Some & text"),
     "slides": ("", lambda: zipped({"ppt/presentation.xml": "", **{f"ppt/slides/slide{n}.xml": (

@@ -445,7 +445,7 @@ class Prompts:
 
     def _reply(self, messages: list[BaseMessage]) -> str:
         self.sent.append(messages)
-        return "```python\nprint(1)\n```"
+        return "```python\nprint(0 + 1)\n```"
 
     @property
     def last(self) -> str:

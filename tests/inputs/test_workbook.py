@@ -66,6 +66,7 @@ TABLES: dict[str, tuple[Any, Any]] = {
         [["id", "n"], *([f"{100_007 + i}", i] for i in range(400)), ["000123", 400]],
         [["id", "n"], *([f"{100_007 + i}", i] for i in range(400)), ["000123", 400]],
     ),
+    "codes of which one is a text": ([["id"], ["0815"], [4711]], [["id"], ["0815"], ["4711"]]),
     "names of two rows": (
         [["Region", 2023, None, 2024, None], [None, "Q1", "Q2", "Q1", "Q2"], ["North", 1, 2, 3, 4]],
         [["Region", "2023 Q1", "2023 Q2", "2024 Q1", "2024 Q2"], ["North", 1, 2, 3, 4]],
@@ -109,6 +110,11 @@ NOTES: dict[str, tuple[Any, Any, str]] = {
         [["item", "n"], ["pens", 4], ["ink", 6], [], ["town", "km"], ["Oslo", 12]],
         [["item", "n"], ["pens", 4], ["ink", 6]],
         "other tables or remarks are in A5:B6; this reads A1:B3",
+    ),
+    "a small table above": (
+        [["item", "n"], ["pens", 4], ["ink", 6], [], ["town", "km", "h"], ["Oslo", 12, 1], ["Rome", 14, 2]],
+        [["town", "km", "h"], ["Oslo", 12, 1], ["Rome", 14, 2]],
+        "other tables or remarks are in A1:B3; this reads A5:C7",
     ),
     "texts among numbers that are texts": (
         [["n"], *([f"{i}"] for i in range(20)), ["n/a"], ["see note"]],
@@ -169,6 +175,16 @@ def test_percents_are_noted(profile: Profile) -> None:
 
     part = profile([["item", "share"], ["pens", 0.25]], change=style)
     assert part["notes"] == ['"share" is shown as percent: 0.25 means 25%']
+
+
+def test_numbers_that_are_shown_with_zeros_are_texts(profile: Profile) -> None:
+    def style(sheet: Any) -> None:
+        sheet["A2"].number_format = "00000"
+
+    assert returned(profile([["zip", "n"], [1067, 1], [10115, 2]], change=style))[1:] == [
+        ["01067", 1],
+        ["10115", 2],
+    ]
 
 
 def test_merged_labels_are_repeated(profile: Profile) -> None:

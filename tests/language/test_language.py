@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from code_chains import create_code_chain
 from code_chains.errors import ConfigurationError
-from code_chains.language import LANGUAGES, check_language, detect_language
+from code_chains.language import LANGUAGES, UNKNOWN, check_language, detect_language
+from code_chains.testing import ScriptedModel, asks_for_code
 
 QUESTIONS = {
     "ar": ("ما هو مجموع الأعداد من 1 إلى 5؟", "احسب المتوسط في sales.csv باستخدام pandas"),
@@ -130,9 +133,118 @@ def test_what_cannot_be_told_is_of_the_default(text: str) -> None:
     assert detect_language(text, default="pt") == "pt"
 
 
+BRIEF = """\
+ar|ما مجموع الأعداد؟
+ar|كم المتوسط؟
+bg|Каква е сумата на числата?
+bg|Колко е средната цена?
+bn|সংখ্যাগুলোর যোগফল কত?
+bn|গড় কত?
+ca|Quina és la suma dels nombres?
+ca|Quants dies té l'any?
+cs|Jaký je součet čísel?
+cs|Kolik dní má rok?
+da|Hvad er summen af tallene?
+da|Hvor mange dage har året?
+de|Wie hoch ist die Summe?
+de|Summe berechnen
+el|Ποιο είναι το άθροισμα;
+el|Πόσες μέρες έχει ο χρόνος;
+en|Total sales?
+en|Average price per region
+es|¿Suma de los números?
+es|Precio medio
+et|Mis on arvude summa?
+et|Mitu päeva on aastas?
+fa|مجموع اعداد چقدر است؟
+fa|میانگین قیمت؟
+fi|Mikä on lukujen summa?
+fi|Kuinka monta päivää vuodessa on?
+fr|Somme des nombres ?
+fr|Prix moyen par région
+he|מה סכום המספרים?
+he|כמה ימים בשנה?
+hi|संख्याओं का योग क्या है?
+hi|औसत कीमत?
+hr|Koliki je zbroj brojeva?
+hr|Koliko dana ima godina?
+hu|Mennyi a számok összege?
+hu|Hány nap van egy évben?
+id|Berapa jumlah angka?
+id|Rata-rata harga
+it|Qual è la somma?
+it|Prezzo medio per regione
+ja|合計はいくつですか
+ja|平均を計算して
+ko|합계는 얼마입니까?
+ko|평균 가격
+lt|Kokia yra skaičių suma?
+lt|Kiek dienų yra metuose?
+nb|Hva er summen av tallene?
+nb|Hvor mange dager har året?
+nl|Wat is de som?
+nl|Gemiddelde prijs per regio
+pl|Jaka jest suma liczb?
+pl|Ile dni ma rok?
+pt|Qual é a soma?
+pt|Preço médio por região
+ro|Care este suma numerelor?
+ro|Câte zile are anul?
+ru|Какова сумма чисел?
+ru|Средняя цена
+sk|Aký je súčet čísel?
+sk|Koľko dní má rok?
+sr|Колики је збир бројева?
+sr|Колико дана има година?
+sv|Vad är summan av talen?
+sv|Hur många dagar har året?
+sw|Jumla ya nambari ni ngapi?
+sw|Mwaka una siku ngapi?
+ta|எண்களின் கூட்டுத்தொகை என்ன?
+ta|சராசரி விலை?
+th|ผลรวมคือเท่าไร
+th|ราคาเฉลี่ย
+tr|Sayıların toplamı nedir?
+tr|Ortalama fiyat
+uk|Яка сума чисел?
+uk|Середня ціна
+ur|اعداد کا مجموعہ کیا ہے؟
+ur|اوسط قیمت کیا ہے؟
+vi|Tổng các số là bao nhiêu?
+vi|Giá trung bình
+zh|总和是多少？
+zh|平均价格"""
+"""Short questions with their languages, of which the library supports 25."""
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_of_some_language(text: str) -> None:
-    assert detect_language(text) in LANGUAGES
+    assert detect_language(text) in {*LANGUAGES, UNKNOWN}
+
+
+@pytest.mark.parametrize(("code", "query"), [line.split("|") for line in BRIEF.splitlines()])
+def test_a_short_question_is_never_told_to_be_in_another_language(code: str, query: str) -> None:
+    assert detect_language(query, default="in doubt") in (code, UNKNOWN, "in doubt")
+
+
+def test_most_short_questions_of_supported_languages_are_told() -> None:
+    pairs = [line.split("|") for line in BRIEF.splitlines()]
+    told = [detect_language(query, default="in doubt") == code for code, query in pairs if code in LANGUAGES]
+    assert sum(told) >= 0.9 * len(told)
+
+
+def test_a_language_beyond_the_list_is_answered_in_itself() -> None:
+    told: list[str] = []
+
+    def reply(messages: Any) -> str:
+        told.append("\n".join(str(message.content) for message in messages))
+        return "```python\nprint(2 + 3)\n```" if asks_for_code(messages) else "Summa on 5."
+
+    with create_code_chain(ScriptedModel(reply)) as chain:
+        result = chain.invoke({"query": "Mikä on lukujen 2 ja 3 summa?"})
+    assert result["language"] == UNKNOWN
+    assert "in the language of the question" in told[0]
+    assert "Answer in the language of the question." in told[1]
 
 
 def test_an_unknown_language_is_refused() -> None:

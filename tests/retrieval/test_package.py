@@ -14,8 +14,7 @@ from langchain_core.messages import BaseMessage
 from code_chains import RetrieveChain, SnippetStore, create_code_chain
 from code_chains.errors import InputError
 from code_chains.executors import SandboxExecutor
-from code_chains.retrieval import package, package_files
-from code_chains.retrieval.package import read_package
+from code_chains.retrieval.package import modules, read_package, reading
 from code_chains.retrieval.references import distinct_texts
 from code_chains.testing import ScriptedModel
 
@@ -295,10 +294,10 @@ def test_what_is_huge_is_skipped_with_a_warning(
         {"__init__.py": "def f(): ...\ndef g(): ...", "huge.py": "x = 1\n" * 40_000, "z.py": ""},
         "big",
     )
-    monkeypatch.setattr(package, "MAX_DEFINITIONS", 1)
-    monkeypatch.setattr(package_files, "MAX_MODULES", 2)
+    monkeypatch.setattr(reading, "MAX_DEFINITIONS", 1)
+    monkeypatch.setattr(modules, "MAX_MODULES", 2)
     assert set(references("big", search_path=[tmp_path])) == {"big.f"}
-    monkeypatch.setattr(package_files, "MAX_PACKAGE_BYTES", 10)
+    monkeypatch.setattr(modules, "MAX_PACKAGE_BYTES", 10)
     with pytest.raises(InputError, match="no source"):
         read_package("big", [tmp_path])
     for words in (

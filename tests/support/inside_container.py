@@ -54,8 +54,10 @@ def look(expected: dict[str, str]) -> dict[str, Any]:
     report["kernel"] = named("kernel")
     if "error" in report["first question"]:
         return report
-    is_kernel = report["first question"]["level"] == "kernel"
-    return report | {"open": escapes(is_kernel=is_kernel), "failed": ordinary(expected)}
+    level = report["first question"]["level"]
+    if level != "wasm":
+        report["features"] = features()
+    return report | {"failed": ordinary(expected), "open": escapes(level)}
 
 
 def first_question() -> dict[str, Any]:
@@ -95,13 +97,32 @@ def named(level: Any) -> str:
     return isolation.level if isolation else ""
 
 
-def escapes(*, is_kernel: bool) -> dict[str, str]:
+def features() -> list[str]:
+    """Return what programs have beside the standard library: pandas, a figure, a session, a tool and hidden tests."""
+    from code_chains.executors.strongest import strongest_executor
+
+    plot = "import pandas as pd, matplotlib.pyplot as plt\npd.Series([1, 2]).plot(); plt.show()"
+    with strongest_executor() as executor, executor.session() as session:
+        found = {"figure": any(item.media_type == "image/png" for item in executor.run(plot).artifacts)}
+        session.run("kept = 41")
+        found["session"] = session.run("kept + 1").output == "42"
+        found["tool"] = executor.run("twice(21)", tools=[twice]).output == "42"
+        found["tests"] = executor.run_tests("def f(): return 1", "assert f() == 1")[1].ok
+    return [name for name, is_there in found.items() if is_there]
+
+
+def twice(number: int) -> int:
+    """Return the double of a number."""
+    return 2 * number
+
+
+def escapes(level: str) -> dict[str, str]:
     """Return the result of each escape that was tried: the reason if it got somewhere, and nothing if it was held."""
     from code_chains.executors.strongest import strongest_executor
     from tests.attacks import test_escapes
 
     os.environ["HOST_TOKEN"] = f"environment-{test_escapes.TOKEN}"
-    attempts = _kernel_attempts() if is_kernel else _wasm_attempts()
+    attempts = _wasm_attempts() if level == "wasm" else _kernel_attempts(level)
     with strongest_executor(limits=test_escapes.LIMITS) as executor:
         executor.run("1")
         executor.run("import numpy")  # Libraries take longer to load than rows may take.
@@ -111,15 +132,17 @@ def escapes(*, is_kernel: bool) -> dict[str, str]:
 Attempt = Callable[[Any, Any], None]
 
 
-def _kernel_attempts() -> Iterator[tuple[str, Attempt]]:
+def _kernel_attempts(level: str) -> Iterator[tuple[str, Attempt]]:
+    """Yield each row in a run of its own, and in sessions those that differ there."""
     from tests.attacks import test_escapes
 
-    environment = test_escapes.Environment("strongest")
-    for row in test_escapes.ROWS:
-        program, judge = row.values
+    places = [test_escapes.Environment(level, session=session) for session in (False, True)]
+    for row in test_escapes.rows(places):
+        if row.marks:
+            continue
 
-        def attempt(executor: Any, host: Any, program: Any = program, judge: Any = judge) -> None:
-            test_escapes.attack_from(executor, host, environment, program, judge)
+        def attempt(executor: Any, host: Any, values: Any = row.values) -> None:
+            test_escapes.attack_from(executor, host, *values)
 
         yield str(row.id), attempt
 

@@ -22,31 +22,13 @@ from dataclasses import replace
 from functools import cache, wraps
 from typing import Any, Literal, cast
 
-from code_chains.analysis.checks.imports import check_names, did_you_mean, imports_available, imports_only
+from code_chains.analysis.checks.imports import check_names, did_you_mean
 from code_chains.analysis.checks.output import prints_something, results_used
 from code_chains.analysis.checks.risks import find_risks
 from code_chains.analysis.references import canonical, match, read, words
 from code_chains.analysis.well_known_imports import import_line
-from code_chains.errors import ConfigurationError, check_int
+from code_chains.errors import ConfigurationError, check_int, refusal_reason
 from code_chains.records import Problem
-
-__all__ = [
-    "POLICIES",
-    "STANDARD",
-    "Check",
-    "as_advice",
-    "find_problems",
-    "imports_available",
-    "imports_only",
-    "names_defined",
-    "no_calls",
-    "parses",
-    "prints_something",
-    "resolve_checks",
-    "results_used",
-    "security",
-    "shorter_than",
-]
 
 _MAX_HINTS = 20
 _DEFINING = words("builtins.exec builtins.globals builtins.locals builtins.vars __main__")
@@ -116,7 +98,7 @@ def _checker() -> Any:
 
         @property
         def builtIns(self) -> set[str]:  # noqa: N802 (pyflakes' name)
-            return self.words.intersection(self.builtin_names)
+            return self.words.intersection([*self.builtin_names, "display"])  # As in notebooks.
 
         @builtIns.setter
         def builtIns(self, builtin_names: Collection[str]) -> None:  # noqa: N802
@@ -236,7 +218,8 @@ def as_advice(check: Check) -> Callable[[str], list[Problem]]:
 
     @wraps(check)
     def advise(code: str) -> list[Problem]:
-        return [replace(problem, severity="advice") for problem in _problems_of(check, code)]
+        name = getattr(check, "__name__", type(check).__name__)
+        return [replace(problem, severity="advice") for problem in read_result(check(code), name)]
 
     return advise
 
@@ -269,6 +252,10 @@ def resolve_checks(checks: str | Check | Sequence[Check]) -> tuple[Check, ...]:
     return resolved
 
 
+REFUSED = "It was refused. Write another program."
+"""What a check says that gives no reason."""
+
+
 def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] = ()) -> list[Problem]:
     """Run checks in order over a program; those after one that found something still run, duplicates go.
 
@@ -282,18 +269,31 @@ def find_problems(code: str, checks: Sequence[Check], *, defined: Iterable[str] 
     """
     problems: dict[Problem, None] = {}
     for check in checks:
-        problems.update(dict.fromkeys(_problems_of(check, code)))
+        name = getattr(check, "__name__", type(check).__name__)
+        problems.update(dict.fromkeys(_run(check, code, name)))
     names = set(map("undefined name {!r}".format, defined))
     return [problem for problem in problems if problem.message.partition(";")[0] not in names]
 
 
-def _problems_of(check: Check, code: str) -> list[Problem]:
+def _run(check: Check, code: str, name: str) -> list[Problem]:
+    try:
+        return read_result(check(code), name)
+    except Exception as error:
+        return _refusal(name, refusal_reason(error))
+
+
+def read_result(result: Any, name: str) -> list[Problem]:
     """Return what a check found, in whichever form it says so.
 
     Invariant: a result that cannot be understood is an error, so that it never lets a program run.
+
+    Args:
+        result: What the check returned.
+        name: Its name.
+
+    Raises:
+        ConfigurationError: It is neither a decision nor problems.
     """
-    result: Any = check(code)
-    name = getattr(check, "__name__", type(check).__name__)
     if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], bool):
         is_allowed, reason = result
         return [] if is_allowed else _refusal(name, reason)
@@ -312,7 +312,7 @@ def _refusal(name: str, reason: object) -> list[Problem]:
     reasons = [reason] if isinstance(reason, str | Problem) else reason
     items = reasons if isinstance(reasons, list | tuple | set | frozenset) else []
     problems = [replace(_to_problem(item, name), severity="error") for item in items if item]
-    return problems or [Problem(name, "It was refused. Write another program.")]
+    return problems or [Problem(name, REFUSED)]
 
 
 def _to_problem(item: object, name: str) -> Problem:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import builtins
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from pydantic import BaseModel
 
 from code_chains.analysis.parsing import error_line, parse
 from code_chains.analysis.replies.fences import (
@@ -20,8 +24,9 @@ from code_chains.analysis.replies.fences import (
 )
 from code_chains.analysis.replies.repairs import repair, unquoted, with_plain_characters, with_real_newlines
 from code_chains.analysis.replies.syntax import Syntax, computes, used_names
-from code_chains.analysis.replies.text import first_turn, visible_text
+from code_chains.analysis.replies.text import first_turn, visible_text, without_next_turn
 from code_chains.analysis.replies.tool_calls import calls_in
+from code_chains.errors import InputError
 
 _FENCE_TAGS = {"sql": ("sql", "duckdb", "sqlite", "postgresql", "postgres", "psql", "mysql")}
 """Words after a fence that stand for a language, where these are more than its name."""
@@ -64,8 +69,32 @@ _NOTEBOOK_MARKS = ("%", "!", "In [")
 """What cells of notebooks begin with that are not Python."""
 
 
-def extract_code(reply: str) -> str:
-    """Find the Python program in a model's reply. Never raises.
+_FIELDS = ("code", "python_code", "python", "program", "script")
+"""Fields of structured replies and arguments of tools that hold a program; `imports` comes before it."""
+
+
+def reply_text(reply: object) -> str:
+    """Return the text of a model's reply or of a chunk of it; empty for anything that has none.
+
+    That of a structured reply, or of a message that only calls a tool with a program, is the program in a fence.
+    """
+    if isinstance(reply, str):
+        return reply
+    if isinstance(reply, BaseMessage):
+        calls = getattr(reply, "tool_calls", None) or ()
+        return str(reply.text) if str(reply.text).strip() or not calls else reply_text(calls[0]["args"])
+    held = reply.model_dump() if isinstance(reply, BaseModel) else reply
+    if not isinstance(held, Mapping):
+        return ""
+    if held.get("parsed") is not None:
+        return reply_text(held["parsed"])
+    code = next((held[name] for name in _FIELDS if isinstance(held.get(name), str)), "")
+    program = "\n".join(filter(None, [str(held.get("imports") or ""), code]))
+    return f"```python\n{program}\n```" if code and "```" not in program else program
+
+
+def extract_code(reply: str | BaseMessage | BaseModel | Mapping[str, Any]) -> str:
+    """Find the Python program in a model's reply.
 
     Reads fenced blocks with a real Markdown parser, and with a tolerant one where that finds no program; tags such as
     `<execute_python>`; tool calls as JSON, XML or tokens; labels such as `Code:`; inline code; and bare code. Thoughts,
@@ -75,14 +104,19 @@ def extract_code(reply: str) -> str:
     characters the beginning is read.
 
     Args:
-        reply: The text of the reply.
+        reply: The text of the reply, its message, or a structured reply with a field such as `code`.
 
     Returns:
         The program; an empty string if there is none. A block that is labelled as Python is returned even if it is
         not valid, so that a check can tell the model why.
     """
-    whole, syntax = visible_text(reply), Syntax()
+    if not isinstance(reply, str | BaseMessage | BaseModel | Mapping):
+        raise InputError(f"A reply is text or a message, not {type(reply).__name__}.")
+    whole, syntax = visible_text(reply_text(reply)), Syntax()
     text = first_turn(whole)
+    spoken = without_next_turn(text)
+    if spoken != text and syntax.is_program(spoken):
+        text = spoken
     code = _find(text, syntax)
     if not code and text != whole:  # The token was part of a program.
         code = _find(whole, syntax)
@@ -122,12 +156,15 @@ def as_program(text: str, language: str = "python") -> str:
     """
     if language != "python":
         return extract_fenced(text, language) or text if "```" in text else text
-    tree = parse(text)
-    if tree is None:  # Without any markup it is a broken program, which a check reports.
-        is_cell = text.lstrip().startswith(_NOTEBOOK_MARKS)
-        is_reply = is_cell or "```" in text or "~~~" in text or next(_tags(text), None) is not None
-    else:
-        is_reply = Syntax().is_data(text) or bool(unquoted(text))
+    # Invariant: a valid program is never searched for another one, whatever its texts look like.
+    if parse(text) is not None and not Syntax().is_call(text):
+        return text
+    is_cell = text.lstrip().startswith(_NOTEBOOK_MARKS)
+    has_markup = (
+        "```" in text or "~~~" in text or without_next_turn(visible_text(text)).strip() != text.strip()
+    )
+    # Without any markup it is a broken program, which a check reports.
+    is_reply = is_cell or has_markup or Syntax().is_call(text) or next(_tags(text), None) is not None
     return extract_code(text) or text if is_reply else text
 
 

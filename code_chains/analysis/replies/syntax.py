@@ -46,6 +46,18 @@ class Syntax:
             return False
         return not holds(value, ast.Call) and names_in(value) <= _JSON_NAMES
 
+    def is_call(self, code: str) -> bool:
+        """Return whether text is nothing but the call of a tool: its name and its arguments, as data."""
+        tree = parse(code)
+        if tree is None or not self.is_data(code) or not isinstance(tree.body[0], ast.Expr):
+            return False
+        value = tree.body[0].value
+        keys = value.keys if isinstance(value, ast.Dict) else []
+        return {key.value for key in keys if isinstance(key, ast.Constant)} >= _CALL_KEYS
+
+
+_CALL_KEYS = {"name", "arguments"}
+
 
 def _compiles(tree: ast.Module) -> bool:
     try:

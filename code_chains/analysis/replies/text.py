@@ -13,14 +13,18 @@ _THINK = re.compile(
 _CHANNEL = re.compile(r"<\|channel\|>([^<]*)(?:<\|constrain\|>[^<]*)?<\|message\|>")
 """The head of a message in the format of gpt-oss (Harmony)."""
 _HEADER = re.compile(
+    # Possessive, as two runs of spaces beside each other would try each way to share them.
+    r"\A\s*+(?:(?:<s>|<bos>)\s*+)?\[INST\](?s:.*?)\[/INST\][ \t]*|\A\s*+(?:<s>|<bos>)\s*|"
     r"<\|start_header_id\|>\s*\w+\s*<\|end_header_id\|>|<start_of_turn>\s*\w+\n|\A\s*<\|im_start\|>\w+\n"
     r"|<\|(?:python_tag|begin_of_text|start\|>assistant)\|?>?"
 )
 _END = re.compile(
     r"<\|(?:im_end|im_start|eot_id|eom_id|endoftext|end_of_text|end|return|call)\|>|<end_of_turn>|<end_code>|</s>"
-    r"|<｜end▁of▁sentence｜>"
+    r"|<｜end▁of▁sentence｜>|<eos>"
 )
 """What ends a turn: whatever follows was invented."""
+_NEXT_TURN = re.compile(r"^(?:#{1,4} ?)?(?:Human|User)[ \t]*:(?![^\n]*=)", re.MULTILINE)
+"""What begins the next turn of the user; with an equals sign it could be a variable with its type."""
 _FENCE = re.compile(r"^[ \t]*```", re.MULTILINE)
 _QUOTES = "'\"`"
 
@@ -59,3 +63,8 @@ def first_turn(text: str) -> str:
         if text[: end.start()].strip() and not (is_quoted and end.start() and end.end() < len(text)):
             return text[: end.start()]
     return text
+
+
+def without_next_turn(text: str) -> str:
+    """Return the text before a line that begins with "Human:" or "User:"."""
+    return _NEXT_TURN.split(text, maxsplit=1)[0]

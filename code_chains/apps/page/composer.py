@@ -11,7 +11,8 @@ from typing import Any
 from nicegui import ui
 
 from code_chains.apps.page.elements import text
-from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
+from code_chains.apps.page.sessions import PageSession
+from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES
 
 _KEYS = """(event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

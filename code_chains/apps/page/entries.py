@@ -80,6 +80,10 @@ class EntryProgress(RunView):
         return code
 
 
+_KEYS = ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "notes", "receipt")
+"""The keys of a result that an entry holds as they are, besides the answer."""
+
+
 @dataclass
 class EntryOutcome:
     """What a chain returned for an entry, as far as it has arrived.
@@ -94,6 +98,7 @@ class EntryOutcome:
         language: Code of the language of the answer; empty if it is unknown.
         stop_reason: Why the work ended.
         notes: What reading the files left out or changed.
+        receipt: What it was computed from; None for turns of before.
         error: Why there is no outcome at all; then the conversation is unchanged.
     """
 
@@ -106,6 +111,7 @@ class EntryOutcome:
     language: str = ""
     stop_reason: StopReason | None = None
     notes: Sequence[str] = ()
+    receipt: Mapping[str, Any] | None = None
     error: str = ""
 
     @property
@@ -130,7 +136,7 @@ class EntryOutcome:
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Add a chunk of the chain's result."""
-        for key in ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "notes"):
+        for key in _KEYS:
             if key in chunk:
                 setattr(self, key, chunk[key])
         if self.execution is not None:  # The rest would count for no limit.

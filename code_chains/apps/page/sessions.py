@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import tempfile
 import time
@@ -10,6 +11,7 @@ import zipfile
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
 
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
@@ -24,10 +26,23 @@ from code_chains.inputs import check_query
 from code_chains.state import Artifact, Turn
 from code_chains.temporary import process_folder
 
+P = ParamSpec("P")
 _MAX_ARTIFACT_BYTES, _MAX_TOTAL_ARTIFACT_BYTES = 64 << 20, 512 << 20
 """Maximum size of the artifacts of one session, and of all."""
-MAX_UPLOAD_BYTES = 20 << 20
-"""Maximum size of the uploaded files of one conversation."""
+
+
+def _exclusive(
+    work: Callable[Concatenate[PageSession, P], Coroutine[Any, Any, None]],
+) -> Callable[Concatenate[PageSession, P], Coroutine[Any, Any, None]]:
+    """Let a method change the conversation only while no question is answered, and none can begin."""
+
+    @functools.wraps(work)
+    async def change(session: PageSession, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        session._check_idle()
+        session._task = asyncio.create_task(work(session, *args, **kwargs))
+        await session._task
+
+    return change
 
 
 class PageSession:
@@ -45,19 +60,12 @@ class PageSession:
         model: The name of the model that answers the next question.
         entries: The turns, the first one first.
         uploads: The files.
-        uploaded_bytes: Size of all files that were uploaded.
         draft: A question that was stopped or not answered, to be submitted again or edited.
         notice: A message above the first turn.
         is_dark: Whether the page is dark; None follows the system.
         version: Changes with everything that is displayed.
         last_active: Time of the last action, by the monotonic clock.
     """
-
-    draft: str
-    history: ConversationHistory
-    session_id: str
-    uploaded_bytes: int
-    uploads: Uploads
 
     def __init__(
         self,
@@ -71,7 +79,8 @@ class PageSession:
     ) -> None:
         self._is_owners = is_owners
         self._client_id, self._chains, self._queue = client_id, chains, queue
-        self.history, self._all_sessions = history, all_sessions
+        self.history: ConversationHistory = history
+        self._all_sessions = all_sessions
         self.model: str = next(iter(chains))
         self._begin(history.new_id(client_id))
         self.notice: str = ""
@@ -83,10 +92,10 @@ class PageSession:
 
     def _begin(self, session_id: str) -> None:
         """Turn to a conversation, without its turns and files."""
-        self.session_id, self.draft = session_id, ""
+        self.session_id: str = session_id
+        self.draft: str = ""
         self.entries: list[ChatEntry] = []
-        self.uploads = Uploads(self.history.folder(session_id))
-        self.uploaded_bytes = 0
+        self.uploads: Uploads = Uploads(self.history.folder(session_id))
 
     @property
     def _chain(self) -> CodeChain:
@@ -187,16 +196,13 @@ class PageSession:
             self._task.cancel()
             await asyncio.wait([self._task])
 
+    @_exclusive
     async def undo(self) -> None:
         """Undo the last turn.
 
         Raises:
             InputError: There is none, or a question is being answered.
         """
-        self._check_idle()
-        await self._exclusively(self._undo())
-
-    async def _undo(self) -> None:
         if not self.entries:
             raise InputError("There is nothing to undo.")
         entry = self.entries[-1]
@@ -212,15 +218,18 @@ class PageSession:
         Args:
             notice: A message above the first turn of the new conversation.
         """
-        await self.stop()
-        await self._exclusively(self._reset(notice))
+        while self.is_busy:
+            await self.stop()
+        await self._reset(notice)
 
+    @_exclusive
     async def _reset(self, notice: str) -> None:
         await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
         self._begin(self.history.new_id(self._client_id))
         self.notice = notice
         self._notify()
 
+    @_exclusive
     async def switch(self, session_id: str | None = None) -> None:
         """Turn to a stored conversation of the client, or to a new one; the current one stays in store.
 
@@ -230,10 +239,6 @@ class PageSession:
         Raises:
             InputError: A question is being answered, or there is no such conversation.
         """
-        self._check_idle()
-        await self._exclusively(self._switch(session_id))
-
-    async def _switch(self, session_id: str | None) -> None:
         turns = []
         if session_id is not None:
             turns = await asyncio.to_thread(self.history.turns, self._client_id, session_id)
@@ -242,7 +247,6 @@ class PageSession:
         self._begin(session_id or self.history.new_id(self._client_id))
         self.entries = [ChatEntry.from_turn(turn) for turn in turns]
         self.uploads.restore(turns, keeps_files=self._keeps_files)
-        self.uploaded_bytes = self.uploads.size
         _limit_artifacts(self, self._all_sessions())
         self.notice = ""
         self._notify()
@@ -283,21 +287,19 @@ class PageSession:
             InputError: The file exceeds a limit.
         """
         name = upload_name(name)
-        if self.uploaded_bytes + len(data) > MAX_UPLOAD_BYTES:
-            limit = f"at most {MAX_UPLOAD_BYTES >> 20} MB together"
-            raise InputError(f"{name!r} is too large: the files of a conversation may have {limit}.")
-        self.uploaded_bytes += len(data)  # Before anything else runs, so that concurrent uploads are counted.
+        self.uploads.reserve(
+            name, len(data)
+        )  # Before anything else runs, so that concurrent uploads are counted.
         self._uploading += 1
         is_open = [session.session_id for session in self._all_sessions()]
         try:
             if not await asyncio.to_thread(self.history.make_space, len(data), is_open):
                 raise InputError("There is no space for more files at the moment. Try again later.")
-            is_busy = self._task is not None and not self._task.done()
-            await asyncio.to_thread(partial(self.uploads.add, name, data, keeps_older=is_busy))
+            await asyncio.to_thread(partial(self.uploads.add, name, data, keeps_older=self.is_busy))
         finally:
             self._uploading -= 1
             self.last_active = time.monotonic()
-            self.uploaded_bytes = self.uploads.size
+            self.uploads.measure()
         self._notify()
         return name
 
@@ -309,7 +311,6 @@ class PageSession:
         """
         self._check_idle()
         self.uploads.remove(name)
-        self.uploaded_bytes = self.uploads.size
         self._notify()
 
     def select_model(self, name: str) -> None:
@@ -337,11 +338,6 @@ class PageSession:
             InputError: There is nothing to export yet.
         """
         return await asyncio.to_thread(lambda: _pack_notebook(self._chain.turns(self.session_id)))
-
-    async def _exclusively(self, work: Coroutine[object, object, None]) -> None:
-        """Change the conversation while no question can begin."""
-        self._task = asyncio.create_task(work)
-        await self._task
 
     def _check_idle(self) -> None:
         if self.is_busy:

@@ -14,6 +14,9 @@ from code_chains.records.filenames import file_stem
 from code_chains.state import Turn
 from code_chains.storage.files import atomic_write
 
+MAX_UPLOAD_BYTES = 20 << 20
+"""Maximum size of the uploaded files of one conversation."""
+
 
 def upload_name(name: str) -> str:
     r"""Return the name by which programs read a file: its own, unless no file can have that.
@@ -38,22 +41,34 @@ class Uploads:
     Attributes:
         received: Files that the state of the conversation holds, by name.
         pending: Files for the next program, by name.
+        size: Size of all versions together, and of those that are being stored, in bytes.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.received: dict[str, Path] = {}
         self.pending: dict[str, Path] = {}
+        self.size: int = 0
 
     @property
     def paths(self) -> dict[str, Path]:
         """All files by name; a pending one replaces one of its name."""
         return {**self.received, **self.pending}
 
-    @property
-    def size(self) -> int:
-        """Size of all versions together, in bytes."""
-        return sum(path.stat().st_size for path in self._stored())
+    def measure(self) -> None:
+        """Measure the files that are stored."""
+        self.size = sum(path.stat().st_size for path in self._stored())
+
+    def reserve(self, name: str, size: int) -> None:
+        """Count a file that is to be stored.
+
+        Raises:
+            InputError: The files would be too large.
+        """
+        if self.size + size > MAX_UPLOAD_BYTES:
+            limit = f"at most {MAX_UPLOAD_BYTES >> 20} MB together"
+            raise InputError(f"{name!r} is too large: the files of a conversation may have {limit}.")
+        self.size += size
 
     def _stored(self) -> list[Path]:
         return [path for path in self._folder.glob("*/*") if path.is_file()]
@@ -82,6 +97,7 @@ class Uploads:
         if name not in self.pending:
             raise InputError(f"{name!r} was used by a program. Undo its turn to remove the file.")
         self._discard(name)
+        self.measure()
 
     def _discard(self, name: str) -> None:
         if path := self.pending.pop(name, None):
@@ -110,3 +126,4 @@ class Uploads:
         paths = {path for files in used for path in files.values()}
         rest = [path for path in self._stored() if str(path) not in paths]
         self.pending = {path.name: path for path in sorted(rest, key=lambda path: path.stat().st_mtime_ns)}
+        self.measure()

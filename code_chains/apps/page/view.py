@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from html import escape
@@ -15,17 +16,12 @@ from code_chains.apps.page.elements import copy_button, quiet_button, text
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.html import listing
 from code_chains.apps.page.outcome_view import OutcomeView
-from code_chains.apps.remedies import CHECKS_OF_PAGE, remedy
+from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, file_notes
 from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.language import detect_language
+from code_chains.language.reasons import how_to_check, translate_reason, verdict_title
 
-_TITLES = {
-    "verified": "Verified",
-    "plausible": "Plausible",
-    "unverified": "Not verified",
-    "failed": "No answer",
-}
 _PARTS = {"execute": "outcome", "evaluate": "outcome", "interpret": "answer"}
 """The part of a turn on which work goes on in a stage; in the others it is the program."""
 _EDITOR_KEYS = "Ctrl+Enter runs the program. Tab indents; to leave the editor, press Esc and then Tab."
@@ -241,11 +237,11 @@ class TurnView:
         verdict = outcome.verdict
         if verdict is not None:
             with ui.element("p").classes(f"verdict {verdict.status}"):
-                text(_TITLES[verdict.status], "strong")
+                text(verdict_title(verdict, outcome.language), "strong")
                 if verdict.reason not in outcome.answer:
-                    text(verdict.reason, "span")
-                if verdict.status == "unverified" and verdict.by == "none":
-                    ui.tooltip(CHECKS_OF_PAGE)
+                    text(translate_reason(verdict.reason, outcome.language), "span")
+                if checks := how_to_check(verdict, CHECKS["page"], outcome.language):
+                    ui.tooltip(checks)
             if advice := remedy(vars(outcome), "page"):
                 text(advice, "p", "hint")
         self._show_notes()
@@ -263,6 +259,11 @@ class TurnView:
         if outcome.verdict is not None and outcome.verdict.ok:
             for note in dict.fromkeys(self.entry.progress.notes):
                 text(f"Along the way: {note}", "p", "hint")
+        if outcome.receipt is not None:
+            content = json.dumps(outcome.receipt, ensure_ascii=False, indent=2)
+            save = partial(ui.download.content, content, "receipt.json")
+            button = quiet_button("Receipt", "receipt_long", save)
+            button.tooltip("Save what this was computed from: code-chains verify computes it again.")
 
 
 def announcement(entries: Sequence[ChatEntry]) -> str:

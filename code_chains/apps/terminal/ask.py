@@ -18,12 +18,14 @@ from code_chains.apps.terminal.cli_options import echo, files_by_name
 from code_chains.apps.terminal.named_files import check_named_files, missing_files
 from code_chains.apps.terminal.progress import Progress, follow
 from code_chains.apps.terminal.question_log import QuestionLog
-from code_chains.apps.terminal.standard_input import name_of_data, read_data, read_question
+from code_chains.apps.terminal.standard_input import is_redirected, name_of_data, read_data, read_question
 from code_chains.callbacks.redaction import escape_invisible
 from code_chains.conversations.memory import ConversationMemory
 from code_chains.errors import CodeChainsError, StoreError
 from code_chains.inputs import check_query
+from code_chains.language.reasons import how_to_check
 from code_chains.state import as_json as to_json_values
+from code_chains.storage.files import atomic_write
 
 
 def question_of(words: Sequence[str]) -> str:
@@ -99,6 +101,8 @@ class Ask:
         """
         data = read_data()
         if not data:
+            if is_redirected():
+                echo("Standard input is empty: programs get no data from it.", err=True)
             return
         name = name_of_data(data)
         if name in self.files:
@@ -138,8 +142,10 @@ class Ask:
         approver = progress.approve if approve else None
         with create_chain(approve=approver, conversation_memory=self.memory, **options) as chain:
             result = follow(chain, state, progress, answer=not as_json)
-        if "verdict" in keys and result["verdict"].status == "unverified" and result["verdict"].by == "none":
-            echo(CHECKS, err=True)
+        if "verdict" in keys and (
+            advice := how_to_check(result["verdict"], CHECKS["terminal"], result.get("language"))
+        ):
+            echo(advice, err=True)
         if as_json:
             click.echo(escape_invisible(json.dumps(to_json_values(result), ensure_ascii=False, indent=2)))
         self._record(state, result)
@@ -152,6 +158,18 @@ class Ask:
             self.log.add(state, result)
         except CodeChainsError as error:
             echo(f"The question could not be logged: {error}", err=True)
+
+    def save_receipt(self, result: dict[str, Any], path: Path) -> None:
+        """Save what the answer was computed from.
+
+        Raises:
+            StoreError: It cannot be written; nothing is left then.
+        """
+        text = json.dumps(result["receipt"], ensure_ascii=False, indent=2) + "\n"
+        try:
+            atomic_write(path, text.encode())
+        except OSError as error:
+            raise StoreError(f"The receipt cannot be saved: {error}") from error
 
     def save_artifacts(self, result: dict[str, Any]) -> None:
         """Save figures and files, and say where.

@@ -120,9 +120,8 @@ class Chat:
             _echo("Stopped. The conversation is unchanged.")
             return
         if result["verdict"].ok:
-            if (
-                self.chain.conversations is not None and self.chain.conversations.keep_state
-            ):  # The session has them.
+            # The session has them.
+            if self.chain.conversations is not None and self.chain.conversations.keep_state:
                 self._pending_files = {}
             self._save_files(result["execution"].artifacts)
 

@@ -6,7 +6,6 @@ The answer goes to standard output, everything else to standard error. Exit code
 
 from __future__ import annotations
 
-import contextlib
 import re
 import shlex
 import sys
@@ -18,13 +17,11 @@ import click
 from code_chains.apps.chain_options import (
     approve_option,
     chain_options,
-    chain_spec,
     chains_options,
     create_chain,
     create_chains,
-    parse_budget,
 )
-from code_chains.apps.terminal import cli_eval, cli_log, cli_resources
+from code_chains.apps.terminal import cli_batch, cli_eval, cli_log, cli_resources, cli_verify
 from code_chains.apps.terminal.cli_log import manage_conversations
 from code_chains.apps.terminal.cli_options import (
     echo,
@@ -36,7 +33,6 @@ from code_chains.apps.terminal.cli_options import (
     show_start,
     terminal_options,
 )
-from code_chains.apps.terminal.named_files import check_named_files_of
 
 
 class _Commands(click.Group):
@@ -78,8 +74,10 @@ cli.add_command(cli_resources.doctor)
 cli.add_command(cli_eval.evaluate_command)
 cli.add_command(cli_resources.index)
 cli.add_command(cli_log.log)
+cli.add_command(cli_batch.run)
 cli.add_command(cli_resources.models)
 cli.add_command(cli_resources.search)
+cli.add_command(cli_verify.verify)
 
 
 # -- at the terminal -----------------------------------------------------------------------------------------
@@ -94,6 +92,12 @@ cli.add_command(cli_resources.search)
     "--tests",
     type=click.Path(exists=True, dir_okay=False),
     help="A file of assertions that the program must pass.",
+)
+@click.option(
+    "--receipt",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write what the answer was computed from; `code-chains verify FILE` computes it again.",
 )
 @click.option("--cache", is_flag=True, help="Cache good answers; repeating a question costs nothing.")
 @click.option(
@@ -115,6 +119,7 @@ cli.add_command(cli_resources.search)
 @handle_errors
 def ask(
     question: tuple[str, ...],
+    receipt: str | None,
     out: str | None,
     is_followup: bool,
     log: bool,
@@ -139,6 +144,10 @@ def ask(
     from code_chains.apps.terminal.ask import Ask, open_log, question_of, read_tests
 
     keys, text, assertions = parse_keys(show), question_of(question), read_tests(tests)
+    if receipt and Path(receipt).exists():
+        raise click.UsageError(
+            f"{receipt} exists, and no file is ever replaced. Name another one for the receipt."
+        )
     if is_followup and not log:
         raise click.UsageError(
             "--continue needs the log of questions: leave out --no-log and CODE_CHAINS_LOG=0."
@@ -156,6 +165,8 @@ def ask(
         if out:
             folder.check()
         result = asked.answer(keys, tests=assertions, as_json=as_json, approve=approve, **options)
+    if receipt:
+        asked.save_receipt(result, Path(receipt))
     if result["verdict"].ok and (out or not as_json):  # JSON has the artifacts, too.
         asked.save_artifacts(result)
     sys.exit(0 if result["verdict"].ok else 1)
@@ -203,88 +214,6 @@ def chat(
         create_chain(approve=approver, conversation_memory=memory, **options) as chain,
     ):
         Chat(chain, progress, name=name, files=checked_files).run()
-
-
-# -- many questions ------------------------------------------------------------------------------------------
-
-
-@cli.command()
-@click.argument("questions", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="The results file, with one line per answer.",
-)
-@click.option("--resume", is_flag=True, help="Continue the results file; questions in it are skipped.")
-@click.option(
-    "--concurrency", type=click.IntRange(1), help="How many questions run at once. [default: two per core]"
-)
-@click.option(
-    "--cluster", metavar="ADDRESS|N", help="A Dask scheduler (tcp://…), or N processes on this machine."
-)
-@file_option("A file for all questions; repeatable.")
-@click.option(
-    "--export", "table", metavar="FILE", help="Write the answers as a table, too: FILE.csv or FILE.xlsx."
-)
-@chain_options
-@handle_errors
-def run(
-    questions: str,
-    out: str,
-    files: tuple[str, ...],
-    table: str | None,
-    resume: bool,
-    concurrency: int | None,
-    cluster: str | None,
-    budget: tuple[str, ...],
-    **options: Any,
-) -> None:
-    """Answer all QUESTIONS in a file.
-
-    The file is .jsonl, .json with an array, .csv with a column query (and files, paths separated by
-    semicolons), or text with one question per line. Each answer is written as soon as it is complete, exactly
-    once; OUT.failed holds the failures. Resume an interrupted run with --resume. The exit code is 0 if each
-    question has a line.
-
-    Example: code-chains run questions.csv --out answers.jsonl --export answers.xlsx
-    """
-    from code_chains.apps.terminal.progress import show_batch
-    from code_chains.batch.export import check_table, export_table
-    from code_chains.batch.questions import read_questions
-    from code_chains.batch.results_file import ResultsFile
-    from code_chains.batch.runner import map_questions
-
-    if table:
-        check_table(Path(table), may_exist=resume)
-    common = files_by_name(files)
-    all_questions = list(read_questions(questions, files=common))
-    check_named_files_of(all_questions)
-    with contextlib.ExitStack() as stack:
-        results_file = stack.enter_context(ResultsFile(out, resume=resume))
-        limits = parse_budget(budget)
-        chain: Any
-        if cluster:
-            chain = {**chain_spec(**options), "memory": False}
-        else:
-            chain = stack.enter_context(create_chain(budget=(), **options))
-        answers = map_questions(
-            chain,
-            all_questions,
-            cluster=int(cluster) if cluster and cluster.isdigit() else cluster,
-            concurrency=concurrency,
-            results_file=results_file,
-            budget=limits,
-        )
-        done = sum(question.id in results_file.done for question in all_questions)
-        counts = show_batch(answers, total=len(all_questions), done=done, unanswered=results_file.unanswered)
-        if table:
-            echo(
-                f"{table}: {export_table(Path(out), Path(table), order=[question.id for question in all_questions])} rows",
-                err=True,
-            )
-    echo(f"{out}: {counts}", err=True)
-    sys.exit(0 if counts.all_done else 1)
 
 
 # -- servers -------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from code_chains.apps.chain_options import chain_options, create_chain, parse_budget
+from code_chains.apps.chain_options import chain_options, parse_budget
+from code_chains.apps.terminal.cli_batch import QuestionsPath, batch_arguments, batch_options, chain_for
 from code_chains.apps.terminal.cli_options import echo, file_option, files_by_name, handle_errors
 from code_chains.apps.terminal.named_files import check_named_files_of
 from code_chains.callbacks.redaction import strip_control_chars
@@ -18,13 +19,12 @@ from code_chains.callbacks.redaction import strip_control_chars
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from code_chains.batch.results_file import ResultsFile
     from code_chains.chains.judge import JudgeChain
     from code_chains.evaluation import Case, Evaluation
 
 
 @click.command("eval")
-@click.argument("cases", type=click.Path(exists=True, dir_okay=False))
+@click.argument("cases", type=QuestionsPath(exists=True, dir_okay=False))
 @click.option(
     "--results",
     metavar="FILE",
@@ -55,8 +55,11 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     help="Exit with 1 if a smaller share of the answers is right.",
 )
+@batch_options
 @click.option(
-    "--concurrency", type=click.IntRange(1), help="How many questions run at once. [default: two per core]"
+    "--scorer",
+    metavar="NAME",
+    help="Decides on expected values: tolerance=0.01, set, or module:function.",
 )
 @click.option(
     "--judge-model",
@@ -73,10 +76,9 @@ def evaluate_command(
     saved: str | None,
     other: str | None,
     min_accuracy: float,
-    concurrency: int | None,
     judge_model: str | None,
+    scorer: str | None,
     files: tuple[str, ...],
-    budget: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Evaluate the answers to CASES, questions with known answers.
@@ -98,9 +100,7 @@ def evaluate_command(
     if baseline is not None:
         check_comparable(all_cases, baseline)
     judge = _judge_for(all_cases, judge_model, options)
-    evaluation = _evaluate(
-        all_cases, results, judge=judge, concurrency=concurrency, budget=budget, options=options
-    )
+    evaluation = _evaluate(all_cases, results, judge=judge, scorer=scorer, options=options)
     click.echo(str(evaluation))
     _write(evaluation, saved, report, title=f"Evaluation of {Path(cases).name}")
     if baseline is not None and not evaluation.missing:
@@ -117,7 +117,7 @@ def _check_outputs(cases: str, outputs: dict[str, tuple[str | None, str]]) -> No
             continue
         if Path(path).suffix.lower() != suffix:
             raise click.BadParameter(f"must end with {suffix}", param_hint=option)
-        if os.path.exists(path) and os.path.samefile(path, cases):
+        if os.path.exists(path) and os.path.exists(cases) and os.path.samefile(path, cases):
             raise click.BadParameter("would replace the cases", param_hint=option)
         if not Path(path).parent.is_dir():
             raise click.BadParameter(f"the folder {Path(path).parent} does not exist", param_hint=option)
@@ -139,37 +139,40 @@ def _evaluate(
     results: str | None,
     *,
     judge: JudgeChain | None,
-    concurrency: int | None,
-    budget: tuple[str, ...],
+    scorer: str | None,
     options: dict[str, Any],
 ) -> Evaluation:
     """Evaluate, and show progress."""
-    from code_chains.apps.terminal.progress import Counts, watch_batch
+    from code_chains.apps.terminal.batch_progress import Counts, watch_batch
+    from code_chains.batch.results_file import ResultsFile
     from code_chains.evaluation import evaluate
+    from code_chains.evaluation.scorers import scorer_named
 
-    limits = parse_budget(budget)
+    names = ("concurrency", "cluster", "retries", "rates", "max_errors", "again")
+    limits, arguments = (
+        parse_budget(options.pop("budget")),
+        batch_arguments(**{name: options.pop(name) for name in names}),
+    )
+    anew, counts = options.pop("anew"), Counts(len(cases))
     with contextlib.ExitStack() as stack:
-        results_file = stack.enter_context(_results_file(results)) if results else None
-        chain = stack.enter_context(create_chain(budget=(), **options))
-        done = set() if results_file is None else results_file.done
-        counts = Counts(len(cases), sum(case.id in done for case in cases))
+        results_file = None
+        if results:
+            results_file = stack.enter_context(ResultsFile(results, resume=not anew, anew=anew))
+            counts.done = sum(results_file.has(case.question) for case in cases)
+            counts.changed = sum(results_file.is_changed(case.question) for case in cases)
+        chain = stack.enter_context(chain_for(results_file, arguments["cluster"], options))
         evaluation = evaluate(
             chain,
             cases,
             results_file=results_file,
-            concurrency=concurrency,
             budget=limits,
             judge=judge,
+            scorer=None if scorer is None else scorer_named(scorer),
             watch=lambda answers: watch_batch(answers, counts),
+            **arguments,
         )
-    echo(str(counts), err=True)
+    echo(f"{counts}; {counts.cost}", err=True)
     return evaluation
-
-
-def _results_file(path: str) -> ResultsFile:
-    from code_chains.batch.results_file import ResultsFile
-
-    return ResultsFile(path, resume=True)
 
 
 def _write(evaluation: Evaluation, saved: str | None, report: str | None, *, title: str) -> None:

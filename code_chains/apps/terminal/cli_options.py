@@ -82,6 +82,7 @@ def _configure_process() -> None:
 
 _OPTIONS = {
     "executor": "--executor",
+    "network": "--network",
     "Agreement.model": "--verify-with",
     "Escalate.models": "--fallback-model",
     "Limits.memory": "--memory",

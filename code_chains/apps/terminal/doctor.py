@@ -15,7 +15,7 @@ from typing import Any
 from code_chains.callbacks.redaction import describe_error
 from code_chains.errors import CodeChainsError
 from code_chains.executors import SandboxExecutor, WasmExecutor
-from code_chains.executors.sandbox.launchers import may_make_namespaces
+from code_chains.executors.strongest import strongest_level
 from code_chains.inputs import shortened
 from code_chains.models import default_model, resolve_model
 from code_chains.models.choice import local_choice
@@ -104,7 +104,12 @@ def _check_isolation(launcher: Any) -> Check:
     closed = [name for name in PROBED if name not in isolation.open]
     label = f"{launcher} {_bwrap_version()}".rstrip() if launcher == "bubblewrap" else launcher
     proof = f"a probe inside confirmed as closed: {', '.join(closed)}; layers: {', '.join(isolation.layers)}"
-    return isolation.level != "none", f"{label}: {isolation.level}; {proof}"
+    return isolation.level != "none", f"{label}: {isolation.level}; {proof}{_default(launcher)}"
+
+
+def _default(level: str) -> str:
+    """Say so if chains run programs at a level below the strongest."""
+    return "; chains run programs here by default" if strongest_level() == level else ""
 
 
 def _check_webassembly() -> Check:
@@ -113,10 +118,9 @@ def _check_webassembly() -> Check:
             isolation = executor.run("print('from inside WebAssembly')").isolation
     except CodeChainsError as error:
         return False, f"WebAssembly: {error}"
-    is_default = "" if may_make_namespaces() else "; chains run programs here by default"
     return (
         isolation is not None,
-        f"WebAssembly: wasm; a probe inside confirmed everything as closed{is_default}",
+        f"WebAssembly: wasm; a probe inside confirmed everything as closed{_default('wasm')}",
     )
 
 

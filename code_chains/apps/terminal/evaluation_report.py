@@ -49,6 +49,7 @@ def render_report(evaluation: Evaluation, *, title: str = "Evaluation") -> str:
             f"<title>{plain(title)}</title>\n<style>{_STYLE}</style>",
             f"<main>\n<h1>{plain(title)}</h1>\n<pre>{plain(str(evaluation))}</pre>",
             _section("Wrong", "wrong", evaluation.wrong, is_open=True),
+            *([_section("Errors", "wrong", evaluation.errors, is_open=True)] if evaluation.errors else []),
             _section("Right", "right", right, is_open=False),
             "</main>\n</html>\n",
         ]

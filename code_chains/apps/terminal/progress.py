@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 from uuid import UUID
@@ -15,8 +14,6 @@ import click
 from langchain_core.callbacks import BaseCallbackHandler
 from rich.console import Console, RenderableType
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -26,14 +23,13 @@ from code_chains.callbacks.redaction import describe_error, printable, strip_con
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError
-from code_chains.state import Attempt, Source, Usage
+from code_chains.language.reasons import verdict_words
+from code_chains.state import Attempt, Source, Usage, Verdict
 
 if TYPE_CHECKING:
-    from code_chains.batch.records import Answer
+    pass
 
 _MAX_SOURCES = 5
-REPORT_INTERVAL_S = 10.0
-"""How often the progress of many questions is reported where there is no terminal."""
 WAITING_INTERVAL_S = 30.0
 """How often a long stage of one question is reported where there is no terminal."""
 
@@ -174,8 +170,7 @@ class Progress(BaseCallbackHandler):
         elif key == "output" and value:
             self._print(value, Text(strip_control_chars(value), "green"))
         elif key == "verdict":
-            judge = "" if value.by == "none" else f" (by {value.by})"
-            self.console.print(Text.assemble((value.status, "bold"), f"{judge}: {printable(value.reason)}"))
+            self.show_verdict(value)
         elif key == "attempts":
             for attempt in value:
                 self.console.print(Text(printable(_format_attempt(attempt))))
@@ -183,6 +178,12 @@ class Progress(BaseCallbackHandler):
             self._show_sources(value)
         elif key == "usage":
             self.console.print(f"\n[dim]{format_usage(value)}[/dim]")
+
+    def show_verdict(self, verdict: Verdict, language: str | None = None) -> None:
+        """Show a verdict, in the language of the answer."""
+        title, reason = verdict_words(verdict, language)
+        judge = f" (by {verdict.by})" if title == verdict.status and verdict.by != "none" else ""
+        self.console.print(Text.assemble((title, "bold"), f"{judge}: {printable(reason)}"))
 
     def _show_sources(self, sources: Sequence[Source]) -> None:
         for source in sources[:_MAX_SOURCES]:
@@ -236,7 +237,7 @@ def follow(
     for note in file_notes(result):
         progress.console.print(Text(printable(note), "yellow"))
     if "verdict" in progress.keys:  # Last, where it is seen beside the answer.
-        progress.show_value("verdict", result["verdict"])
+        progress.show_verdict(result["verdict"], result.get("language"))
     if advice := remedy(result, "terminal"):
         progress.console.print(Text(printable(advice)))
     return dict(result)
@@ -258,68 +259,3 @@ def spinner(label: str) -> Iterator[None]:
         return
     with console.status(f"{label} …"):
         yield
-
-
-@dataclass
-class Counts:
-    """The outcomes of many questions.
-
-    Attributes:
-        total: Number of questions.
-        done: How many are done, including those of earlier runs.
-        unanswered: How many of these have no program that passed verification.
-        failed: How many raised an error or were abandoned.
-    """
-
-    total: int
-    done: int = 0
-    unanswered: int = 0
-    failed: int = 0
-
-    def __str__(self) -> str:
-        remaining = self.total - self.done - self.failed
-        parts = [f"{self.done} of {self.total} done"]
-        if self.unanswered:
-            parts.append(f"{self.unanswered} without an answer")
-        if self.failed:
-            parts.append(f"{self.failed} failed")
-        if remaining:
-            parts.append(f"{remaining} not started")
-        return ", ".join(parts)
-
-    @property
-    def all_done(self) -> bool:
-        """Whether no question failed or remains, so that each has an answer or a failed verdict."""
-        return self.done == self.total
-
-
-def show_batch(answers: Iterable[Answer], *, total: int, done: int = 0, unanswered: int = 0) -> Counts:
-    """Consume all answers and count them; show a line per failure, and on a terminal a progress bar, else lines."""
-    counts = Counts(total, done, unanswered)
-    try:
-        for _ in watch_batch(answers, counts):
-            pass
-    except KeyboardInterrupt:
-        click.echo(f"{counts}; go on with --resume.", err=True)
-        raise
-    return counts
-
-
-def watch_batch(answers: Iterable[Answer], counts: Counts) -> Iterator[Answer]:
-    """Yield answers as they come, count them, and show them as `show_batch` does."""
-    console, reported = Console(stderr=True, highlight=False), time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("Answering", total=counts.total, completed=counts.done)
-        for answer in answers:
-            if answer.error:
-                counts.failed += 1
-                console.print(Text(printable(f"{answer.question}: {answer.error}"), "yellow"), soft_wrap=True)
-            else:
-                counts.done += 1
-                counts.unanswered += not answer.ok
-            bar.advance(task)
-            if not console.is_terminal and time.monotonic() - reported >= REPORT_INTERVAL_S:
-                reported = time.monotonic()
-                console.print(Text(str(counts)), soft_wrap=True)
-            yield answer

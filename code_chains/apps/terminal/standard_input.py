@@ -8,6 +8,7 @@ import os
 import select
 import stat
 import sys
+from contextlib import suppress
 
 from code_chains.apps.terminal.cli_options import echo
 from code_chains.errors import InputError
@@ -30,6 +31,14 @@ _SEPARATORS = {",": ".csv", ";": ".csv", "\t": ".tsv"}
 def read_data() -> bytes:
     """Return what a pipe or a redirected file holds; empty at a terminal and without either."""
     return b"" if _is_terminal_or_nothing() else _read()
+
+
+def is_redirected() -> bool:
+    """Return whether standard input is a pipe or a regular file, from which somebody may expect data."""
+    with suppress(AttributeError, OSError, ValueError):
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+    return False
 
 
 def read_question() -> str:

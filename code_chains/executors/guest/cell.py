@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import atexit
+import builtins
 import contextlib
 import errno
 import inspect
+import io
 import itertools
 import linecache
 import os
@@ -19,7 +21,7 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from . import display, suggestions, tools
+from . import display, figures, suggestions, tools
 from .wire import Json
 
 resource: Any
@@ -40,6 +42,8 @@ CROWDED_PROCESSES = 8
 """With more processes or threads than this, a fork that fails is due to the limit."""
 SOURCE_NAME, FILE_NAME = "<code>", "main.py"
 """The name of a program in tracebacks, and its `__file__`."""
+INPUT: dict[str, Any] = {}
+"""The standard input that was given."""
 STATUS_BY_ERRNO = {
     errno.ENOSPC: "disk_limit",
     errno.EFBIG: "disk_limit",
@@ -51,6 +55,7 @@ STATUS_BY_ERRNO = {
 def new_main() -> Json:
     """Return the namespace of a new `__main__`."""
     module = types.ModuleType("__main__")
+    builtins.display = display.display  # type: ignore[attr-defined]  # As in notebooks.
     module.__file__ = os.path.abspath(FILE_NAME)
     sys.modules["__main__"] = module
     return module.__dict__
@@ -105,13 +110,16 @@ def run(
     previous = names.get("result")
     outcome: Json = {"status": "ok", "result": None, "error": None}
     prefer_fork(code)
+    with contextlib.suppress(Exception):  # A program may have put anything in the place of pyplot.
+        figures.on_import(figures.PYPLOT, figures.follow)
+        figures.on_import(display.NOTEBOOK, display.follow)
     try:
         value = execute(code, names, source)
         join_threads()
         if value is None and names.get("result") is not previous:
             value = names["result"]
         outcome["result"] = None if value is None else show(value)
-        outcome |= display.views(value, max_view_bytes, return_value=return_value)
+        outcome |= display.views(value, names, max_view_bytes, return_value=return_value)
     except SystemExit as error:
         if error.code not in (None, 0) or not may_exit:
             outcome |= {"status": "error", "error": describe(error)}
@@ -176,15 +184,67 @@ def evaluate(compiled: types.CodeType, names: Json) -> Any:
 
 
 def show(value: object) -> str:
-    text = repr(value)
+    try:
+        text = display.text_of(value)
+    # An integer of more than 4,300 digits has no text, and is a value all the same.
+    except ValueError as error:
+        text = f"<{type(value).__name__}: {error}>"
     return text if len(text) <= MAX_REPR_CHARS else text[:MAX_REPR_CHARS] + "…"
 
 
 def join_threads() -> None:
-    """Wait for threads, as the interpreter does at its exit."""
+    """Wait for threads, as the interpreter does at its exit: those of pools are told to end before."""
+    pools = [getattr(thread, "_args", ())[:1] for thread in threading.enumerate()]
+    for end in reversed(getattr(threading, "_threading_atexits", ())):
+        with contextlib.suppress(Exception):
+            end()
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
+    reopen_pools(pools)
+
+
+def reopen_pools(threads: Iterable[tuple[Any, ...]]) -> None:
+    """Let later cells use pools: those of threads start new ones, those of processes say that they have ended.
+
+    Args:
+        threads: The first argument of each thread that ran, which is a reference to its pool.
+    """
+    for name, flag in (("thread", "_shutdown"), ("process", "_global_shutdown")):
+        if module := sys.modules.get(f"concurrent.futures.{name}"):
+            setattr(module, flag, False)
+    for reference in itertools.chain.from_iterable(threads):
+        with contextlib.suppress(Exception):
+            pool = reference()
+            pool._threads.clear()
+            pool._idle_semaphore, pool._shutdown = threading.Semaphore(0), False
+
+
+def set_input(text: str | None) -> None:
+    """Let a program read text from its standard input, which is empty otherwise, whatever the last cell read."""
+    if text is None and "stream" not in INPUT:
+        return
+    text = text or ""
+    try:
+        import tempfile
+
+        with tempfile.TemporaryFile() as file:
+            file.write(text.encode())
+            file.seek(0)
+            os.dup2(file.fileno(), 0)
+        stream: Any = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    except (OSError, AttributeError):  # In WebAssembly.
+        stream = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+    sys.stdin = sys.__stdin__ = INPUT["stream"] = stream  # type: ignore[misc]
+
+
+def set_streams() -> None:
+    """Open the standard streams of output anew: others stand at their descriptors, and each line is written at once."""
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        errors = "strict" if descriptor == 1 else "backslashreplace"
+        stream = open(descriptor, "w", buffering=1, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def call_exit_handlers() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import itertools
-import json
+import html
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from . import serialization
+from . import figures, serialization
 from .wire import Json
 
 View = tuple[str, str, bytes]
@@ -18,16 +17,6 @@ View = tuple[str, str, bytes]
 
 VALUE_TYPE = "application/vnd.code-chains.value+json"
 """The media type of a value itself, as `serialization` packs it."""
-MAX_VALUE_CELLS, MAX_OBJECT_DEPTH = 200_000, 20
-CONVERTERS: tuple[Callable[[Any], Any], ...] = (
-    lambda value: {name: getattr(value, name) for name in value.__dataclass_fields__},
-    lambda value: value.model_dump(),  # pydantic
-    lambda value: value.to_dicts(),  # polars
-    lambda value: value.to_pylist(),  # Arrow
-    lambda value: value.tolist(),  # Indexes of pandas, and arrays of objects
-    lambda value: value.to_pytimedelta(),
-    lambda value: value._value_,  # Members of an enumeration
-)
 METHODS = (
     ("_repr_html_", "text/html", "html"),
     ("_repr_markdown_", "text/markdown", "md"),
@@ -36,19 +25,39 @@ METHODS = (
     ("_repr_jpeg_", "image/jpeg", "jpg"),
     ("_repr_latex_", "text/x-latex", "tex"),
 )
+NOTEBOOK = "IPython.core.display_functions"
+WITHOUT_TEXT = re.compile(r"<[\w.]+ object( at 0x\w+)?>")
+BREAKS, MARKUP = r"(?i)<(br|/p|/div|/li|/tr|/h\d)\b[^>]*>", r"(?is)<(style|script)\b.*?</\1>|<[^>]*>"
 MAX_VIEWS = 300
 MAX_CSV_ROWS = 1_000
 """Rows of a frame as CSV beside its view, which leaves out most of a long one; one row more says that there are others."""
+DISPLAYED: list[Any] = []
+"""What the program displayed."""
 CHARTS = {"plotly": "application/vnd.plotly.v1+json", "altair": "application/vnd.vegalite.v5+json"}
 
 
-def views(value: object, max_bytes: int, *, return_value: bool = False) -> Json:
-    """Return the figures and views that fit into `max_bytes`, and whether some were left out."""
+def views(value: object, names: Json, max_bytes: int, *, return_value: bool = False) -> Json:
+    """Return the figures and views that fit into `max_bytes`, and whether some were left out.
+
+    Args:
+        value: What a notebook would display.
+        names: The variables of the program, some of which may be figures.
+        max_bytes: Bytes of all views.
+        return_value: Whether the value itself is among them.
+
+    Raises:
+        Exception: A figure cannot be drawn.
+    """
     included: list[View] = []
     truncated = False
     # Invariant: the value comes first, as a request for it counts more than how it is displayed.
-    requested = packed_value(value) if return_value else ()
-    for name, media_type, data in [*requested, *figures(), *rich_views(value)]:
+    requested = packed_value(value, max_bytes) if return_value else ()
+    drawn = figures.all_images([value, *names.values()])
+    images = [(f"figure-{number}.png", "image/png", image) for number, image in enumerate(drawn, 1)]
+    shown = DISPLAYED.pop() if value is None and DISPLAYED else value
+    images += [view for displayed in DISPLAYED for view in rich_views(displayed, "image/")]
+    DISPLAYED.clear()
+    for name, media_type, data in [*requested, *images, *rich_views(shown)]:
         if len(data) > max_bytes or len(included) >= MAX_VIEWS:
             truncated = True
             continue
@@ -57,60 +66,85 @@ def views(value: object, max_bytes: int, *, return_value: bool = False) -> Json:
     return {"views": included, "truncated": truncated}
 
 
-def packed_value(value: object) -> Iterator[View]:
-    """Yield a value as JSON with its exact types, unless it is too large or holds objects of other types."""
-    with contextlib.suppress(Exception):
-        value = list(itertools.islice(value, MAX_VALUE_CELLS + 1)) if isinstance(value, Iterator) else value
-        if value is None or size_of(value) > MAX_VALUE_CELLS:
-            return
-        yield "value", VALUE_TYPE, json.dumps(serialization.pack(value, pack_object)).encode()
+def packed_value(value: object, max_bytes: int) -> Iterator[View]:
+    """Yield a value as JSON with its exact types, or why it cannot be passed."""
+    if value is not None:
+        data = serialization.returned(value)
+        if len(data) > max_bytes:
+            data = serialization.refused(
+                f"the value takes {len(data):,} bytes, and {max_bytes:,} are left for it"
+            )
+        yield "value", VALUE_TYPE, data
 
 
-def size_of(value: Any) -> int:
-    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):  # Elsewhere `size` may be anything.
-        return int(getattr(value, "size", 0))
-    return len(value) if isinstance(value, str | bytes | list | dict | tuple | set | frozenset) else 0
+DRAWN = ("Artist", "Container")
 
 
-def pack_object(value: Any, depth: int = 0) -> Any:
-    """Pack an object of another type as the plain data that it consists of: a record as a dict, a table as its rows."""
-    if depth < MAX_OBJECT_DEPTH:
-        for convert in CONVERTERS:
-            with contextlib.suppress(AttributeError):
-                plain = convert(value)
-                return serialization.pack(plain, lambda part: pack_object(part, depth + 1))
-    raise TypeError(f"{type(value).__name__} is no value")
+def display(*objects: Any, **_: Any) -> None:
+    """Show objects as a notebook does: images as such, all else as text; the last one also by its rich views."""
+    for value in objects:
+        if figures.is_figure(value):
+            figures.SHOWN.draw(value)
+            continue
+        if text := value if isinstance(value, str) else text_of(value):
+            sys.stdout.write(f"{text}\n")
+        DISPLAYED[MAX_VIEWS:] = [value]
 
 
-def figures() -> Iterator[View]:
-    """Yield open matplotlib figures as PNG, and close them, so that a session shows each once."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None:
-        return
-    for number in pyplot.get_fignums():
-        with contextlib.suppress(Exception):
-            target = io.BytesIO()
-            pyplot.figure(number).savefig(target, format="png")
-            yield f"figure-{number}.png", "image/png", target.getvalue()
-            pyplot.close(number)
+def follow(notebook: Any) -> None:
+    """Let IPython display without its shell what a notebook would."""
+
+    def show(*objects: Any, display_id: Any = None, **_: Any) -> Any:
+        display(*objects)
+        return notebook.DisplayHandle() if display_id else None
+
+    notebook.display, notebook.clear_output = show, lambda wait=False: None
 
 
-def rich_views(value: object) -> Iterator[View]:
-    """Yield the rich views that a value offers."""
+def text_of(value: Any) -> str:
+    """Return the text of a value: that of its markup if it has no other, and none of an image."""
+    if is_drawn(value):
+        return ""
+    text = repr(value)
+    views = [] if not WITHOUT_TEXT.fullmatch(text) else list(rich_views(value))
+    for _, media_type, data in views:
+        if media_type == "text/html":
+            lines = re.sub(MARKUP, " ", re.sub(BREAKS, "\n", data.decode())).split("\n")
+            return html.unescape("\n".join(" ".join(line.split()) for line in lines)).strip()
+        if media_type.startswith("text/"):
+            return data.decode()
+    if type(value).__module__.startswith("IPython.") and not views:
+        return str(getattr(value, "data", text))
+    return "" if views else text
+
+
+def is_drawn(value: Any, depth: int = 2) -> bool:
+    """Return whether a value is a part of a figure, or a collection of such parts, which the figure shows."""
+    if type(value).__name__ == "ndarray" and value.dtype == object:
+        value = value.ravel().tolist()
+    if isinstance(value, list | tuple) and value and depth:
+        return all(is_drawn(item, depth - 1) for item in value)
+    kinds = type(value).__mro__
+    return any(kind.__module__.startswith("matplotlib.") and kind.__name__ in DRAWN for kind in kinds)
+
+
+def rich_views(value: object, kind: str = "") -> Iterator[View]:
+    """Yield the rich views that a value offers, of media types of a kind."""
     if value is None or isinstance(value, type):
         return
     library = type(value).__module__.partition(".")[0]
-    if library in CHARTS and hasattr(value, "to_json"):
+    if library in CHARTS and not kind and hasattr(value, "to_json"):
         with contextlib.suppress(Exception):
             yield "result.json", CHARTS[library], value.to_json().encode()
-    for method, media_type, suffix in METHODS:
+    for method, media_type, suffix in [each for each in METHODS if each[1].startswith(kind)]:
         with contextlib.suppress(Exception):
             view = getattr(value, method)()
             if isinstance(view, tuple):  # Data with its metadata.
                 view = view[0]
             if isinstance(view, str | bytes) and view:
                 yield f"result.{suffix}", media_type, view.encode() if isinstance(view, str) else view
-    yield from table_view(value, library)
+    if not kind:
+        yield from table_view(value, library)
 
 
 def table_view(value: Any, library: str) -> Iterator[View]:

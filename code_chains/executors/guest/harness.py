@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterable
 from typing import Any
 
+from .bench import Bench
 from .capabilities import ProtectedNamespace
 from .proxies import Remote, condition
 from .rpc import RpcChannel, error_type
@@ -27,11 +28,16 @@ class HarnessNamespace(ProtectedNamespace):
         self._program_names: set[str] | None = None
         self._own_names = frozenset[str]()
         # Source of tests refers to these names.
+        self.bench = Bench(channel, self.look_up)
+        self.update(self.bench.names())
+        self["callable"] = lambda value: _callable(value, channel)
         self["_program"] = self.look_up
         self["_condition"] = condition
         self["_own"] = self.reserve
 
     def __missing__(self, name: str) -> Any:
+        if name == "output" and name not in self._own_names:
+            return self.bench.output
         # Invariant: a program replaces neither builtins, such as `abs` and `all`, nor names that the tests
         # bind, even if
         # only in one branch.
@@ -62,3 +68,10 @@ class HarnessNamespace(ProtectedNamespace):
 
     def _text(self, cls: Any, attribute: str) -> str:
         return str(self._channel.request("getattr", cls, attribute))
+
+
+def _callable(value: Any, channel: RpcChannel) -> bool:
+    """Return whether a value can be called; of one of the program's, what that says."""
+    return (
+        bool(channel.request("inspect", "callable", value)) if isinstance(value, Remote) else callable(value)
+    )

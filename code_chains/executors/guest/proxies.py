@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import inspect
 import operator
 import os
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ REMOTE_ATTRIBUTES = (
     "__wrapped__",
     "__annotations__",
     "__dataclass_fields__",
+    "__defaults__",
+    "__mro__",
 )
 """Special attributes that are read from the program's object."""
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -50,9 +53,13 @@ class Channel(Protocol):
 
     Attributes:
         borrowed: Proxies for the peer's objects, by number.
+        truthful: Classes whose objects say whether they are true, as the program defines that.
+        truths: What objects have said, by number, until something is done with them.
     """
 
     borrowed: dict[int, Remote]
+    truthful: frozenset[str]
+    truths: dict[int, bool]
 
     def request(self, target: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Make the peer call a function by its number, or an operation by its name, and return what that returns."""
@@ -61,8 +68,8 @@ class Channel(Protocol):
 class Remote:
     """A proxy for an object in the other sandbox.
 
-    The truth of an object that a function returned is not evaluated: `assert is_even(2)` expects a plain
-    value, not an object that claims to be true.
+    The truth of an object that a function returned is evaluated only if its class defines what that is: `assert is_even(2)`
+    expects a plain value, while `assert not make_stack()` may ask the stack.
 
     Args:
         channel: The channel to the other sandbox.
@@ -104,6 +111,11 @@ class Remote:
         return _marked(value, made=True) if self._class and is_new else value
 
     def __getattr__(self, name: str) -> Any:
+        self._channel.truths.pop(self._number, None)
+        if self._class and name == "__bases__":
+            return _bases(self)
+        if name == "__signature__":
+            return _signature(self)
         if name.startswith("__") and name not in REMOTE_ATTRIBUTES:
             raise AttributeError(name)
         try:
@@ -150,6 +162,23 @@ class Remote:
         return isinstance(instance, Remote) and bool(self._channel.request("isinstance", instance, self))
 
 
+def _signature(value: Remote) -> inspect.Signature:
+    """Return the signature of a function of the program; annotations are Python's own types, or else text."""
+    parameters = []
+    for name, kind, has_default, default, annotation in value._channel.request("inspect", "signature", value):
+        options = {"default": default} if has_default else {}
+        if annotation:
+            options["annotation"] = getattr(builtins, annotation, annotation)
+        parameters.append(inspect.Parameter(name, getattr(inspect.Parameter, kind), **options))
+    return inspect.Signature(parameters)
+
+
+def _bases(value: Remote) -> tuple[Any, ...]:
+    """Return the bases of a class of the program."""
+    found = value._channel.request("inspect", "bases", value)
+    return tuple(getattr(builtins, base) if isinstance(base, str) else base for base in found)
+
+
 def _marked(value: Any, *, made: bool = False, mixed: bool = False) -> Any:
     """Return a proxy that records how it was obtained; plain values are returned unchanged."""
     if not isinstance(value, Remote) or not (made or mixed):
@@ -191,11 +220,14 @@ def _binary(name: str, *, reflected: bool = False) -> Callable[..., Any]:
 
 
 def _truth(self: Remote) -> bool:
-    if not self._made or self._mixed:
+    if self._mixed or not (self._made or self._kind in self._channel.truthful):
         raise TypeError(
             f"{self._kind} is an object of the program: whether it is true is its own word. Give True or False"
         )
-    return bool(self._channel.request("bool", self))
+    truths: dict[int, bool] = self._channel.truths
+    if self._number not in truths:  # It says so once, whatever happens elsewhere meanwhile.
+        truths[self._number] = bool(self._channel.request("bool", self))
+    return truths[self._number]
 
 
 def condition(value: Any) -> bool:

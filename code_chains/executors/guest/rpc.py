@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import importlib
 import inspect
 import io
 import os
@@ -16,9 +17,10 @@ import sys
 import threading
 from typing import Any
 
-from . import cell, serialization
+from . import cell, inspection, serialization
 from .capabilities import is_forbidden, is_namespace
 from .proxies import OPERATIONS, Remote
+from .surroundings import OfProgram, OfTests
 from .wire import FRAME_HEADER, Json, decode, encode
 
 MUTABLE_TYPES = (list, dict, set)
@@ -48,6 +50,10 @@ class RpcChannel:
         borrowed: Proxies for the peer's objects, by number.
         is_guarded: Whether objects are checked before they are lent; those of tests are, as the program could
             forge the tests' outcome with them.
+        printed: What the peer printed during calls.
+        truthful: Classes whose objects say whether they are true, as the program defines that.
+        truths: What objects have said, by number, until something is done with them.
+        around: What tests have put around their calls.
     """
 
     incoming: int
@@ -58,6 +64,12 @@ class RpcChannel:
         self.lent: list[Any] = []
         self.borrowed: dict[int, Remote] = {}
         self.is_guarded = False
+        self.printed: list[str] = []
+        self.truthful = frozenset[str]()
+        self.around = OfTests(self.request, self.pack)
+        self._served = OfProgram()
+        self._failure: AssertionError | None = None
+        self.truths: dict[int, bool] = {}
         self._numbers: dict[int, int] = {}
         self._lock = threading.RLock()
         # Invariant: bound before any program can replace them.
@@ -138,13 +150,22 @@ class RpcChannel:
             "args": [self.pack(value) for value in args],
             "kwargs": packed_kwargs,
         }
+        if self.is_guarded and (around := self.around.sent(arguments)):
+            message["around"] = around
         with self._lock:  # The program may call the tests' functions from threads of its own.
             self.send(message)
             while "call" in (reply := self.receive()):
                 self.respond(reply)
-        sys.stdout.write(reply.get("printed", ""))
+        if printed := reply.get("printed", ""):
+            sys.stdout.write(printed)
+            if len(self.printed) < MAX_PRINTED_PARTS:
+                self.printed.append(printed)
+        self.around.received(reply.get("around"), arguments)
         for argument, changed in zip(arguments, reply.get("args", ()), strict=False):
             update_in_place(argument, self.unpack(changed))
+        if self._failure is not None:  # Invariant: no assertion of a callback is swallowed by who calls it.
+            failure, self._failure = self._failure, None
+            raise failure
         if "error" in reply:
             raise self._received_error(target, reply["error"])
         value = self.unpack(reply["value"])
@@ -157,13 +178,19 @@ class RpcChannel:
             message: The request.
             names: The program's namespace, where the peer is a test; None otherwise.
         """
-        output = OutputRecorder(sys.stdout)
+        output, changed = OutputRecorder(sys.stdout), dict[str, Any]()
         try:
-            with contextlib.redirect_stdout(output):
+            with (
+                contextlib.redirect_stdout(output),
+                self._served.around(message.get("around", {}), self.unpack, changed),
+            ):
                 reply = self._outcome(message, names)
             encode(reply)
         except BaseException as error:
+            if self.is_guarded and isinstance(error, AssertionError):
+                self._failure, error = self._failure or error, AssertionError()
             reply = {"error": self._pack_error(error)}
+        reply |= changed
         if output.parts and names is not None:
             reply["printed"] = "".join(output.parts)
         self.send(reply)
@@ -206,6 +233,12 @@ class RpcChannel:
             return [name for name in names if not name.startswith("__")]
         elif target == "name":
             return names[args[0]]
+        elif target in ("seed", "share_files"):
+            return getattr(self._served, target)(*args, **kwargs)
+        elif target == "inspect":
+            return inspection.of_program(*args)
+        elif target == "module":
+            return importlib.import_module(args[0])
         return OPERATIONS[target](*args, **kwargs)
 
     # -- exceptions ------------------------------------------------------------------------------------------
@@ -221,13 +254,14 @@ class RpcChannel:
         text = ""
         with contextlib.suppress(Exception):
             text = str(error)[:MAX_MESSAGE_CHARS]
-        return [types, content or self.pack(((), {})), location(error), text]
+        # Invariant: a program learns nothing of the places and variables of tests.
+        where = "" if self.is_guarded else location(error)
+        return [types, content or self.pack(((), {})), where, text]
 
     def _received_error(self, target: Any, packed: list[Any]) -> Exception:
         error = self._unpack_error(*packed)
-        if (
-            isinstance(error, StopIteration) and target != "next"
-        ):  # It would end whatever loop of the tests called it.
+        # It would end whatever loop of the tests called it.
+        if isinstance(error, StopIteration) and target != "next":
             return RuntimeError("The program raised StopIteration.")
         return error
 
@@ -242,6 +276,9 @@ class RpcChannel:
             error.args = args
         if isinstance(error, RemoteError):
             vars(error).update(attributes, _text=text)
+        vars(error)["_said"] = (
+            text  # What it holds may be objects of the program, whose text is theirs to refuse.
+        )
         if note:
             error.add_note(note)
         return error
@@ -274,7 +311,7 @@ class OutputRecorder(io.TextIOBase):
 
 def update_in_place(argument: Any, changed: Any) -> None:
     """Apply what the program changed in a list, dict or set to the tests' own object."""
-    if type(argument) is not type(changed) or argument == changed:
+    if type(argument) is not type(changed):
         return
     if isinstance(argument, list):
         argument[:] = changed

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import enum
 import importlib
 import itertools
-from collections.abc import Callable
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from . import labelled
+from .plain_data import is_number, library_of, plain, tuple_class
+from .refusals import UnpackableError, at_place, place_in, type_name
 from .wire import Json
 
 MAX_DEPTH = 100
@@ -18,10 +25,8 @@ SCALARS: set[type] = {type(None), bool, int, float, str}
 """What JSON has."""
 Convert = Callable[[Any], Any]
 """Packs or unpacks a part of a value."""
-
-
-def _list(value: Any, pack: Convert) -> Any:
-    return value if type(value) is list and is_flat(value) else [pack(item) for item in value]
+ZONE = re.compile(r"UTC(?:[+-]\d\d:\d\d)?|[A-Za-z][\w+/-]{0,60}")
+"""Names of time zones."""
 
 
 def is_flat(items: list[Any]) -> bool:
@@ -35,42 +40,70 @@ def is_long(value: Any) -> bool:
     return type(value) is int and value.bit_length() > MAX_INT_BITS
 
 
-def _mapping(value: Any, pack: Convert) -> Any:
+def _mapping(value: Any, pack: Packer) -> Any:
     """Return keys and values by turns: a list for each pair would keep the garbage collector busy."""
-    return _list([*itertools.chain.from_iterable(value.items())], pack)
+    return pack.parts([*itertools.chain.from_iterable(value.items())])
 
 
-def _frame(value: Any, pack: Convert) -> Any:
-    columns = [value.iloc[:, number].tolist() for number in range(value.shape[1])]
-    return [*_index(value, pack), pack(value.columns.tolist()), pack(columns)]
+def _items(value: Any, pack: Packer) -> Any:
+    return pack.parts(list(value))
 
 
-def _series(value: Any, pack: Convert) -> Any:
-    return [*_index(value, pack), pack(value.name), pack(value.tolist())]
+def _numbers(value: Any, pack: Packer) -> Any:
+    """Return the cells of an array in one row, its type and its shape."""
+    kind = value.dtype.kind
+    if kind not in "biufcmMUSO":
+        raise UnpackableError(value, f"is an array of the type {value.dtype}")
+    cells = value.view("i8") if kind in "mM" else value
+    with at_place("" if value.ndim == 1 else ".flat"):
+        return [pack(cells.ravel().tolist()), str(value.dtype), list(value.shape)]
 
 
-def _index(value: Any, pack: Convert) -> Any:
-    return [pack(value.index.tolist()), pack(list(value.index.names))]
+def _moment(value: Any, pack: Packer) -> Any:
+    """Return a moment or time as text, with the name of its time zone if that has one."""
+    zone = value.tzinfo
+    if type(zone).__name__ == "ZoneInfo" and zone.key:
+        return [value.replace(tzinfo=None).isoformat(), zone.key, value.fold]
+    if has_own_name(zone):
+        return [value.isoformat(), str(zone)]
+    if zone is None or isinstance(zone, datetime.timezone) or str(zone) == "UTC":
+        return value.isoformat()
+    remedy = "convert it, e.g. with .astimezone(datetime.timezone.utc)"
+    raise UnpackableError(value, f"has a time zone of the type {type_name(zone)}; {remedy}")
 
 
-PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
+def has_own_name(zone: Any) -> bool:
+    """Return whether a time zone is an offset with a name, such as CEST."""
+    return type(zone) is datetime.timezone and str(zone) != str(datetime.timezone(zone.utcoffset(None)))
+
+
+def _instant(value: Any, pack: Packer) -> Any:
+    """Return a timestamp or duration of pandas as a number, with its unit and the name of its time zone."""
+    zone = getattr(value, "tz", None)
+    if zone is not None and (has_own_name(zone) or not ZONE.fullmatch(str(zone))):
+        raise UnpackableError(
+            value, f"has the time zone {str(zone)[:50]!r}; convert it, e.g. with .tz_convert('UTC')"
+        )
+    return [int(value.asm8.view("i8")), value.unit, str(zone) if zone is not None else None]
+
+
+PACKERS: dict[str, Callable[[Any, Packer], Any]] = {
     "builtins.int": lambda value, pack: format(value, "x"),
     "builtins.range": lambda value, pack: [value.start, value.stop, value.step],
-    **dict.fromkeys(["builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"], _list),
+    **dict.fromkeys(["builtins.dict_keys", "builtins.dict_values", "builtins.dict_items"], _items),
     **dict.fromkeys(
         ["pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"], lambda value, pack: str(value)
     ),
     "collections.OrderedDict": _mapping,
     "builtins.slice": lambda value, pack: [pack(value.start), pack(value.stop), pack(value.step)],
     "collections.Counter": _mapping,
-    **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset", "collections.deque"], _list),
+    **dict.fromkeys(["builtins.tuple", "builtins.set", "builtins.frozenset"], _items),
+    "collections.deque": lambda value, pack: [pack(list(value)), value.maxlen],
     **dict.fromkeys(
         ["decimal.Decimal", "fractions.Fraction", "builtins.complex"], lambda value, pack: str(value)
     ),
-    **dict.fromkeys(
-        ["datetime.date", "datetime.time", "datetime.datetime", "pandas.Timestamp"],
-        lambda value, pack: value.isoformat(),
-    ),
+    "datetime.date": lambda value, pack: value.isoformat(),
+    **dict.fromkeys(["datetime.time", "datetime.datetime"], _moment),
     "builtins.dict": _mapping,
     "builtins.bytes": lambda value, pack: value.hex(),
     "datetime.timedelta": lambda value, pack: [value.days, value.seconds, value.microseconds],
@@ -79,10 +112,15 @@ PACKERS: dict[str, Callable[[Any, Convert], Any]] = {
         list(value._fields),
         [pack(item) for item in value],
     ],
-    "numpy.ndarray": lambda value, pack: [pack(value.tolist()), str(value.dtype)],
+    **dict.fromkeys(["numpy.ndarray", "numpy.datetime64", "numpy.timedelta64"], _numbers),
     **dict.fromkeys(["pandas.NaTType", "pandas.NAType"], lambda value, pack: None),
-    "pandas.DataFrame": _frame,
-    "pandas.Series": _series,
+    **dict.fromkeys(["pandas.Timestamp", "pandas.Timedelta"], _instant),
+    "pandas.Period": lambda value, pack: [value.ordinal, value.freqstr],
+    "pandas.Interval": lambda value, pack: [pack(value.left), pack(value.right), value.closed],
+    "pandas.DataFrame": lambda value, pack: labelled.pack_frame(value, pack, labelled.as_list(pack)),
+    "pandas.Series": lambda value, pack: labelled.pack_series(value, pack, labelled.as_list(pack)),
+    "pandas.Index": labelled.pack_index,
+    "pandas.array": lambda value, pack: labelled.pack_array(value, labelled.as_list(pack)),
 }
 
 
@@ -93,13 +131,63 @@ def _dict(content: Any, unpack: Convert) -> Any:
 
 def _namedtuple(content: Any, unpack: Convert) -> Any:
     name, fields, values = content
-    return collections.namedtuple(name, fields)(*map(unpack, values))
+    return tuple_class(name, *fields)(*map(unpack, values))
 
 
-def _array(content: Any, unpack: Convert) -> Any:
+def _cells(content: Any, unpack: Convert) -> Any:
+    """Return an array, or one of its cells."""
     import numpy
 
-    return numpy.array(unpack(content[0]), dtype=content[1])
+    cells, dtype, shape = unpack(content[0]), content[1], content[2]
+    if dtype == "object":
+        return numpy.fromiter(cells, object, len(cells)).reshape(shape)
+    numbers = numpy.array(cells, "i8" if "64[" in dtype or dtype in ("datetime64", "timedelta64") else dtype)
+    return numbers.view(dtype).reshape(shape)
+
+
+def _rebuild_moment(kind: str) -> Callable[[Any, Convert], Any]:
+    def rebuild(content: Any, unpack: Convert) -> Any:
+        text, *zone = [content] if isinstance(content, str) else content
+        moment = getattr(datetime, kind).fromisoformat(text)
+        if not zone:
+            return moment
+        if len(zone) == 1:
+            return moment.replace(tzinfo=datetime.timezone(moment.utcoffset(), zone[0]))
+        import zoneinfo
+
+        return moment.replace(tzinfo=zoneinfo.ZoneInfo(zone[0]), fold=zone[1])
+
+    return rebuild
+
+
+def _rebuild_instant(kind: str) -> Callable[[Any, Convert], Any]:
+    def rebuild(content: Any, unpack: Convert) -> Any:
+        import numpy
+        import pandas
+
+        number, unit, zone = content
+        scalar = numpy.timedelta64 if kind == "Timedelta" else numpy.datetime64
+        instant = getattr(pandas, kind)(scalar(number, unit))
+        return instant.tz_localize("UTC").tz_convert(zone) if zone else instant
+
+    return rebuild
+
+
+def _of_pandas(name: str) -> Callable[[Any, Convert], Any]:
+    """Return what rebuilds a value by a function that takes the packed content, and what unpacks names and cells."""
+    return lambda content, unpack: getattr(labelled, name)(content, unpack, unpack)
+
+
+def _period(content: Any, unpack: Convert) -> Any:
+    import pandas
+
+    return pandas.Period(ordinal=content[0], freq=content[1])
+
+
+def _interval(content: Any, unpack: Convert) -> Any:
+    import pandas
+
+    return pandas.Interval(unpack(content[0]), unpack(content[1]), closed=content[2])
 
 
 def _missing(kind: str) -> Convert:
@@ -107,27 +195,6 @@ def _missing(kind: str) -> Convert:
         import pandas
 
         return getattr(pandas, kind)
-
-    return rebuild
-
-
-def _pandas(kind: str) -> Callable[[Any, Convert], Any]:
-    def rebuild(content: Any, unpack: Convert) -> Any:
-        import pandas
-
-        if kind == "Timestamp":
-            return pandas.Timestamp(content)
-        index, names, label, values = map(unpack, content)
-        if len(names) > 1 and index:
-            index = pandas.MultiIndex.from_tuples(index)
-        if kind == "Series":
-            table: Any = pandas.Series(values, index=index, name=label)
-        else:
-            table = pandas.DataFrame(dict(enumerate(values)), index=index)
-            table.columns = label
-        if len(names) == table.index.nlevels:  # Those of an empty index of several levels are lost.
-            table.index.names = names
-        return table
 
     return rebuild
 
@@ -157,7 +224,7 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "builtins.tuple": _collection(tuple),
     "builtins.set": _collection(set),
     "builtins.frozenset": _collection(frozenset),
-    "collections.deque": _collection(collections.deque),
+    "collections.deque": lambda content, unpack: collections.deque(unpack(content[0]), content[1]),
     "builtins.int": lambda content, unpack: int(content, 16),
     "builtins.range": lambda content, unpack: range(*content),
     "builtins.dict_keys": lambda content, unpack: dict.fromkeys(map(unpack, content)).keys(),
@@ -175,54 +242,153 @@ REBUILDERS: dict[str, Callable[[Any, Convert], Any]] = {
     "decimal.Decimal": _by("decimal.Decimal"),
     "fractions.Fraction": _by("fractions.Fraction"),
     "datetime.date": _by("datetime.date.fromisoformat"),
-    "datetime.time": _by("datetime.time.fromisoformat"),
-    "datetime.datetime": _by("datetime.datetime.fromisoformat"),
+    **{f"datetime.{kind}": _rebuild_moment(kind) for kind in ("time", "datetime")},
     "datetime.timedelta": _by("datetime.timedelta"),
     "namedtuple": _namedtuple,
     "pandas.NaTType": lambda content, unpack: _missing("NaT")(content),
     "pandas.NAType": lambda content, unpack: _missing("NA")(content),
-    "numpy.ndarray": _array,
-    **{f"pandas.{kind}": _pandas(kind) for kind in ("DataFrame", "Series", "Timestamp")},
+    "numpy.ndarray": _cells,
+    **dict.fromkeys(
+        ["numpy.datetime64", "numpy.timedelta64"], lambda content, unpack: _cells(content, unpack)[()]
+    ),
+    **{f"pandas.{kind}": _rebuild_instant(kind) for kind in ("Timestamp", "Timedelta")},
+    "pandas.Period": _period,
+    "pandas.Interval": _interval,
+    "pandas.DataFrame": _of_pandas("frame_of"),
+    "pandas.Series": _of_pandas("series_of"),
+    "pandas.Index": _of_pandas("index_of"),
+    "pandas.array": lambda content, unpack: labelled.extension_of(content, unpack),
 }
 SAME_AS = {
     "collections.defaultdict": "builtins.dict",
-    "builtins.bytearray": "builtins.bytes",
+    **dict.fromkeys(["builtins.bytearray", "builtins.memoryview"], "builtins.bytes"),
 }
+"""Types that become another one, which equals them."""
 
 
 def kind_of(value: Any) -> str:
     """Return the name under which a value is packed; empty for an object of no such type."""
     cls = type(value)
-    library = cls.__module__.partition(".")[0]
+    library = library_of(cls)
     name = f"{library}.{cls.__name__}"
     if isinstance(value, tuple) and isinstance(getattr(cls, "_fields", None), tuple):
         return "namedtuple"
-    if name == "numpy.ndarray" and value.dtype.kind not in "biufcUM":
-        return ""
+    if library == "pandas" and hasattr(cls, "nlevels"):
+        return "pandas.Index"
+    if library == "pandas" and hasattr(cls, "_from_sequence"):
+        return "pandas.array"
     name = SAME_AS.get(name, name)
     return name if name in PACKERS else ""
 
 
-def pack(value: Any, lend: Callable[[Any], Json], depth: int = 0) -> Any:
-    """Return a value as JSON; objects of other types, and parts that are too deep, are passed to `lend`."""
-    if type(value) in SCALARS and not is_long(value):
-        return value
+class Packer:
+    """Packs one value as JSON with its exact types.
 
-    def pack_part(part: Any) -> Any:
-        return pack(part, lend, depth + 1)
+    Args:
+        lend: Takes objects of other types, and parts that are too deep; without it they become the plain data that they
+            consist of, or are refused.
+        max_items: Items that the value may have.
+        as_text: Kinds whose values become their text.
 
-    if isinstance(value, enum.Enum) and isinstance(value, int | str):
-        return pack_part(value.value)
-    if depth >= MAX_DEPTH:
-        return lend(value)
-    if type(value) is dict:
-        return {"builtins.dict": _mapping(value, pack_part)}
-    if type(value) is list:
-        return _list(value, pack_part)
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
-        return pack(value.item(), lend, MAX_DEPTH - 1)
-    kind = kind_of(value)
-    return {kind: PACKERS[kind](value, pack_part)} if kind else lend(value)
+    Attributes:
+        has_converted: Whether the packed value has other types than the value.
+    """
+
+    def __init__(
+        self,
+        lend: Callable[[Any], Json] | None = None,
+        max_items: float = math.inf,
+        as_text: frozenset[str] = frozenset(),
+    ) -> None:
+        self.has_converted, self._as_text = False, as_text
+        self._lend, self._max_items, self._items = lend, max_items, 0
+        self._within = set[int]()
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value as JSON.
+
+        Raises:
+            UnpackableError: A part of it has a type that cannot be passed.
+        """
+        kind = type(value)
+        if kind in SCALARS and not is_long(value):
+            return value
+        if kind is list and is_flat(value):
+            return self.parts(value)
+        if id(value) in self._within or len(self._within) >= MAX_DEPTH:
+            if self._lend is not None:
+                return self._lend(value)
+            is_again = id(value) in self._within
+            raise UnpackableError(
+                value, "contains itself" if is_again else f"is nested more than {MAX_DEPTH} levels deep"
+            )
+        self._within.add(id(value))
+        try:
+            return self._pack(value)
+        except UnpackableError as error:
+            if error.part is not value:
+                error.place, error.part = place_in(value, error.part) + error.place, value
+            raise
+        finally:
+            self._within.discard(id(value))
+
+    def parts(self, items: list[Any]) -> list[Any]:
+        """Return items as JSON."""
+        self._items += len(items)
+        if self._items > self._max_items:
+            raise UnpackableError(items, f"holds more than {self._max_items:,} items")
+        return items if is_flat(items) else [self(item) for item in items]
+
+    def _pack(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is dict:
+            return {"builtins.dict": _mapping(value, self)}
+        if kind is list:
+            return self.parts(value)
+        if name := kind_of(value):
+            self.has_converted |= isinstance(value, collections.defaultdict | bytearray | memoryview)
+            return str(value) if name in self._as_text else {name: PACKERS[name](value, self)}
+        is_scalar = is_number(value) or (isinstance(value, enum.Enum) and isinstance(value, int | str))
+        if self._lend is not None and not is_scalar:
+            return self._lend(value)
+        self.has_converted = True
+        return self(plain(value))
+
+
+def pack(value: Any, lend: Callable[[Any], Json] | None = None) -> Any:
+    """Return a value as JSON; see `Packer`."""
+    return Packer(lend)(value)
+
+
+REFUSED = "refused"
+"""What a program says in place of a value that cannot be passed."""
+MAX_VALUE_CELLS, MAX_VALUE_ITEMS = 200_000, 1_000_000
+"""Items of the value of a program, and those with the items within them."""
+
+
+def returned(value: Any) -> bytes:
+    """Return the value of a program as JSON, or why it cannot be passed."""
+    try:
+        value = list(itertools.islice(value, MAX_VALUE_CELLS + 1)) if isinstance(value, Iterator) else value
+        if size_of(value) > MAX_VALUE_CELLS:
+            raise UnpackableError(value, f"is too large (more than {MAX_VALUE_CELLS:,} items)")
+        return json.dumps(Packer(max_items=MAX_VALUE_ITEMS)(value)).encode()
+    except UnpackableError as error:
+        return refused(error.about("the value"))
+    except Exception as error:
+        return refused(f"the value cannot be read ({type(error).__name__}: {error})")
+
+
+def refused(reason: str) -> bytes:
+    """Return why a value cannot be passed, as what stands in its place."""
+    return json.dumps({REFUSED: reason}).encode()
+
+
+def size_of(value: Any) -> int:
+    """Return how many items a value has, as far as that is known at once."""
+    if type(value).__module__.partition(".")[0] in ("numpy", "pandas"):  # Elsewhere `size` may be anything.
+        return int(getattr(value, "size", 0))
+    return len(value) if isinstance(value, str | bytes | list | dict | tuple | set | frozenset) else 0
 
 
 def unpack(packed: Any, borrow: Callable[[Json], Any]) -> Any:
@@ -245,5 +411,5 @@ def unpack_all(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def no_object(value: Any) -> Any:
-    """Raise for an object that cannot be packed, or that nobody lent."""
-    raise ValueError(f"a value of the type {type(value).__name__} cannot be passed")
+    """Raise for an object that nobody lent."""
+    raise ValueError(f"it is no packed value: {str(value)[:100]}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from . import serialization
+from . import labelled, serialization
 from .wire import Json
 
 
@@ -23,11 +24,8 @@ def read_descriptor(table: Json) -> Any:
 
 def read_table(table: Json, file: BinaryIO) -> Any:
     """Return an array, a frame, or a series, which came as the only column of a frame."""
-    kind, _, series = table["kind"].partition("_")
-    value = READERS[kind](file)
-    if not series:
-        return value
-    return value[SERIES_COLUMN].rename(table["label"] if kind == "pandas" else table["label"] or "")
+    value = READERS[table["kind"]](file)
+    return value[SERIES_COLUMN].rename(table["label"]) if table["kind"] == "polars_series" else value
 
 
 def array(file: BinaryIO) -> Any:
@@ -42,16 +40,25 @@ def arrow(file: BinaryIO) -> Any:
     return pyarrow.ipc.open_stream(file.read()).read_all()
 
 
-def pandas(file: BinaryIO) -> Any:
+def frame(file: BinaryIO) -> Any:
+    return pandas(file, labelled.frame_of)
+
+
+def series(file: BinaryIO) -> Any:
+    return pandas(file, labelled.series_of)
+
+
+def pandas(file: BinaryIO, build: Callable[[Any, Any, Any], Any]) -> Any:
     table = arrow(file)
-    frame = table.to_pandas(use_threads=False)
-    for position in json.loads(table.schema.metadata[JSON_COLUMNS]):
-        cells = [
-            serialization.unpack(json.loads(cell), serialization.no_object)
-            for cell in frame.iloc[:, position]
-        ]
-        frame.isetitem(position, type(frame.iloc[:, position])(cells, index=frame.index, dtype=object))
-    return frame
+
+    def leaf(cells: Any) -> Any:
+        if isinstance(cells, list):
+            return serialization.unpack(cells, serialization.no_object)
+        column = table.column(next(iter(cells.values())))
+        return column.to_numpy() if ARRAY in cells else column
+
+    header = json.loads(table.schema.metadata[HEADER])
+    return build(header, lambda part: serialization.unpack(part, serialization.no_object), leaf)
 
 
 def polars(file: BinaryIO) -> Any:
@@ -60,5 +67,14 @@ def polars(file: BinaryIO) -> Any:
     return polars.from_arrow(arrow(file))
 
 
-SERIES_COLUMN, JSON_COLUMNS = "values", b"code_chains.json_columns"
-READERS = {"numpy": array, "pyarrow": arrow, "pandas": pandas, "polars": polars}
+SERIES_COLUMN, HEADER = "values", b"code_chains.header"
+ARRAY, COLUMN = "array", "column"
+"""What refers to a column of Arrow: one to be made an array of NumPy, and one that pandas reads itself."""
+READERS = {
+    "numpy": array,
+    "pyarrow": arrow,
+    "pandas": frame,
+    "pandas_series": series,
+    "polars": polars,
+    "polars_series": polars,
+}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
-import enum
 import functools
 import inspect
 import io
@@ -14,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from . import serialization, tables
+from .arguments import argument
 from .untrusted import count_items
 from .wire import FRAME_HEADER, Json, decode, encode
 
@@ -37,7 +36,8 @@ MODULE_NAME = "tools"
 BYTES_PER_ITEM = 32
 """Bytes of the limit of a call for each item of its arguments: 130,000 items for 4 MB."""
 MAX_READ_BYTES = 1 << 20
-MAX_DEPTH = 50
+ONLY_NAMES = ({"tool_input"}, {"__arg1"})
+"""What LangChain calls the argument of a tool that takes one, besides its own name."""
 
 
 class ToolError(Exception):
@@ -192,10 +192,13 @@ def make_function(description: Json) -> Callable[..., Any]:
     """Return the function that calls a tool."""
     name = description["name"]
     signature = signature_of(description)
+    kinds = {parameter[0]: parameter[1] for parameter in description["parameters"]}
 
     def tool(*args: Any, **kwargs: Any) -> Any:
         bound = bind(name, signature, args, kwargs)
-        return _connection.call(name, plain(bound))
+        return _connection.call(
+            name, {each: argument(name, each, value, kinds[each]) for each, value in bound.items()}
+        )
 
     tool.__name__ = tool.__qualname__ = name
     tool.__module__, tool.__doc__ = MODULE_NAME, description["description"]
@@ -222,70 +225,12 @@ def bind(name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs:
     Raises:
         TypeError: They do not fit the signature.
     """
+    if len(signature.parameters) == 1 and not args and set(kwargs) in ONLY_NAMES:
+        args, kwargs = tuple(kwargs.values()), {}
     try:
         return dict(signature.bind(*args, **kwargs).arguments)
     except TypeError as error:
         raise TypeError(f"{name}{signature}: {error}") from None
-
-
-# -- arguments as JSON -------------------------------------------------------------------------------------------------
-
-
-def plain(value: Any, depth: int = 0) -> Any:
-    """Return an argument as JSON: dates as ISO text, rows of tables as dicts, and missing numbers as null.
-
-    Raises:
-        TypeError: It cannot be passed to a tool.
-    """
-    if depth > MAX_DEPTH:
-        raise TypeError("Arguments of tools cannot be nested so deeply, or contain themselves.")
-    if value is None or type(value) in (bool, int, str):
-        return value
-    if isinstance(value, float):
-        return float(value) if value - value == 0 else None  # NaN and infinity are not JSON.
-    if isinstance(value, dict):
-        return {key_of(key): plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item, depth + 1) for item in value]
-    if isinstance(value, bytes | bytearray):
-        return bytes(value).decode()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return plain(dataclasses.asdict(value), depth + 1)
-    return plain_object(value, depth)
-
-
-CONVERTERS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("model_dump", lambda value: value.model_dump()),
-    ("isoformat", lambda value: None if value != value else value.isoformat()),
-    ("to_dicts", lambda value: value.to_dicts()),
-    ("iterrows", lambda value: value.to_dict(orient="records")),
-    ("tolist", lambda value: value.tolist()),
-    ("to_list", lambda value: value.to_list()),
-    ("to_pylist", lambda value: value.to_pylist()),
-    ("item", lambda value: value.item()),
-)
-"""How objects become plain, by a method that they have: models, dates, frames, series, arrays and their scalars."""
-
-
-def plain_object(value: Any, depth: int) -> Any:
-    if isinstance(value, enum.Enum):
-        return plain(value.value, depth + 1)
-    for method, convert in CONVERTERS:
-        if hasattr(type(value), method):
-            return plain(convert(value), depth + 1)
-    if isinstance(value, int | str):  # A subclass of these.
-        return int(value) if isinstance(value, int) else str.__str__(value)
-    if type(value).__name__ == "NAType":
-        return None
-    if isinstance(value, os.PathLike) or type(value).__name__ in ("Decimal", "UUID", "Timedelta"):
-        return str(value)
-    raise TypeError(
-        f"A {type(value).__name__} cannot be passed to a tool; convert it to numbers, text, lists or dicts."
-    )
-
-
-def key_of(key: Any) -> str:
-    return key if type(key) is str else str(key)
 
 
 # -- await -------------------------------------------------------------------------------------------------------------

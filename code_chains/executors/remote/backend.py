@@ -106,7 +106,7 @@ class BackendExecutor(RemoteExecutor):
         request = request_bundle(program)
         self._start()
         try:
-            return self._run_once(self._remote, folder, request)
+            return self._run_once(self._remote, folder, request, program.within(self.limits))
         except (IsolationError, InputError):
             raise
         except ExecutorError:

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shlex
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -16,11 +15,10 @@ from hashlib import sha256
 from typing import Any
 
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, IsolationError, SessionError
-from code_chains.executors.base import Session
-from code_chains.executors.checkpoints import CheckpointNames
 from code_chains.executors.guest.reports import sign
 from code_chains.executors.limits import Limits
-from code_chains.executors.outcomes import rejected
+from code_chains.executors.outcomes import objections, rejected
+from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.remote.protocol_sandbox import GRACE_S, NO_FILES, ProtocolSandbox, RunFolder
 from code_chains.executors.remote.server import SERVE, reply_token, request_bundle, server_bundle
 from code_chains.executors.runner import Program
@@ -50,7 +48,7 @@ print()
 """Hands a request over to the server, and prints the reply. Invariant: no file of the folder, which programs can change."""
 
 
-class BackendSession(Session):
+class BackendSession(ProcessSession):
     """A session of a `BackendExecutor`; made by its `session()`.
 
     The state is a process in the sandbox, as in a `SandboxSession`: each run is a fork of it, which replaces it if the
@@ -62,19 +60,15 @@ class BackendSession(Session):
         timeout: Seconds without a run after which it ends.
     """
 
-    returns_values = True
+    returns_values = takes_stdin = True
 
     def __init__(self, sandbox: ProtocolSandbox, limits: Limits, timeout: float) -> None:
-        self._sandbox, self._limits, self._timeout = sandbox, limits, timeout
+        super().__init__(limits)
+        self._sandbox, self._timeout = sandbox, timeout
         self._folder, self._key = RunFolder(), secrets.token_hex(32)
         self._isolation: Isolation | None = None
-        self._number = 0
-        self._checkpoints = CheckpointNames()
-        self._lock = threading.Lock()
-        self._end_reason: str | None = None
         self._is_started, self._is_told = False, False
         self._used_at = time.monotonic()
-        self._pid = os.getpid()
 
     @property
     def alive(self) -> bool:
@@ -92,39 +86,9 @@ class BackendSession(Session):
         with self._exclusive():
             return self._run(program)
 
-    def rollback(self) -> None:
-        """Return to the state before the last successful run.
-
-        Raises:
-            SessionError: There is none, or the session has ended.
-        """
+    def _change(self, command: dict[str, Any]) -> None:
         with self._exclusive():
-            self._command({"op": "rollback"})
-
-    def checkpoint(self, name: str = "checkpoint") -> str:
-        """Save the state with its files under a name; at most eight are held.
-
-        Raises:
-            SessionError: There are too many, or the session has ended.
-        """
-        self._checkpoints.check_room(name)
-        with self._exclusive():
-            self._command({"op": "checkpoint", "name": name})
-        return self._checkpoints.add(name)
-
-    def restore(self, name: str = "checkpoint") -> None:
-        """Return to a checkpoint, which is kept.
-
-        Raises:
-            SessionError: There is none of this name, or the session has ended.
-        """
-        self._checkpoints.check(name)
-        with self._exclusive():
-            self._command({"op": "restore", "name": name})
-
-    def close(self) -> None:
-        """End the session and everything that it started in the sandbox."""
-        self._end("it was closed")
+            self._command(command)
 
     def abandon(self, reason: str) -> None:
         """End the session together with its sandbox, which need not be told."""
@@ -138,8 +102,7 @@ class BackendSession(Session):
     def _exclusive(self) -> Iterator[None]:
         """Run one operation at a time, and end the session if one broke half way."""
         self._check_open()
-        if not self._lock.acquire(blocking=False):
-            raise SessionError("The session is busy with another run. Use a session for each conversation.")
+        self._occupy()
         try:
             self._check_open()
             yield
@@ -161,10 +124,17 @@ class BackendSession(Session):
         if report.get("is_committed") is True and not execution.ok:
             # It succeeded, but had printed too much before that was noticed.
             self._command({"op": "rollback"})
-        if execution.ok and program.check is not None and not program.check(execution):
+        if not execution.ok or program.check is None:
+            return execution
+        try:
+            reasons = objections(program.check, execution)
+        except BaseException:
             self._command({"op": "rollback"})
-            return rejected(execution)
-        return execution
+            raise
+        if not reasons:
+            return execution
+        self._command({"op": "rollback"})
+        return rejected(execution, reasons)
 
     def _command(self, command: Mapping[str, str]) -> None:
         report = self._ask({"op": "command", "command": command}, b"")
@@ -244,14 +214,9 @@ class BackendSession(Session):
         self._check_open()
 
     def _check_open(self) -> None:
-        if self._pid != os.getpid():
-            raise SessionError(
-                "This session belongs to the process that this one was forked from. Open a new one."
-            )
-        if not self.alive:
-            raise SessionError(
-                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
-            )
+        self._check_owner()
+        if not self.alive:  # It may have been idle for too long.
+            super()._check_open()
 
     def _end(self, reason: str) -> None:
         must_tell = self._is_started and not self._is_told and self._pid == os.getpid()

@@ -123,7 +123,7 @@ class ContainerExecutor(RemoteExecutor):
         self._start()
         try:
             sandbox.start()
-            return self._run_once(sandbox, folder, request)
+            return self._run_once(sandbox, folder, request, program.within(self.limits))
         finally:
             sandbox.remove_container()
 

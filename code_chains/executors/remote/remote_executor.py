@@ -45,7 +45,7 @@ class RemoteExecutor(ExternalExecutor):
     required_isolation: tuple[str, ...]
 
     language = "python"
-    returns_values = True
+    returns_values = takes_stdin = True
 
     def __init__(
         self,
@@ -104,27 +104,30 @@ class RemoteExecutor(ExternalExecutor):
         if self._is_closed:
             raise ExecutorError(EXECUTOR_CLOSED)
 
-    def _run_once(self, sandbox: ProtocolSandbox, folder: RunFolder, request: bytes) -> Execution:
+    def _run_once(
+        self, sandbox: ProtocolSandbox, folder: RunFolder, request: bytes, limits: Limits
+    ) -> Execution:
         """Run a program in a folder of its own.
 
         Args:
             sandbox: Where to.
             folder: The folder.
             request: The program, as `request_bundle` packs it.
+            limits: Its limits.
 
         Raises:
             ExecutorError: The sandbox broke.
             InputError: The program's files do not fit.
         """
         key = secrets.token_hex(32)
-        bundle = server_bundle(self.limits, key, sandbox.counted, request=request)
+        bundle = server_bundle(limits, key, sandbox.counted, request=request)
         started = time.monotonic()
-        found, response = sandbox.launch(folder, bundle, ["-c", SERVE], self.limits.seconds + GRACE_S)
+        found, response = sandbox.launch(folder, bundle, ["-c", SERVE], limits.seconds + GRACE_S)
         report: dict[str, Any] | None = sandbox.read_report(response, reply_token(key, 0))
         # A program that kills its supervisor ends the command in the same way, but before.
-        is_late = time.monotonic() - started >= self.limits.seconds
+        is_late = time.monotonic() - started >= limits.seconds
         if report is None and is_late and response.exit_code in TIMED_OUT:
-            return timed_out(self.limits, found)
+            return timed_out(limits, found)
         if report is None:
             sandbox.check_alive(response)
         elif "failed" in report:
@@ -132,6 +135,4 @@ class RemoteExecutor(ExternalExecutor):
         elif "input_error" in report:
             raise InputError(str(report["input_error"]))
         # Only a program ends its supervisor.
-        return sandbox.execution_of(
-            None if report is None or "broken" in report else report, self.limits, found
-        )
+        return sandbox.execution_of(None if report is None or "broken" in report else report, limits, found)

@@ -77,6 +77,7 @@ def request_bundle(program: Program) -> bytes:
         "tools": None,
         "is_harness": False,
         "return_value": program.return_value,
+        "stdin": program.stdin,
     }
     with files_on_disk(program.files) as files:
         inputs = {f"box/{name}": path for name, path in files.items()}

@@ -7,11 +7,12 @@ import mimetypes
 import os
 import stat
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from code_chains.executors.guest.display import VALUE_TYPE
 from code_chains.executors.guest.sandbox.snapshot import FOLDER_FLAGS, Folders, open_folder
+from code_chains.records.filenames import numbered_names
 from code_chains.state import Artifact, DisplayData
 
 MAX_FILES, MAX_DEPTH, MAX_ENTRIES = 100, 10, 20_000
@@ -87,7 +88,9 @@ class ArtifactCollector:
     def _add_figure(self, figure: Artifact) -> None:
         """Add a figure, unless the program saved the same one itself."""
         if all(figure.data != other.data for other in self.artifacts):
-            self.add(figure)
+            taken = {other.name for other in self.artifacts}
+            name = next(name for name in numbered_names(figure.name) if name not in taken)
+            self.add(replace(figure, name=name))
 
     def _add_display(self, media_type: str, data: bytes) -> None:
         if len(data) > self.room or len(self.display_data) >= len(_DISPLAYS):

@@ -81,7 +81,7 @@ class SandboxExecutor(Executor):
         '15'
     """
 
-    returns_values = takes_tools = streams_output = runs_tests = True
+    returns_values = takes_tools = takes_stdin = streams_output = runs_tests = True
 
     def __init__(
         self,
@@ -213,6 +213,7 @@ class SandboxExecutor(Executor):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
         tools: Tools = None,
     ) -> tuple[Execution, Execution]:
         """Run tests against a program that cannot reach them; see `Executor.run_tests`."""
@@ -220,7 +221,7 @@ class SandboxExecutor(Executor):
         drive(self.limiter.acquire())
         try:
             program, harness = self._connected_runs(
-                Program(code, files, variables, self._open_calls(tools, None)), tests
+                Program(code, files, variables, self._open_calls(tools, None), stdin=stdin), tests
             )
             with ThreadPoolExecutor(1) as thread:
                 future = thread.submit(drive, program)
@@ -236,13 +237,16 @@ class SandboxExecutor(Executor):
         *,
         files: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
         tools: Tools = None,
     ) -> tuple[Execution, Execution]:
         """Like `run_tests`, without blocking the event loop."""
         await adrive(self.limiter.acquire())
         try:
             calls = self._open_calls(tools, asyncio.get_running_loop())
-            program, harness = self._connected_runs(Program(code, files, variables, calls), tests)
+            program, harness = self._connected_runs(
+                Program(code, files, variables, calls, stdin=stdin), tests
+            )
             async with asyncio.TaskGroup() as both:
                 ran, tested = both.create_task(adrive(program)), both.create_task(adrive(harness))
         except BaseExceptionGroup as errors:

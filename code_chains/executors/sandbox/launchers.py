@@ -21,27 +21,11 @@ from pathlib import Path
 from code_chains.errors import IsolationError
 from code_chains.executors.sandbox.interpreter import Interpreter, executable
 
-__all__ = [
-    "CACHE_FOLDER",
-    "CANARY_FOLDER",
-    "LAUNCHERS",
-    "WRITABLE_FOLDERS",
-    "Launcher",
-    "SandboxSpec",
-    "candidates",
-    "check_system",
-    "has_privileges",
-    "links",
-    "may_inspect_others",
-    "may_make_namespaces",
-    "readable_paths",
-]
-
 PACKAGE_FOLDER = Path(__file__).parents[1]
 WRITABLE_FOLDERS = ("/box", "/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 """Where a program may write: its working directory, temporary files, shared memory."""
 ZERO_BYTES = 1 << 20
-CAP_SYS_PTRACE, CAP_SYS_ADMIN = 19, 21
+CAP_SYS_ADMIN = 21
 MODULES_FOLDER, CACHE_FOLDER, CANARY_FOLDER = "/run/code_chains", "/run/cache", "/run/canary"
 SYSTEM_PATHS = (
     *(
@@ -269,17 +253,8 @@ LAUNCHERS: dict[str, Launcher] = {
 
 def has_privileges() -> bool:
     """Return whether this process may make namespaces without a user namespace; root of most containers may not."""
-    return _has_capability(CAP_SYS_ADMIN)
-
-
-def may_inspect_others() -> bool:
-    """Return whether this process may see which files those of other users have open; root of most containers may not."""
-    return _has_capability(CAP_SYS_PTRACE)
-
-
-def _has_capability(number: int) -> bool:
     fields = Path("/proc/self/status").read_text(encoding="utf-8").partition("\nCapEff:")[2].split(maxsplit=1)
-    return bool(int(fields[0], 16) >> number & 1)
+    return bool(int(fields[0], 16) >> CAP_SYS_ADMIN & 1)
 
 
 @cache
@@ -289,7 +264,7 @@ def may_make_namespaces() -> bool:
         return False
     commands = [[executable(), "-I", "-S", "-c", TRY_NAMESPACES, str(PACKAGE_FOLDER / "sandbox")]]
     if bubblewrap := shutil.which("bwrap"):
-        commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "true"])
+        commands.append([bubblewrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"])
     return any(map(_succeeds, commands))
 
 

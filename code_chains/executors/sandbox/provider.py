@@ -20,7 +20,6 @@ from code_chains.executors.sandbox.launchers import (
     WRITABLE_FOLDERS,
     candidates,
     check_system,
-    may_inspect_others,
     may_make_namespaces,
     readable_paths,
 )
@@ -53,6 +52,8 @@ ENVIRONMENT = {
 ALLOWED_VARIABLES = {*ENVIRONMENT, "PWD", "LC_CTYPE", "PYTHONHASHSEED"}
 PRELOAD = ("numpy", "pandas", "matplotlib.pyplot")
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "full", "random", "urandom"))
+HARMLESS = ("/etc/mime.types",)
+"""Files without secrets that libraries read if they exist, which they see without namespaces."""
 LEVELS = ("none", "landlock", "kernel")
 """Isolation levels, weakest first."""
 REQUIRED_LAYERS: dict[str, tuple[str, ...]] = {
@@ -83,7 +84,7 @@ class SandboxProvider:
     """Provides sandboxes whose isolation was proven.
 
     Invariants: a fork leaves `acquire` only after its probe reported the required isolation. A launcher is replaced by a
-    weaker one only while none has built a sandbox yet, and never by one below `min_isolation`.
+    weaker one only while none is proven yet, and never by one below `min_isolation`.
 
     Args:
         settings: What sandboxes are like.
@@ -137,11 +138,11 @@ class SandboxProvider:
                         "No sandbox can be made: too many files are open here.", is_retryable=True
                     )
                 if fork.is_started() and fork.failure is None:
-                    if self._has_threads(fork):
+                    if self._has_threads(fork) or (isolation := self._judge(fork)) is None:
                         fork.close()
+                        self.pool.drop()
                         continue
-                    fork.isolation = self._judge(fork)
-                    self._is_proven = True
+                    fork.isolation, self._is_proven = isolation, True
                     self._open_network(fork)
                     return fork
             except BaseException:
@@ -176,17 +177,19 @@ class SandboxProvider:
         fork.close()
         if not fork.is_temporary:  # Otherwise neither the worker nor the launcher is to blame.
             self.pool.drop()
-            self._fall_back(fork)
+            if fork.root is None:
+                self._fall_back(fork)
         if fork.failure is None:
             return f"it took more than {START_TIMEOUT_S:g} seconds to start"
         return fork.failure or "it was ended from outside"
 
-    def _fall_back(self, fork: Fork) -> None:
-        """Try the next launcher if the first one could not build this sandbox, and none has built any yet."""
+    def _fall_back(self, fork: Fork) -> bool:
+        """Try the next launcher, unless one has proven a sandbox or this was the last one; return whether it is another."""
         with self._lock:
             is_current = self._launchers[0] == fork.worker.spec.launcher
-            if is_current and not self._is_proven and len(self._launchers) > 1 and fork.root is None:
+            if is_current and not self._is_proven and len(self._launchers) > 1:
                 del self._launchers[0]
+            return self._launchers[0] != fork.worker.spec.launcher
 
     def _has_threads(self, fork: Fork) -> bool:
         """Return whether a preloaded library runs threads, which every fork would lack; then preload nothing."""
@@ -197,20 +200,19 @@ class SandboxProvider:
                 "preload", self.settings.preload, "libraries that start no threads when they are imported"
             )
         self.settings.preload = ()
-        self.pool.drop()
         return True
 
     def _open_network(self, fork: Fork) -> None:
         if self.settings.network:
             with self._lock:
                 self._proxy = self._proxy or EgressProxy(self.settings.network)
-            fork.on_close(self._proxy.open(fork.take_listening()))
+            fork.connect(self._proxy.open)
 
     # -- isolation -------------------------------------------------------------------------------------------
 
-    def _judge(self, fork: Fork) -> Isolation:
-        """Return what the probe reported, if it meets the required level."""
-        report = fork.probe
+    def _judge(self, fork: Fork) -> Isolation | None:
+        """Return what the probe reported, if it meets the required level; None if another launcher is to be tried."""
+        report = fork.pipes.probe
         if "probe" not in report:
             reason = report.get("broken", "its report is malformed")
             raise ExecutorError(f"The sandbox broke: {reason}.", is_retryable=True)
@@ -220,22 +222,19 @@ class SandboxProvider:
             self._canary.hang_up()
         isolation = replace(isolation, level=_level(isolation))
         if LEVELS.index(isolation.level) < LEVELS.index(self.settings.min_isolation):
+            if self._fall_back(fork):
+                return None
             raise IsolationError(f"Nothing was run: {self._why_insufficient(isolation)}")
         return isolation
 
     def _why_insufficient(self, isolation: Isolation) -> str:
         missing = sorted(set(REQUIRED_LAYERS[self.settings.min_isolation]) - set(isolation.layers))
-        if not missing and not isolation.open and "user" in isolation.layers:
-            return (
-                "without namespaces, programs of root run as another user, and this process may not see which files they"
-                " have open (CAP_SYS_PTRACE). Run the app as an ordinary user, or in Docker with `--cap-add SYS_PTRACE`, or"
-                " use executor='wasm' (the extra `wasm`)."
-            )
         if not missing and not isolation.open:
             return (
                 "without namespaces, programs of root must run as another user, who cannot read this Python"
-                f" ({self.settings.python.executable}). Install one that all users can read, pass its path as python=, or"
-                " run the app as an ordinary user, or use executor='wasm' (the extra `wasm`)."
+                f" ({self.settings.python.executable}) or its packages. Let all users read it and the folders above it, pass"
+                " the path of another one as python=, run the app as an ordinary user, or use executor='wasm' (the extra"
+                " `wasm`)."
             )
         reasons = []
         if isolation.open:
@@ -244,7 +243,7 @@ class SandboxProvider:
             reasons.append(f"{', '.join(missing)} is not in force")
         hint = ""
         if "landlock" in missing:
-            hint = " Landlock alone needs Linux 6.2, and 6.12 for callers that are not root."
+            hint = " Landlock alone needs Linux 6.2."
         return f"inside the sandbox {' and '.join(reasons)}.{hint}"
 
     def _unavailable(self, reason: str, *, is_temporary: bool) -> ExecutorError:
@@ -300,7 +299,7 @@ class SandboxProvider:
                 for path in readable
                 if path.startswith(tuple(f"{folder}/" for folder in WRITABLE_FOLDERS))
             ],
-            "readable": [*readable, *DEVICES],
+            "readable": [*readable, *DEVICES, *HARMLESS],
             "writable": [*DEVICES, *(WRITABLE_FOLDERS if has_namespaces else ())],
             "session_timeout": settings.session_timeout,
             "seed": settings.seed,
@@ -326,8 +325,8 @@ def _level(isolation: Isolation) -> Level:
         return "none"
     if layers.issuperset(REQUIRED_LAYERS["kernel"]):
         return "kernel"
-    # RLIMIT_NPROC does not apply to root, so its programs must run as another user, whose open files count for its disk.
-    is_sufficient = os.geteuid() != 0 or ("user" in layers and may_inspect_others())
+    # RLIMIT_NPROC does not apply to root, so its programs must run as another user.
+    is_sufficient = os.geteuid() != 0 or "user" in layers
     if is_sufficient and layers.issuperset(REQUIRED_LAYERS["landlock"]):
         return "landlock"
     return "none"

@@ -21,8 +21,8 @@ from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.libraries import imported_libraries
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.sandbox.tool_server import ToolServer
-from code_chains.executors.values import pack_value
-from code_chains.inputs import check_code, check_variables, files_on_disk, table_kind
+from code_chains.executors.values import check_variables, pack_value, transfer_kind
+from code_chains.inputs import VARIABLES_REMEDY, check_code, files_on_disk
 from code_chains.state import Execution
 
 with contextlib.suppress(ImportError):  # Windows has none.
@@ -51,8 +51,14 @@ class Request(Closing):
         self._limits, self._calls = limits, program.tool_calls
         self._tool_server: ToolServer | None = None
         try:
-            code, values = check_code(program.code), check_variables(program.variables)
-            tables = {name: kind for name, value in values.items() if (kind := table_kind(value))}
+            code, values = check_code(program.code), program.variables or {}
+            if not isinstance(values, Mapping):
+                raise InputError(VARIABLES_REMEDY)
+            packed = {
+                name: pack_value(name, value) for name, value in values.items() if not transfer_kind(value)
+            }
+            tables = {name: kind for name, value in values.items() if (kind := transfer_kind(value))}
+            check_variables({name: values[name] for name in tables})
             if len(tables) > MAX_TABLES:
                 raise InputError(
                     f"At most {MAX_TABLES} arrays and frames can be passed as variables, not {len(tables)}."
@@ -70,9 +76,8 @@ class Request(Closing):
                 "is_harness": is_harness,
                 "tools": self._describe_tools(values),
                 "return_value": program.return_value and not is_harness,
-                "variables": {
-                    name: pack_value(value) for name, value in values.items() if name not in tables
-                },
+                "stdin": program.stdin,
+                "variables": packed,
                 "tables": {
                     name: {"kind": kind, "label": label_of(kind, values[name])}
                     for name, kind in tables.items()
@@ -104,6 +109,11 @@ class Request(Closing):
     def extra_seconds(self) -> float:
         """How long the host may work on calls of the program, during which its clock stands still."""
         return min(self._calls.max_busy_seconds, MAX_EXTRA_SECONDS) if self._calls else 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(os.fstat(descriptor).st_size for descriptor in self.files.values())
 
     @property
     def has_tools(self) -> bool:
@@ -162,8 +172,7 @@ class Request(Closing):
     def send(self, fork: Fork, message: dict[str, Any]) -> None:
         """Send the files, and then the message that starts the program."""
         fork.begin()
-        names, is_session = list(self.files), message["op"] == "cell"
-        size = sum(os.fstat(descriptor).st_size for descriptor in self.files.values())
+        names, is_session, size = list(self.files), message["op"] == "cell", self.size
         for start in range(0, len(names), MAX_FILES_PER_MESSAGE):
             chunk = names[start : start + MAX_FILES_PER_MESSAGE]
             # The first message announces the size of all files.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from typing import Any
 
 from code_chains.errors import ExecutorError
@@ -12,6 +13,11 @@ from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.records import signal_name
 from code_chains.state import ErrorReport, Execution
+
+LOST_THREADS = (
+    "A library that has threads of its own, such as polars, may have waited for them: they ended when an earlier run of"
+    " this session was undone. Use another library, or a new session."
+)
 
 
 def build_execution(fork: Fork, limits: Limits, seconds: float, collected: ArtifactCollector) -> Execution:
@@ -27,41 +33,41 @@ def build_execution(fork: Fork, limits: Limits, seconds: float, collected: Artif
         ExecutorError: The sandbox broke.
     """
     ending = (fork.last_reply or {}).get("ended") or {}
-    if not ending and fork.result is None and not fork.violation:
+    if not ending and fork.pipes.result is None and not fork.pipes.violation:
         raise ExecutorError("The sandbox ended unexpectedly while a program ran in it.", is_retryable=True)
     status, error, result = _outcome(fork, limits, ending)
     return Execution(
         status=status,
-        stdout=fork.output[fork.stdout].decode(errors="replace"),
-        stderr=fork.output[fork.stderr].decode(errors="replace"),
+        stdout=fork.pipes.stdout,
+        stderr=fork.pipes.stderr,
         result=result,
         error=error,
         artifacts=tuple(collected.artifacts),
         display_data=tuple(collected.display_data),
         duration=float(ending.get("seconds", seconds)),
-        peak_memory=_integer(ending.get("peak")) or _integer(fork.messages[-1].get("peak")),
-        truncated=fork.violation == "output" or collected.truncated,
+        peak_memory=_integer(ending.get("peak")) or _integer(fork.pipes.messages[-1].get("peak")),
+        truncated=fork.pipes.violation == "output" or collected.truncated,
         isolation=fork.isolation,
     )
 
 
 def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
     """Return status, error and result. The supervisor is trusted before the program's own process."""
-    if fork.violation == "output":
+    if fork.pipes.violation == "output":
         return limit_reached(limits, "output")
-    if fork.violation == "timeout":
+    if fork.pipes.violation == "timeout":
         return limit_reached(limits, "timeout")
-    if fork.violation == "deadline":
+    if fork.pipes.violation == "deadline":
         message = "The program was stopped, as the time of the budget was spent."
         return "timeout", ErrorReport("Timeout", message), None
-    if fork.violation == "protocol":
+    if fork.pipes.violation == "protocol":
         message = "The program wrote into the pipe on which its process reports its result."
         return "killed", ErrorReport("Garbled", message), None
     was_left = ending.get("reason") == "left"  # It had reported, and was killed before it had exited.
     if ending.get("reason") and not was_left:
-        return limit_reached(limits, str(ending["reason"]))
+        return _limit_reached(limits, ending)
     has_ended_well = was_left or not ending.get("exit")
-    if has_ended_well and fork.result is not None and (outcome := reported_outcome(fork.result)):
+    if has_ended_well and fork.pipes.result is not None and (outcome := reported_outcome(fork.pipes.result)):
         return outcome
     if ending.get("signal") == signal.SIGXCPU:
         return limit_reached(limits, "timeout")
@@ -72,6 +78,13 @@ def _outcome(fork: Fork, limits: Limits, ending: dict[str, Any]) -> RunOutcome:
         f"The process ended itself with exit code {ending.get('exit', 0)} before the program was finished."
     )
     return "killed", ErrorReport("Exited", message), None
+
+
+def _limit_reached(limits: Limits, ending: dict[str, Any]) -> RunOutcome:
+    status, error, result = limit_reached(limits, str(ending["reason"]))
+    if error is not None and status == "timeout" and ending.get("has_lost_threads"):
+        error = replace(error, message=f"{error.message} {LOST_THREADS}")
+    return status, error, result
 
 
 def _integer(value: Any) -> int:

@@ -69,7 +69,7 @@ def _finish(
         fork.leave(is_collected=False)  # Files are collected once nothing changes them.
         yield Wait(fork, fork.has_replied, GRACE_S)
         collector.collect_files(fork.root, inputs=set(inputs))
-    collector.collect_views(fork.result)
+    collector.collect_views(fork.pipes.result)
     return build_execution(fork, limits, seconds, collector)
 
 
@@ -86,14 +86,14 @@ def await_program(fork: Fork, request: Request, seconds: float) -> Operation[Non
     """
     started = time.monotonic()
     if not request.has_tools:
-        yield Wait(fork, fork.is_finished, request.seconds_left(seconds + GRACE_S), fork.take_stdout)
+        yield Wait(fork, fork.is_finished, request.seconds_left(seconds + GRACE_S), fork.pipes.take_stdout)
     while request.has_tools and not fork.is_finished() and not request.is_expired:
         left = seconds + request.busy_seconds - (time.monotonic() - started)
         if left <= 0:
             fork.expire("timeout")
         else:
             wait = request.seconds_left(max(left, CLOCK_INTERVAL_S))
-            yield Wait(fork, fork.is_finished, wait, fork.take_stdout)
+            yield Wait(fork, fork.is_finished, wait, fork.pipes.take_stdout)
     if request.is_expired:
         fork.expire()
 
@@ -102,7 +102,7 @@ def connected_requests(program: Program, tests: str, limits: Limits) -> tuple[Re
     """Return the requests of a program and of its tests, with a pipe each way between them."""
     with ExitStack() as undo:
         tested = undo.enter_context(Request(program, limits))
-        tests_alone = replace(program, code=tests, tool_calls=None)
+        tests_alone = replace(program, code=tests, tool_calls=None, stdin=None)
         harness = undo.enter_context(Request(tests_alone, limits, is_harness=True))
         undo.pop_all()
     (program_in, harness_out), (harness_in, program_out) = os.pipe(), os.pipe()

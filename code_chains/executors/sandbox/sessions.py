@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from code_chains.errors import ExecutorError, InputError, SessionError
-from code_chains.executors.base import Session
-from code_chains.executors.checkpoints import CheckpointNames
+from code_chains.executors.base import discard
+from code_chains.executors.guest.sandbox.filesystem import MAX_SNAPSHOTS
 from code_chains.executors.limiter import ConcurrencyLimiter
-from code_chains.executors.outcomes import rejected
+from code_chains.executors.outcomes import objections, rejected
+from code_chains.executors.process_session import ProcessSession
 from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.artifacts import ArtifactCollector
 from code_chains.executors.sandbox.fork import Fork
@@ -32,14 +32,14 @@ Tools = Toolbox | Sequence[Any] | None
 Check = Callable[[Execution], object]
 
 
-class SandboxSession(Session):
+class SandboxSession(ProcessSession):
     """A session of a `SandboxExecutor`; made by its `session()`.
 
     The state is a process. Each run is a fork of it, which replaces it if the program succeeded, and is
     discarded otherwise, with the files it changed. What does not survive from one run to the next, whatever
     its outcome: threads, processes that the program started, timers, and running event loops with their tasks
-    and asynchronous generators. Open files stay open and share their position with the state before, so
-    positions are not rolled back; neither is shared memory.
+    and asynchronous generators. Positions of open files, shared memory and pipes are rolled back as well;
+    SECURITY.md names the exceptions.
 
     Args:
         provider: Provides the sandbox, at the first run.
@@ -50,7 +50,7 @@ class SandboxSession(Session):
         collects_files: Whether runs return the files that they make; what needs none saves the time of looking.
     """
 
-    returns_values = takes_tools = streams_output = True
+    returns_values = takes_tools = takes_stdin = streams_output = True
 
     def __init__(
         self,
@@ -58,17 +58,12 @@ class SandboxSession(Session):
         limiter: ConcurrencyLimiter,
         on_end: Callable[[SandboxSession], object],
     ) -> None:
+        super().__init__(provider.settings.limits)
         self._provider, self._limiter, self._on_end = provider, limiter, on_end
-        self._limits = provider.settings.limits
         self._timeout_s = self._limits.seconds + GRACE_S
         self._fork: Fork | None = None
-        self._number = 0
         self.collects_files = True
         self._known_files: Mapping[str, tuple[int, int, int]] = {}
-        self._checkpoints = CheckpointNames()
-        self._lock = threading.Lock()
-        self._end_reason: str | None = None
-        self._pid = os.getpid()
 
     @property
     def alive(self) -> bool:
@@ -83,36 +78,16 @@ class SandboxSession(Session):
     def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
         return open_sandbox_calls(tools, self._limits, loop)
 
-    def rollback(self) -> None:
-        """Return to the state before the last successful run.
+    def check_size(self, size: int) -> None:
+        """Raise `InputError` if the files of a run could not be copied, which rolling back takes."""
+        if size > (room := MAX_SNAPSHOTS * self._limits.disk_bytes // 3):
+            raise InputError(
+                f"The files take {size >> 20:,} MB, and those of a session may take {room >> 20:,} MB, as they are copied to"
+                " be rolled back. Pass them without a session, or raise Limits(disk=…)."
+            )
 
-        Raises:
-            SessionError: There is none, or the session has ended.
-        """
-        drive(self._exclusive(self._command({"op": "rollback"})))
-
-    def checkpoint(self, name: str = "checkpoint") -> str:
-        """Save the state with its files under a name; at most eight are held.
-
-        Raises:
-            SessionError: There are too many, or the session has ended.
-        """
-        self._checkpoints.check_room(name)
-        drive(self._exclusive(self._command({"op": "checkpoint", "name": name})))
-        return self._checkpoints.add(name)
-
-    def restore(self, name: str = "checkpoint") -> None:
-        """Return to a checkpoint, which is kept.
-
-        Raises:
-            SessionError: There is none of this name, or the session has ended.
-        """
-        self._checkpoints.check(name)
-        drive(self._exclusive(self._command({"op": "restore", "name": name})))
-
-    def close(self) -> None:
-        """End the session and everything that it started."""
-        self._end("it was closed")
+    def _change(self, command: dict[str, Any]) -> None:
+        drive(self._exclusive(self._command(command)))
 
     # -- operations ------------------------------------------------------------------------------------------
 
@@ -125,8 +100,7 @@ class SandboxSession(Session):
 
     def _exclusive(self, operation: Operation[T], limiter: ConcurrencyLimiter | None = None) -> Operation[T]:
         """Run one operation at a time."""
-        if not self._lock.acquire(blocking=False):
-            raise SessionError("The session is busy with another run. Use a session for each conversation.")
+        self._occupy()
         try:
             whole = self._all_or_nothing(operation)
             return (yield from limiter.limit(whole) if limiter else whole)
@@ -147,37 +121,50 @@ class SandboxSession(Session):
 
     def _run(self, program: Program) -> Operation[Execution]:
         with Request(program, self._limits) as request:
+            self.check_size(request.size)
             # If it needs any, later programs may need others.
             needs_libraries = self._provider.count_libraries(request) > 0
             fork = yield from self._acquire(needs_libraries=needs_libraries)
             started = time.monotonic()
             self._number += 1
-            request.send(fork, {"op": "cell", "number": self._number})
+            discards = program.check is discard
+            request.send(fork, {"op": "cell", "number": -self._number if discards else self._number})
             yield from await_program(fork, request, self._limits.seconds)
             fork.stop_program()
             yield Wait(fork, fork.has_replied, GRACE_S)
             reply = self._reply(fork)
             if message := reply.get("input_error"):
                 raise InputError(str(message))
-            is_committed = bool(reply.get("ended", {}).get("ok"))
+            is_committed = bool(reply.get("ended", {}).get("ok")) and not discards
             seconds = time.monotonic() - started
             execution = self._execution(fork, seconds, set(request.files), is_committed=is_committed)
             execution = request.finish(execution)
-        if (
-            is_committed and not execution.ok
-        ):  # It succeeded, but had printed too much before that was noticed.
+        # It succeeded, but had printed too much before that was noticed.
+        if is_committed and not execution.ok:
             yield from self._command({"op": "rollback"})
-        if execution.ok and program.check is not None and not program.check(execution):
+        if not execution.ok or program.check is None:
+            return execution
+        try:
+            reasons = objections(program.check, execution)
+        except BaseException:
+            yield from self._undo(is_committed=is_committed)
+            raise
+        if not reasons:
+            return execution
+        yield from self._undo(is_committed=is_committed)
+        return rejected(execution, reasons)
+
+    def _undo(self, *, is_committed: bool) -> Operation[None]:
+        """Return to the state before a run whose outcome was not accepted."""
+        if is_committed:
             yield from self._command({"op": "rollback"})
-            return rejected(execution)
-        return execution
 
     def _execution(self, fork: Fork, seconds: float, inputs: set[str], *, is_committed: bool) -> Execution:
         fork.drain()
         collector = ArtifactCollector(self._limits.artifacts_bytes)
         if fork.root is not None and is_committed and self.collects_files:
             collector.collect_files(fork.root, inputs=inputs, known=self._known_files)
-        collector.collect_views(fork.result)
+        collector.collect_views(fork.pipes.result)
         self._note_files(fork)
         return build_execution(fork, self._limits, seconds, collector)
 
@@ -197,10 +184,7 @@ class SandboxSession(Session):
         self._note_files(fork)
 
     def _acquire(self, *, needs_libraries: bool = True) -> Generator[Wait, None, Fork]:
-        if self._pid != os.getpid():
-            raise SessionError(
-                "This session belongs to the process that this one was forked from. Open a new one."
-            )
+        self._check_owner()
         if self._fork is not None:
             self._check_fork()
         self._check_open()
@@ -213,12 +197,6 @@ class SandboxSession(Session):
             self._check_open()
             return fork
         return self._fork
-
-    def _check_open(self) -> None:
-        if self._end_reason is not None:
-            raise SessionError(
-                f"The session has ended: {self._end_reason}. Open a new one; its state is gone."
-            )
 
     def _check_fork(self) -> None:
         """Notice a sandbox that has ended meanwhile."""
@@ -234,6 +212,7 @@ class SandboxSession(Session):
         if fork.failure is not None or "broken" in reply or fork.last_reply is None:
             self._end(str(reply.get("broken") or "its process was killed"))
             self._check_open()
+        self.has_lost_threads = bool(reply.get("has_lost_threads"))
         return reply
 
     def _end(self, reason: str) -> None:

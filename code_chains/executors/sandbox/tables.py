@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from io import BytesIO
 from typing import Any, BinaryIO
 
 from code_chains.errors import InputError
-from code_chains.executors.guest.tables import JSON_COLUMNS, SERIES_COLUMN
-from code_chains.executors.values import pack_value
-from code_chains.inputs.variables import columns_for_json, plain_value
+from code_chains.executors.guest.labelled import as_list, pack_frame, pack_series
+from code_chains.executors.guest.refusals import UnpackableError
+from code_chains.executors.guest.serialization import Packer, no_object, unpack
+from code_chains.executors.guest.tables import ARRAY, COLUMN, HEADER, SERIES_COLUMN, read_table
+from code_chains.executors.values import pack_value, transfer_kind
 
 
 def write_table(kind: str, value: Any, target: BinaryIO) -> None:
@@ -24,6 +27,27 @@ def write_table(kind: str, value: Any, target: BinaryIO) -> None:
         InputError: It cannot be passed to a program.
     """
     _WRITERS[kind](value, target)
+
+
+def write_value(name: str, value: Any) -> tuple[str, str | None, bytes]:
+    """Return the kind of a variable's value, the name of a series, and its bytes, for `read_value`.
+
+    Raises:
+        InputError: It cannot be passed to a program.
+    """
+    kind = transfer_kind(value)
+    if not kind:
+        return "value", None, json.dumps(pack_value(name, value)).encode()
+    target = BytesIO()
+    write_table(kind, value, target)
+    return kind, label_of(kind, value), target.getvalue()
+
+
+def read_value(kind: str, label: str | None, data: bytes) -> Any:
+    """Return the value that `write_value` wrote."""
+    if kind == "value":
+        return unpack(json.loads(data), no_object)
+    return read_table({"kind": kind, "label": label}, BytesIO(data))
 
 
 def _write_array(value: Any, target: BinaryIO) -> None:
@@ -44,6 +68,10 @@ def _write_frame(value: Any, target: BinaryIO) -> None:
         raise InputError("Frames are passed as Arrow, which is not installed: pip install pyarrow.") from None
     try:
         table = _arrow_table(value)
+    except UnpackableError as error:
+        raise InputError(
+            f"A table cannot be passed: {error.about('it')}. Convert that to numbers or text."
+        ) from error
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise InputError(
             f"A table cannot be passed as a variable: {error}. Give each column a name of its own and values of one type."
@@ -60,50 +88,59 @@ def _arrow_table(value: Any) -> Any:
     return value.to_arrow() if hasattr(type(value), "to_arrow") else _pandas_table(value)
 
 
-def _pandas_table(frame: Any) -> Any:
-    """Return a frame as Arrow, with columns of several types as JSON text; the schema says which these are."""
+def _pandas_table(table: Any) -> Any:
+    """Return a frame or series as the columns that Arrow can hold, with all else as JSON in the schema."""
     import pyarrow
 
-    if positions := columns_for_json(frame):
-        frame = frame.copy(deep=False)
-    for position in positions:
-        frame.isetitem(position, [_cell(cell) for cell in frame.iloc[:, position]])
-    table = pyarrow.Table.from_pandas(frame)
-    return table.replace_schema_metadata(
-        {**(table.schema.metadata or {}), JSON_COLUMNS: json.dumps(positions)}
-    )
+    columns: list[Any] = []
+    pack = Packer()
+    as_json = as_list(pack)
+
+    def leaf(cells: Any) -> Any:
+        column = _arrow_column(cells) if len(cells) == len(table) else None
+        if column is None:
+            return as_json(cells)
+        columns.append(column)
+        return {COLUMN if hasattr(cells, "_hasna") else ARRAY: len(columns) - 1}
+
+    header = (pack_series if table.ndim == 1 else pack_frame)(table, pack, leaf)
+    names = list(map(str, range(len(columns))))
+    return pyarrow.table(columns, names, metadata={HEADER: json.dumps(header)})
 
 
-def _cell(value: Any) -> str:
-    """Return a cell as JSON text."""
-    return json.dumps(pack_value(plain_value(value)))
+def _arrow_column(cells: Any) -> Any:
+    """Return cells as a column of Arrow; None if that could change them."""
+    import pyarrow
+
+    if str(cells.dtype) == "object" and not {str, type(None)}.issuperset(map(type, cells)):
+        return None
+    # NaN, which pandas reads as NA.
+    if hasattr(cells, "_mask") and (cells._data != cells._data)[~cells._mask].any():
+        return None
+    try:
+        return pyarrow.array(cells)
+    except (pyarrow.ArrowException, ValueError, TypeError):
+        return None
 
 
-def _write_series(value: Any, target: BinaryIO) -> None:
+def _write_polars_series(value: Any, target: BinaryIO) -> None:
     """Write a series as a frame of one column, whose name a series need not have."""
-    column = value.rename(SERIES_COLUMN)
-    _write_frame(column.to_frame(), target)
+    _write_frame(value.rename(SERIES_COLUMN).to_frame(), target)
 
 
-def label_of(kind: str, value: Any) -> str | int | None:
-    """Return the name of a series, which JSON must have; None for another kind of table.
+def label_of(kind: str, value: Any) -> str:
+    """Return the name of a series of polars; empty for another kind of table.
 
     Invariant: `name` of a frame is a column, and so is any attribute that the class of a frame lacks.
     """
-    label: Any = value.name if kind.endswith("_series") else None
-    label = label.item() if hasattr(label, "item") else label
-    if label is None or isinstance(label, str | int):
-        return label
-    raise InputError(
-        f"A series is called {label!r}; name it with text or a number, e.g. with .rename('values')."
-    )
+    return str(value.name) if kind == "polars_series" else ""
 
 
 _WRITERS: dict[str, Callable[[Any, BinaryIO], None]] = {
     "numpy": _write_array,
     "pandas": _write_frame,
-    "pandas_series": _write_series,
+    "pandas_series": _write_frame,
     "polars": _write_frame,
-    "polars_series": _write_series,
+    "polars_series": _write_polars_series,
     "pyarrow": _write_frame,
 }

@@ -22,13 +22,14 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from code_chains.executors.guest.refusals import UnpackableError
+from code_chains.executors.guest.serialization import Packer
 from code_chains.executors.guest.wire import FRAME_HEADER, Json, frame
 from code_chains.executors.limits import Limits
 from code_chains.executors.runner import Closing
 from code_chains.executors.sandbox.tables import label_of, write_table
 from code_chains.executors.tools import open_tool_calls, read_call
-from code_chains.executors.values import pack_value
-from code_chains.inputs import check_variables, table_kind
+from code_chains.executors.values import MAX_VARIABLE_ITEMS, transfer_kind
 from code_chains.toolbox import PendingCall, ToolCallError, ToolCalls
 
 MAX_OUTBOX_BYTES = 1 << 16
@@ -38,6 +39,8 @@ CHECK_INTERVAL_MS = 50
 READ_BYTES = 1 << 16
 JOIN_TIMEOUT_S = 5.0
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_AS_TEXT = frozenset(("pathlib.PosixPath", "pathlib.PurePosixPath", "uuid.UUID"))
+"""What a program gets as text: it has no use for a path of the host."""
 Reply = tuple[Json, bytes]
 """A message, and the binary data of a table."""
 
@@ -57,18 +60,24 @@ def encode_reply(value: Any, max_bytes: int) -> Reply:
         InputError: It cannot be passed.
         ValueError: It is too large.
     """
-    checked = check_variables({"it": value})["it"]
-    if kind := table_kind(checked):
+    if kind := transfer_kind(value):
         file = io.BytesIO()
-        write_table(kind, checked, file)
-        message: Json = {"kind": kind, "label": label_of(kind, checked)}
+        write_table(kind, value, file)
+        message: Json = {"kind": kind, "label": label_of(kind, value)}
         data = file.getvalue()
     else:
-        message, data = {"value": pack_value(checked)}, b""
+        message, data = {"value": _packed(value)}, b""
     size = len(data) or len(json.dumps(message))
     if size > max_bytes:
         raise ValueError(f"it takes {size:,} bytes, and {max_bytes:,} are allowed")
     return message, data
+
+
+def _packed(value: Any) -> Any:
+    try:
+        return Packer(max_items=MAX_VARIABLE_ITEMS, as_text=_AS_TEXT)(value)
+    except UnpackableError as error:
+        raise TypeError(f"{error.about('the result')}; return a list, or other plain data") from error
 
 
 class ToolServer(Closing):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -56,7 +57,7 @@ class WasmExecutor(Executor):
         "Write Python 3.12 with the standard library alone: there are no other packages, and no threads, processes,"
         " network or asyncio. Files are in the working directory."
     )
-    returns_values = True
+    returns_values = takes_stdin = True
 
     def __init__(self, *, limits: Limits | None = None, concurrency: int = 2, min_idle: int = 1) -> None:
         super().__init__(limits=limits)
@@ -128,29 +129,33 @@ class WasmExecutor(Executor):
             "variables": pack_variables(program.variables),
             "views": self.limits.artifacts_bytes,
             "return_value": program.return_value,
+            "stdin": program.stdin,
         }
         self._forget_if_forked()
         with files_on_disk(program.files) as files:
             self._check_open()
             drive(self._limiter.acquire())
             try:
-                return self._run_in(call, request, files)
+                return self._run_in(call, program, request, files)
             finally:
                 self._limiter.release()
 
-    def _run_in(self, call: _Call, request: Mapping[str, Any], files: Mapping[str, Path]) -> Execution:
+    def _run_in(
+        self, call: _Call, program: Program, request: Mapping[str, Any], files: Mapping[str, Path]
+    ) -> Execution:
         instance, found = self._take()
+        limits = program.within(self.limits)
         try:
             call.start(instance)
-            report = instance.run(request, files, self.limits.seconds)
+            report = instance.run(request, files, limits.seconds, program.deadline - time.monotonic())
         finally:
             with self._lock:
                 self._running.discard(instance)
             instance.remove()
         self._check_open()
         if instance.has_timed_out:
-            return timed_out(self.limits, found)
-        return _execution(report, self.limits, found)
+            return timed_out(limits, found)
+        return _execution(report, limits, found)
 
     def _take(self) -> tuple[Instance, Isolation]:
         """Return a Python that runs nothing yet, and start the next one in advance."""

@@ -89,8 +89,16 @@ class Instance:
             raise ExecutorError(f"Python did not start in WebAssembly: {reason}.", is_retryable=True)
         return str(message["probe"])
 
-    def run(self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float) -> dict[str, Any]:
+    def run(
+        self, program: Mapping[str, Any], files: Mapping[str, Path], seconds: float, seconds_left: float
+    ) -> dict[str, Any]:
         """Run the program; return the worker's report with the files that were made, empty if there is none.
+
+        Args:
+            program: The program.
+            files: Files by name.
+            seconds: The limit of time that its worker enforces, except while it sleeps.
+            seconds_left: When its process is killed in any case.
 
         Raises:
             ExecutorError: The process is gone.
@@ -103,7 +111,7 @@ class Instance:
             self._process.stdin.flush()
         except OSError as error:
             raise ExecutorError("The process for WebAssembly has ended.", is_retryable=True) from error
-        report = self._read(seconds + GRACE_S)
+        report = self._read(min(seconds + GRACE_S, max(0.0, seconds_left)))
         self.stop()  # Invariant: nothing runs any more when files are collected.
         if not report:
             return {}

@@ -6,7 +6,6 @@ probe, and the paths of the working directory and of the report.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -16,15 +15,20 @@ def main() -> None:
     """Serve one program."""
     probe, workdir, report_path = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    from guest.cell import hide, new_main, own_modules, run  # It is copied next to this file.
+    from guest.cell import (  # It is copied next to this file.
+        hide,
+        new_main,
+        own_modules,
+        run,
+        set_input,
+        set_streams,
+    )
     from guest.serialization import unpack_all
     from guest.wire import outcome_frame
 
     os.chdir(workdir)
     report = os.open(report_path, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # What was printed survives the end of the process.
+    set_streams()  # What was printed survives the end of the process.
     exec(probe, {})  # noqa: S102 - it is ours
     request = json.loads(sys.stdin.buffer.readline())
     hide(own_modules())
@@ -32,6 +36,7 @@ def main() -> None:
     sys.argv, sys.path[:] = [""], ["", *sys.path[1:], packages]
     names = new_main()
     names |= unpack_all(request["variables"])
+    set_input(request["stdin"] or "")
     outcome = run(
         request["code"], names, max_view_bytes=request["views"], return_value=request["return_value"]
     )

@@ -15,7 +15,7 @@ from .frames import Json, describe_frame, plural, row_text
 from .source import Source
 from .traps import find_traps
 
-MAX_TABLES, MAX_LINES, MAX_LINE_CHARS, MAX_TITLE_LINES, MAX_CELLS = 8, 50_000, 1000, 3, 200_000
+MAX_TABLES, MAX_LINES, MAX_LINE_CHARS, MAX_TITLE_LINES, MAX_CELLS = 8, 50_000, 1000, 12, 200_000
 MAX_CLASSIFIED, MAX_HEAD = 5000, 200
 FRAME = 'pd.DataFrame(rows[1:], columns=rows[0]).replace(["", "NULL"], None)'
 
@@ -46,6 +46,7 @@ def profile_cells(setup: Sequence[str], call: str, names: dict[str, Any] | None 
     except ValueError:  # Below the rows that were looked at are others.
         conversions, names["df"] = {}, frame
     frame = names["df"]
+    doubts = [f"{column.key}: {column.doubt}" for column in columns if column.doubt]
     marks = [
         f"{column.key}: {', '.join(column.missing)} is read as missing"
         for column in columns
@@ -57,7 +58,7 @@ def profile_cells(setup: Sequence[str], call: str, names: dict[str, Any] | None 
         "columns": describe_frame(frame),
         "column_count": len(keys),
         "first_rows": list(map(row_text, frame.head(3).values.tolist())),
-        "notes": [*marks, *find_traps(frame)],
+        "notes": [*marks, *doubts, *find_traps(frame)],
     }
 
 
@@ -136,7 +137,8 @@ def profile_boxes(source: Source, text: Text) -> Json | None:
     opened = f"{source.opening(text.encoding, text.errors)}.read().splitlines()"
     parts = []
     for first, last in itertools.islice(_boxes(lines), MAX_TABLES):
-        split = '.split("|")' if lines[first].strip()[0] not in "|+" else '.strip().split("|")[1:-1]'
+        row = next(line for line in lines[first:last] if not _is_rule(line))
+        split = '.split("|")' if row.strip()[0] != "|" else '.strip().split("|")[1:-1]'
         setup = ["import pandas as pd", f"lines = {opened}[{first}:{last}]"]
         setup.append(
             f'rows = [[cell.strip() for cell in line{split}] for line in lines if set(line) - set("|+-=: ")]'
@@ -172,7 +174,7 @@ def _boxes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
 def _is_rule(line: str) -> bool:
     """Return whether a line is between the rows of a box."""
     chars = set(line.strip())
-    return chars <= set("|+:=- ") and bool(chars & set("|+")) and bool(chars & set("=-"))
+    return chars <= set("|+:=- ") and bool(chars & set("=-")) and len(line.strip()) > 2
 
 
 def _is_underline(line: str) -> bool:
@@ -193,10 +195,10 @@ def profile_fixed(source: Source, text: Text) -> Json | None:
             line for index, line in enumerate(lines) if index >= start and index not in rules and line.strip()
         ]
         may_be = len(rows) > 2 and not _is_underline(lines[start]) and len(_spans(rows[:MAX_HEAD])) > 1
-        spans = _spans(rows) if may_be else []
         skipped = [*range(start), *rules]
-        if len(spans) > 1 and (profile := _profile_spans(source, text, rows, spans, skipped)):
-            return profile
+        for spans in (_spans(rows), _named_spans(rows)) if may_be else ():
+            if len(spans) > 1 and (profile := _profile_spans(source, text, rows, spans, skipped)):
+                return profile
     return None
 
 
@@ -239,6 +241,14 @@ def _spans(rows: Sequence[str]) -> list[tuple[int, int]]:
             merged.append((first, last))
         joins = not body[index] and not before < after
     return merged
+
+
+def _named_spans(rows: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the columns that begin where their names do, if no word of a line goes on from one to the next."""
+    starts = [match.start() for match in re.finditer(r"(?<!\S)\S", rows[0])]
+    ends = [*starts[1:], max(map(len, rows))]
+    is_divided = not any(row[start - 1 : start + 1].strip()[1:] for row in rows for start in starts[1:])
+    return list(zip(starts, ends, strict=True)) if is_divided and starts[:1] == [0] else []
 
 
 def _filled(rows: Sequence[str]) -> list[tuple[int, int]]:

@@ -29,6 +29,9 @@ MIN_SHARE = 0.9
 """A column of at least this share of numbers is one of numbers with errors in it."""
 MIN_FOR_ERRORS, MAX_ERRORS = 10, 20
 MAX_STATEMENT_CHARS = 1000
+_NAME_OF_VERSION = re.compile(r"version|release|section|chapter|clause|kapitel|abschnitt", re.IGNORECASE)
+_ENDS_IN_ZERO = re.compile(r"(\d+\.)\d*0")
+_LONG_NUMBER = re.compile(r"[+-]?\d{16,}[.,]\d+")
 _SEPARATED_DIGITS = re.compile(rf"[\d.,{SPACES}{QUOTES}+-]*\d[\d.,{SPACES}{QUOTES}+-]*")
 
 
@@ -48,6 +51,7 @@ class Column:
         errors: Texts for which it stays one of texts, as all others are numbers.
         may_be_numbers: Whether a reader could take its texts for numbers.
         mixed_units: The units of numbers that are in several, so that they stay text.
+        doubt: What numbers lose that may be meant.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Column:
     errors: tuple[str, ...] = ()
     may_be_numbers: bool = False
     mixed_units: tuple[str, ...] = ()
+    doubt: str = ""
     key: str = ""
 
 
@@ -93,7 +98,23 @@ def _typed(name: str, values: set[str]) -> Column | None:
         return None
     if number.has_mixed_units:
         return Column(name, "text", mixed_units=number.units)
-    return Column(name, "identifier" if number.is_identifier else "number", number=number)
+    if number.is_identifier:
+        return Column(name, "identifier", number=number)
+    if long := next(filter(_LONG_NUMBER.fullmatch, values), ""):
+        return Column(name, "number", number=number, doubt=f"{long} and other long numbers are rounded")
+    version = _first_version(values) if number.decimal == "." else ""
+    if version and _NAME_OF_VERSION.search(name):
+        return Column(name, "identifier", number=number)
+    doubt = f"{version} is read as a number: read it as text if it is a version or a code" if version else ""
+    return Column(name, "number", number=number, doubt=doubt)
+
+
+def _first_version(values: set[str]) -> str:
+    """Return a value that comes after another one as a version does, and not as a number: 1.10 after 1.9, or beside 1.1."""
+    for match in filter(None, map(_ENDS_IN_ZERO.fullmatch, values)):
+        if not values.isdisjoint([f"{match[1]}9", match[0].rstrip("0")]):
+            return match[0]
+    return ""
 
 
 def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | None:

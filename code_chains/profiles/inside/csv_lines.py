@@ -42,7 +42,7 @@ def profile_with_csv(table: Table) -> Json:
 def _csv_lines(table: Table) -> list[str]:
     layout = table.layout
     names, first = "records[0]", 1
-    if layout.header_rows > 1 or layout.surplus:
+    if layout.header_rows != 1 or layout.surplus:
         names, first = f"[{', '.join(map(literal, unique_names(table)))}]", layout.header_rows
     if layout.surplus == "labels":
         names = f'["Unnamed: 0", *{names}]'

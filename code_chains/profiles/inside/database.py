@@ -33,14 +33,19 @@ def profile_database(source: Source) -> Json:
     """Describe the tables of a database."""
     address, connect = _connection(source.name)
     with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-        database.execute("PRAGMA trusted_schema = OFF")
-        query = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
-        entries = database.execute(f"{query} ORDER BY type, rowid LIMIT 200").fetchall()
-        parts = [_profile_entry(database, connect, *entry) for entry in entries[:MAX_TABLES]]
+        return {"format": "SQLite database", **describe_database(database, connect)}
+
+
+def describe_database(database: sqlite3.Connection, connect: str) -> Json:
+    """Describe the tables of an open database, which a program opens with an expression."""
+    database.execute("PRAGMA trusted_schema = OFF")
+    query = "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+    entries = database.execute(f"{query} ORDER BY type, rowid LIMIT 200").fetchall()
+    parts = [_profile_entry(database, connect, *entry) for entry in entries[:MAX_TABLES]]
     facts = [
         plural(len(entries), "table or view") if len(entries) == 1 else f"{len(entries)} tables and views"
     ]
-    return {"format": "SQLite database", "facts": facts, "read": [], "parts": parts}
+    return {"facts": facts, "read": [], "parts": parts}
 
 
 def _connection(name: str) -> tuple[str, str]:

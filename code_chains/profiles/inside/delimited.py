@@ -48,6 +48,8 @@ def _note_omissions(table: Table) -> None:
     if layout.width == 2 and above and above[0].index == layout.start - 1 and above[0].width == 1:
         what = f"whether {quoted(layout.dialect.delimiter)} divides fields is not certain"
         add_note(table, f"{what}, as line {above[0].line + 1} has none")
+    if layout.width == 1 and layout.dialect.delimiter == ";" and layout.rows:
+        add_note(table, 'whether "," divides fields is not certain: it is read as a decimal comma')
     if layout.header_rows > 1:
         add_note(table, f"the names of the columns are in {layout.header_rows} rows")
     elif layout.names is None and layout.may_have_header:
@@ -58,6 +60,11 @@ def _note_omissions(table: Table) -> None:
         add_note(table, f"another table is left out, which begins in {listed(layout.other_tables)}{rest}")
     else:
         _note_rows(table, below, "a total" if layout.total else "a remark")
+    _note_surplus(table)
+
+
+def _note_surplus(table: Table) -> None:
+    layout = table.layout
     lines = listed(layout.surplus_lines)
     if layout.surplus == "labels":
         add_note(table, 'rows have one field more than the header: the first is a label, in "Unnamed: 0"')

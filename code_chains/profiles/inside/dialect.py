@@ -7,7 +7,7 @@ import io
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -25,6 +25,11 @@ MIN_SCORE, SURE = 0.1, 1.3
 MAX_DIVIDED_SHARE = 0.1
 """More rows in which quotes are divided mean another delimiter."""
 HEAD_CHARS, HEAD_LINES = 200_000, 300
+COMMENT_MARKS = "#%!"
+MAX_SPACED_TITLES, MIN_UNTITLED = 12, 3
+QUOTES_BONUS = 0.4
+"""How much surer spaces are as separators if there are some in quotes in each row, or the first row is the shorter one."""
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d{1,2}\s*")
 
 
 @dataclass
@@ -53,8 +58,8 @@ class Row:
 
     @property
     def is_comment(self) -> bool:
-        """Whether it is a line that begins with `#`."""
-        return self.width == 1 and self.fields[0].startswith("#")
+        """Whether it is a line that begins with a mark of comments."""
+        return self.width == 1 and self.fields[0][:1] in COMMENT_MARKS
 
 
 @dataclass(frozen=True)
@@ -106,15 +111,24 @@ def find_dialect(text: str) -> tuple[Dialect, float]:
     head = "".join(itertools.islice(io.StringIO(text[:HEAD_CHARS], newline=""), HEAD_LINES))
     scored = _scored(head, map(Dialect, DELIMITERS))
     if not scored or max(scored.values()) <= 2 * MIN_SCORE:
-        rare = _scored(head, map(Dialect, filter(head.__contains__, RARE_DELIMITERS)))
+        separators = RARE_DELIMITERS.rstrip() if has_spaced_columns(head) else RARE_DELIMITERS
+        rare = _scored(head, map(Dialect, filter(head.__contains__, separators)))
         scored |= {dialect: score for dialect, score in rare.items() if score >= SURE}
     if not scored:
         return Dialect(","), 0.0
     best = max(scored, key=scored.__getitem__)
+    if best.delimiter == "," and _are_decimals(head):
+        return Dialect(";"), SURE
     others = _scored(head, _variants(best, head))
     # Invariant: another way of quoting must divide the lines better, as most files have the usual one.
     best = max([best, *others], key=lambda dialect: others.get(dialect, scored.get(dialect, 0.0)))
     return best, max(scored.get(best, 0.0), others.get(best, 0.0))
+
+
+def _are_decimals(head: str) -> bool:
+    """Return whether lines are a name and numbers with decimal commas, which divide nothing."""
+    name, *lines = filter(str.strip, head.splitlines())
+    return "," not in name and len(lines) > 1 and all(map(_DECIMAL_COMMA.fullmatch, lines))
 
 
 def _scored(head: str, dialects: Iterable[Dialect]) -> dict[Dialect, float]:
@@ -139,10 +153,12 @@ def _variants(dialect: Dialect, head: str) -> Iterator[Dialect]:
 
 
 def has_spaced_columns(text: str) -> bool:
-    """Return whether spaces divide all lines into equally many words, as in aligned tables."""
+    """Return whether spaces divide all lines but titles into equally many words, as in aligned tables."""
     lines = list(filter(None, map(str.split, text[:HEAD_CHARS].splitlines()[:200])))
-    widths = set(map(len, lines))
-    if len(lines) < 2 or len(widths) > 1 or widths == {1}:
+    width = len(lines[-1]) if lines else 0
+    titles = [index for index, words in enumerate(lines) if len(words) != width]
+    lines = lines[titles[-1] + 1 :] if titles else lines
+    if len(lines) < (MIN_UNTITLED if titles else 2) or len(titles) > MAX_SPACED_TITLES or width < 2:
         return False
     words = list(itertools.chain.from_iterable(lines[1:]))
     return sum(map(is_value, words)) * 2 >= len(words)
@@ -167,7 +183,20 @@ def _score(head: str, dialect: Dialect) -> float:
         return 2 * MIN_SCORE
     typed = sum(map(is_value, cells)) / max(len(cells), 1)
     bonus = (dialect.delimiter != ",") / 10 - len(divided) / len(usual)
+    if dialect.delimiter == " " and typed and '"' in head and _are_quoted(rows, width):
+        return 1 + typed / 2 + QUOTES_BONUS
     return len(usual) / len(rows) + typed / 2 + bonus
+
+
+def _are_quoted(rows: Sequence[Row], width: int) -> bool:
+    """Return whether all rows are as long, and have spaces in quotes or, as R writes them, one field more than the first."""
+    body = rows[1:]
+    if len(body) < MIN_UNTITLED or any(row.width != width for row in body):
+        return False
+    is_shorter = rows[0].width == width - 1
+    return is_shorter or (
+        rows[0].width == width and all(any(" " in field for field in row.fields) for row in rows)
+    )
 
 
 def _is_quoted(cell: str) -> bool:

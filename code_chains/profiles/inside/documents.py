@@ -8,6 +8,7 @@ import json
 import struct
 from collections.abc import Iterable
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from .columns import literal
@@ -20,6 +21,7 @@ from .frames import (
     describe_values,
     plural,
     row_text,
+    run_lines,
 )
 from .source import Source
 from .traps import find_traps
@@ -86,8 +88,9 @@ def _imports(source: Source, *modules: str) -> list[str]:
 
 def profile_json(source: Source, text: Text) -> Json | None:
     """Describe a JSON document; None if it is none."""
+    repeated = list[str]()
     try:
-        value = json.loads(text.text)
+        value = json.loads(text.text, object_pairs_hook=partial(_object, repeated))
     except (ValueError, RecursionError):
         return None
     read = [*_imports(source, "json"), f"data = json.load({source.opening(text.encoding, text.errors)})"]
@@ -95,7 +98,18 @@ def profile_json(source: Source, text: Text) -> Json | None:
         (kind for keys, kind in NAMES_OF_JSON.items() if isinstance(value, dict) and keys <= value.keys()),
         "JSON",
     )
-    return profile_value(kind, value, read, [f"encoding {text.encoding}"])
+    profile = profile_value(kind, value, read, [f"encoding {text.encoding}"])
+    if repeated:
+        profile["notes"] = [f"of keys that an object has twice, such as {repeated[0]}, the last one is read"]
+    return profile
+
+
+def _object(repeated: list[str], pairs: list[tuple[str, Any]]) -> Json:
+    """Return an object of JSON, and keep a key that it has twice."""
+    value = dict(pairs)
+    if len(value) < len(pairs) and not repeated:
+        repeated.append(literal(next(key for key in value if [*map(itemgetter(0), pairs)].count(key) > 1)))
+    return value
 
 
 def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> Json:
@@ -107,6 +121,13 @@ def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> J
         read: The lines that read it as `data`.
         facts: What else is to be said of the file.
     """
+    if header := _is_table(value):
+        read.insert(1, "import pandas as pd")
+        read.append(
+            "df = pd.DataFrame(data[1:], columns=data[0])" if header == "names" else "df = pd.DataFrame(data)"
+        )
+        frame = run_lines(read[-1:], data=value)
+        return frame_profile(kind, frame, len(frame), read[-1]) | {"read": read}
     path, rows = _records(value)
     profile: Json = {"format": kind, "facts": facts, "read": read}
     if rows is None:
@@ -128,6 +149,18 @@ def profile_value(kind: str, value: Any, read: list[str], facts: list[str]) -> J
         profile["structure"] = _structure(value, 0)[:800]
     shown = map(partial(json.dumps, ensure_ascii=False, default=str), rows)
     return profile | {"columns": columns, "column_count": len(columns), "first_rows": _first(shown)}
+
+
+def _is_table(value: Any) -> str:
+    """Return whether a value is a list of rows that are as long, with `names` in the first or `none`; empty if it is not."""
+    if not isinstance(value, list) or len(value) < 2 or not importlib.util.find_spec("pandas"):
+        return ""
+    rows = [row for row in value if isinstance(row, list)]
+    scalars = not any(isinstance(item, list | dict) for row in rows[:1000] for item in row)
+    if len(rows) < len(value) or len(set(map(len, rows))) > 1 or len(rows[0]) < 2 or not scalars:
+        return ""
+    has_names = all(isinstance(name, str) for name in rows[0]) and len(set(rows[0])) == len(rows[0])
+    return "names" if has_names and rows[0] not in rows[1:] else "none"
 
 
 def _key(key: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .cells import profile_tables
 from .columns import literal
+from .database import describe_database
 from .documents import frame_profile, missing_packages
 from .frames import Json, plural
 from .source import Source
@@ -80,6 +81,12 @@ H5 = 'import h5py\nfile = h5py.File(NAME, "r")\nnames = []\nfile.visit(names.app
 H5_SHOWN = "(f\"{name}: {getattr(file[name], 'shape', 'group')}\" for name in names)"
 NETCDF = "from scipy.io import netcdf_file\nfile = netcdf_file(NAME, mmap=False)"
 MAIL = "import email, email.policy\nmessage = email.message_from_file(TEXT, policy=email.policy.default)"
+SQL = """
+import sqlite3
+text = TEXT.read()
+database = sqlite3.connect(":memory:")
+database.executescript(text)
+"""
 SAS = 'import pandas as pd\ndf = pd.read_sas(NAME, format="{}", encoding="latin-1")'
 KINDS = (
     Kind(rb".{0,1000}%PDF-", "PDF document", PDF, "pdfplumber", PDF_FACTS, PDF_SHOWN),
@@ -147,7 +154,7 @@ KINDS = (
     ),
     Kind(
         rb"(?i)\s*(?:--|/\*|(?:set|pragma|begin|drop|use|create)\b)(?=.{0,9000}^(?:create table|insert into) )",
-        *("SQL dump", "text = TEXT.read()", "", 'plural(text.upper().count("CREATE TABLE"), "table")'),
+        *("SQL dump", SQL, "", 'plural(text.upper().count("CREATE TABLE"), "table")'),
         '(line for line in text.splitlines() if line.upper().startswith(("CREATE TABLE", "INSERT INTO")))',
     ),
     Kind(rb"\xd0\xcf\x11\xe0", "old Excel or Word file"),
@@ -203,7 +210,13 @@ def _profile(source: Source, encoding: str, kind: Kind) -> Json:
             (why for word, why in REASONS.items() if word in said),
             f"it cannot be read ({type(error).__name__})",
         )
-        return profile | {"notes": [f"it was not looked at, as {why}"]}
+        opened = [line for line in read if line.startswith("text = ")]
+        return profile | {"read": opened, "notes": [f"it was not looked at, as {why}"]}
+    if "database" in names:
+        described = describe_database(names["database"], "database")
+        for part in described["parts"]:
+            part["read"] = [*read, *part.get("read", [])[1:]]
+        return profile | described
     if "df" in names:
         return frame_profile(kind.name, names["df"], len(names["df"]), read[-1])
     if "limit" in names and names["limit"] < len(names["pdf"].pages):

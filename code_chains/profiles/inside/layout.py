@@ -6,19 +6,27 @@ import csv
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from .dates import date_format
 from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
-from .numbers import number_format
+from .header import (
+    are_long,
+    are_values,
+    cells_of,
+    has_no_value,
+    is_header,
+    names_below,
+    without_header,
+    without_labels,
+    without_units,
+)
 
 MAX_TITLE_ROWS, MANY_TITLE_ROWS = 60, 12
-MAX_HEADER_ROWS, MAX_NOTE_ROWS = 3, 10
+MAX_NOTE_ROWS = 10
 MAX_FOOTER_ROWS = 12
 TAIL_CHARS, TAIL_LINES = 20_000, 60
-MAX_UNIT_CHARS = 14
 MAX_COUNTED_CHARS = 12 << 20
 """Characters whose records are counted, which takes about half a second."""
 MAX_LISTED = 6
@@ -26,11 +34,7 @@ MAX_SURPLUS = 40
 """More names than these are not made for fields beyond the header."""
 MAX_BROKEN_SHARE = 0.02
 """Up to this share of rows with more fields than the header are broken."""
-MAX_NAMES_CHARS = 900
-"""Longer names are not written into the line that reads a table."""
 _RULE = re.compile(r":?[-=]{3,}:?")
-_YEAR = re.compile(r"(?:19|20)\d{2}")
-_UNIT_ROW = re.compile(r"[\[(].{0,12}[\])]|[€$£%°].{0,4}|[A-Za-zµ°²³/%€$]{1,6}|-?")
 TOTAL = re.compile(
     r"(?![=@+])\W*(?:(?:(?:grand |sub)?totals?|(?:zwischen)?summen?|sum|totaux|totales?|totali|somme|totaal|razem)\b"
     r"|gesamt|insgesamt|итого|всего|合计|合計|总计).*",
@@ -127,8 +131,9 @@ def layout_of(rows: list[Row], dialect: Dialect, *, is_complete: bool) -> Layout
     layout = Layout(dialect, None, [], width, start, is_complete=is_complete, first_line=first_line)
     layout.titles = list(itertools.filterfalse(attrgetter("is_blank"), rows[:start]))
     _note_tables(layout, rows[:start])
-    body = _without_header(layout, body)
-    body = _without_units(layout, body)
+    body = without_header(layout, body)
+    body = without_labels(layout, body) if layout.names is not None else body
+    body = without_units(layout, body)
     _split_body(layout, body)
     return layout
 
@@ -141,10 +146,17 @@ def _find_start(rows: list[Row], width: int) -> int:
         is_filled = sum(map(bool, row.cells)) >= min(needed, row.width) or (
             width == 2 and row.cells[-1] != ""
         )
-        if is_wide and is_filled and not row.is_comment:
+        if is_wide and is_filled and not (row.is_comment or _is_above(row, rows[index + 1 :])):
             start = _below_notes(rows, index) or _with_groups(rows, index, width)
             return start if start <= MANY_TITLE_ROWS or 2 * start <= len(rows) else _first_wide(rows)
     return 0
+
+
+def _is_above(row: Row, below: list[Row]) -> bool:
+    """Return whether a row is above a table: a setting before an empty line, or names in a comment above values."""
+    if row.cells[0].endswith(":") and row.width == 2:
+        return any(each.is_blank for each in below[:MAX_NOTE_ROWS])
+    return row.fields[0].startswith("# ") and len(below) > 0 and not is_header(below[0], below[1:200])
 
 
 def _first_wide(rows: list[Row]) -> int:
@@ -154,21 +166,17 @@ def _first_wide(rows: list[Row]) -> int:
 
 def _below_notes(rows: list[Row], index: int) -> int:
     """Return the index of a full row of names below rows of texts with gaps; 0 if there is none."""
-    texts = list(itertools.takewhile(_has_no_value, rows[index : index + MAX_NOTE_ROWS]))
+    texts = list(itertools.takewhile(has_no_value, rows[index : index + MAX_NOTE_ROWS]))
     names = texts[-1].cells if len(texts) > 2 else [""]
     if all(names) and len(set(names)) == len(names) and not any(all(row.cells) for row in texts[:-1]):
         return texts[-1].index
     return 0
 
 
-def _has_no_value(row: Row) -> bool:
-    return not any(map(is_value, filter(None, row.cells)))
-
-
 def _with_groups(rows: list[Row], index: int, width: int) -> int:
     """Return the index of the first row above that groups the names of the next, such as `2023,,2024,`."""
     while index and rows[index - 1].width == width and sum(map(bool, rows[index - 1].cells)) > 1:
-        if not _names_below(rows[index - 1], rows[index], rows[index + 1 :]):
+        if not names_below(rows[index - 1], rows[index], rows[index + 1 :]):
             break
         index -= 1
     return index
@@ -176,129 +184,9 @@ def _with_groups(rows: list[Row], index: int, width: int) -> int:
 
 def _is_uneven_header(rows: list[Row], width: int) -> bool:
     """Return whether the first of two rows has other fields than the second, and names, as the second has values."""
-    if len(rows) < 2 or rows[0].width < 2 or rows[1].width < width or not _has_no_value(rows[0]):
+    if len(rows) < 2 or rows[0].width < 2 or rows[1].width < width or not has_no_value(rows[0]):
         return False
     return any(map(is_value, filter(None, rows[1].cells)))
-
-
-def _without_header(layout: Layout, body: list[Row]) -> list[Row]:
-    """Take away the rows of names."""
-    if not body or not _is_header(body[0], body[1:200]):
-        layout.may_have_header = len(body) > 0 and _has_no_value(body[0])
-        return body
-    first, names, count = body[0], [*body[0].fields], 1
-    while count < min(len(body), MAX_HEADER_ROWS) and _names_below(first, body[count], body[count + 1 :]):
-        names = _joined(names, body[count])
-        count += 1
-        if all(body[count - 1].cells):
-            break
-    if count > 1 and _are_long(names):
-        return _with_one_row_of_names(layout, body, count)
-    layout.names, layout.header_rows = names, count
-    return body[count:]
-
-
-def _are_long(names: Sequence[str]) -> bool:
-    return sum(map(len, names)) + 4 * len(names) > MAX_NAMES_CHARS
-
-
-def _with_one_row_of_names(layout: Layout, body: list[Row], count: int) -> list[Row]:
-    """Take the names of the row that has most of them; the others are left out."""
-    best = max(body[:count], key=lambda row: sum(map(bool, row.cells)))
-    layout.names, layout.header_rows = best.fields, 1
-    layout.start, layout.first_line = best.index, best.line
-    position = body.index(best)
-    layout.titles += body[:position]
-    if position + 1 < count:
-        layout.skipped["more names"] = body[position + 1 : count]
-    return body[count:]
-
-
-def _names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
-    """Return whether a second row completes the names of the first: where that has gaps, or is about groups."""
-    if second.width > first.width or second.is_blank or not others:
-        return False
-    filled = [index for index, cell in enumerate(second.cells) if cell]
-    gaps = [index for index in filled if not first.cells[index]]
-    names = [second.cells[index] for index in filled]
-    begins_apart = not (first.cells[0] and second.cells[0])
-    are_groups = not any(name and beside for name, beside in itertools.pairwise([*first.cells, "-"]))
-    completes = any(gaps) and (gaps[0] > 0 or all(second.cells))
-    completes = completes and (begins_apart or are_groups or len(set(names)) < len(names))
-    repeats = len(names) > 1 and len(set(names)) == 1 and not second.cells[0]
-    if not (completes or repeats) or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
-        return False
-    # Invariant: no more than groups are above the gaps; a row of data has values or texts that come again.
-    rows = [row for row in others[:50] if not row.is_blank]
-    below = {cell for row in rows for cell in row.cells if cell}
-    return len(rows) > 0 and below.isdisjoint(names)
-
-
-def _joined(names: list[str], second: Row) -> list[str]:
-    """Return the names of two rows together; the name of a group goes on over the gaps beside it."""
-    joined, group = [], ""
-    for index, name in enumerate(names):
-        below = second.fields[index] if index < second.width else ""
-        group = name if name.strip() else group
-        if not below.strip():
-            group = ""
-        joined.append(f"{group.strip()} {below.strip()}".strip() if below.strip() else name)
-    return joined
-
-
-def _is_header(first: Row, others: list[Row]) -> bool:
-    """Return whether the first row holds names: other texts than those below, and no values."""
-    names = list(filter(None, first.cells))
-    values = list(filter(is_value, names))
-    if not names or (values and not _are_names(values, first, others)):
-        return False
-    if not others or max(map(len, names[:3])) > 200:
-        return True
-    repeated = 0
-    for index, cell in enumerate(first.cells[:50]):
-        below = _cells_of(others, index)
-        if any(map(is_value, filter(None, below[:20]))):
-            return True
-        repeated += bool(cell) and cell in below
-    return repeated == 0
-
-
-def _are_names(values: list[str], first: Row, others: list[Row]) -> bool:
-    """Return whether the values in a first row are names: years, dates or numbers in turn, beside a text or a corner."""
-    is_corner = not first.cells[0] and all(first.cells[1:])
-    if not is_corner and len(values) == sum(map(bool, first.cells)):
-        return False
-    if date_format(values, ""):
-        return not any(date_format([cell], "") for row in others[:1] for cell in row.cells)
-    return all(map(_YEAR.fullmatch, values)) or (is_corner and values == list(map(str, range(len(values)))))
-
-
-def _cells_of(rows: list[Row], index: int) -> list[str]:
-    """Return the cells of a column."""
-    return [row.cells[index] for row in rows if index < row.width]
-
-
-def _without_units(layout: Layout, body: list[Row]) -> list[Row]:
-    """Take away a row of units, such as `(kg)`, below the header of columns of numbers."""
-    if layout.names is None or len(body) < 2:
-        return body
-    has_unit = False
-    for index, unit in enumerate(body[0].cells):
-        is_numeric = number_format({*filter(None, _cells_of(body[1:30], index))}) is not None
-        if not _is_unit(unit, is_numeric=is_numeric):
-            return body
-        has_unit = has_unit or (is_numeric and unit not in ("", "-"))
-    if not has_unit:
-        return body
-    layout.skipped["units"] = body[:1]
-    return body[1:]
-
-
-def _is_unit(cell: str, *, is_numeric: bool) -> bool:
-    """Return whether a cell may be in a row of units: above numbers any unit, else one in brackets or none."""
-    if len(cell) > MAX_UNIT_CHARS or not _UNIT_ROW.fullmatch(cell):
-        return False
-    return is_numeric or cell in ("", "-") or cell[0] in "(["
 
 
 def _split_body(layout: Layout, body: list[Row]) -> None:
@@ -337,22 +225,21 @@ def is_other_table(above: list[Row], rows: list[Row]) -> bool:
     header, below = rows[0], list(itertools.takewhile(lambda row: not row.is_blank, rows[1:]))
     # The first name may be missing, as that of an index is.
     names = header.cells[header.width > 2 and not header.cells[0] :]
-    if header.width < 2 or any(map(is_value, names)) or set(widths(below)) != {header.width}:
+    if (
+        header.width < 2
+        or header.cells[0].endswith(":")
+        or any(map(is_value, names))
+        or set(widths(below)) != {header.width}
+    ):
         return False
     typed = [
         index
         for index, column in enumerate(zip(*(row.cells for row in below), strict=True))
-        if _are_values(column)
+        if are_values(column)
     ]
     alike = [row for row in above[-MAX_TITLE_ROWS:] if row.width == header.width and not row.is_blank]
     # Invariant: a row of a table has values where its other rows have them, and no names.
-    return len(typed) > 0 and (
-        not alike or any(_are_values(_cells_of(alike[-20:], index)) for index in typed)
-    )
-
-
-def _are_values(cells: Sequence[str]) -> bool:
-    return any(cells) and all(map(is_value, cells))
+    return len(typed) > 0 and (not alike or any(are_values(cells_of(alike[-20:], index)) for index in typed))
 
 
 def _rows_for_readers(rows: list[Row]) -> list[Row]:
@@ -385,10 +272,10 @@ def _find_end(layout: Layout, body: list[Row]) -> int:
 
 def _is_cut_text(row: Row, above: list[Row], width: int) -> bool:
     """Return whether a row has fewer fields than a table, and texts alone, which no full row of the table has."""
-    if not 0 < row.width < width or not _has_no_value(row):
+    if not 0 < row.width < width or not has_no_value(row):
         return False
     full = [each for each in above if each.width == width]
-    return len(full) > 0 and not any(map(_has_no_value, full))
+    return len(full) > 0 and not any(map(has_no_value, full))
 
 
 def _is_remark(row: Row, width: int, above: list[Row]) -> bool:
@@ -407,13 +294,23 @@ def _count(layout: Layout, text: str) -> None:
     first, is_cut = layout.start + layout.header_rows, len(text) > MAX_COUNTED_CHARS
     text = text[:MAX_COUNTED_CHARS]
     try:
-        layout.widths = Counter(map(len, itertools.islice(layout.dialect.records(text), first, None)))
+        layout.widths = _count_widths(text, layout.dialect, first)
     except csv.Error:
         return
     # Invariant: blank rows below those that are looked at are not known, so that counts would be too high.
     layout.is_counted = (layout.is_complete or not layout.blank_rows) and not is_cut
     if layout.full_width > width and layout.names is not None:
         _find_surplus(layout, text, first)
+
+
+def _count_widths(text: str, dialect: Dialect, first: int) -> Counter[int]:
+    """Return how many records, from one on, have how many fields."""
+    if dialect.quote in text or dialect.escape or "\r" in text:
+        return Counter(map(len, itertools.islice(dialect.records(text), first, None)))
+    lines = text.removesuffix("\n").split("\n")[first:]
+    blank, delimiters = lines.count(""), Counter(map(str.count, lines, itertools.repeat(dialect.delimiter)))
+    found = Counter({count + 1: lines for count, lines in delimiters.items()})
+    return found - Counter({1: blank}) + Counter({0: blank})
 
 
 def _find_surplus(layout: Layout, text: str, first: int) -> None:
@@ -432,7 +329,7 @@ def _find_surplus(layout: Layout, text: str, first: int) -> None:
         return
     rows = sum(count for size, count in layout.widths.items() if size > 1)
     is_label = longer == rows and layout.full_width == width + 1 and _are_labels(labels, layout, text)
-    is_cut = layout.full_width > width + MAX_SURPLUS or _are_long(layout.names or ())
+    is_cut = layout.full_width > width + MAX_SURPLUS or are_long(layout.names or ())
     # Invariant: a few broken rows make no columns of their own for all others.
     is_cut = is_cut or len(layout.surplus_lines) <= MAX_BROKEN_SHARE * rows
     layout.surplus = "labels" if is_label else "cut" if is_cut else "values"

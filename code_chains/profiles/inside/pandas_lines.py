@@ -31,7 +31,7 @@ MAX_PASSES = 5
 MAX_DISTINCT = 5_000
 MAX_EXAMPLES, MAX_LATER_COLUMNS = 3, 60
 MAX_LATER_ROWS, MAX_LATER_TEXTS = 40_000, 200
-ODD_NUMBER = r"^\s*[+-]?0\d|[^\d.,\s-]"
+ODD_NUMBER = r"^\s*[+-]?0[0-9]|[^\d.,\s-]"
 LATE_DAY = r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D"
 """What tells whether numbers are codes or have units, and whether the day or the month comes first."""
 MAX_LINE_CHARS = 1150
@@ -147,6 +147,8 @@ def _note_values(table: Table, frame: Any) -> None:
     """Note which texts are read as missing, and which keep a column from being one of numbers."""
     for index, column in enumerate(table.columns[: len(frame.columns)]):
         marks = (*column.missing, *column.defaults)
+        if column.doubt:
+            add_note(table, f"{column.key}: {column.doubt}")
         if not (column.errors or column.words or marks):
             continue
         values = frame.iloc[:, index]
@@ -193,7 +195,7 @@ def _name_arguments(table: Table) -> dict[str, str]:
     if layout.names is None:
         is_ragged = layout.rows and layout.rows[0].width < layout.full_width
         return {"header": "None"} | ({"names": f"range({layout.full_width})"} if is_ragged else {})
-    if layout.header_rows > 1 or layout.surplus == "values":
+    if layout.header_rows != 1 or layout.surplus == "values":
         return {"header": "None", "names": f"[{', '.join(map(literal, unique_names(table)))}]"}
     if layout.surplus in ("cut", "empty"):
         return {"usecols": f"range({len(layout.names)})"}
@@ -206,7 +208,7 @@ def _row_arguments(table: Table) -> dict[str, str]:
     """Return the arguments for the rows that are none of the table."""
     layout, arguments = table.layout, dict[str, str]()
     first = layout.start
-    if (layout.names is not None and layout.header_rows > 1) or layout.surplus == "values":
+    if (layout.names is not None and layout.header_rows != 1) or layout.surplus == "values":
         first += layout.header_rows
     skipped = layout.skipped_rows
     comments = layout.skipped.get("comments", [])

@@ -16,7 +16,7 @@ from .archive import profile_archive
 from .cells import profile_boxes, profile_fixed
 from .database import profile_database
 from .delimited import profile_delimited
-from .dialect import MIN_SCORE, SURE, Dialect, find_dialect, has_spaced_columns
+from .dialect import COMMENT_MARKS, MIN_SCORE, SURE, Dialect, find_dialect, has_spaced_columns
 from .documents import (
     profile_image,
     profile_json,
@@ -128,9 +128,8 @@ def _profile_binary(source: Source, *, is_member: bool) -> Json | None:
 def _profile_text(source: Source, text: Text) -> Json:
     """Describe text by the first reader that makes something of it."""
     for profiler in TEXTS:
-        with contextlib.suppress(
-            *UNREADABLE
-        ):  # What looks like something and cannot be read as that is something else.
+        # What looks like something and cannot be read as that is something else.
+        with contextlib.suppress(*UNREADABLE):
             if (profile := profiler(source, text)) is not None:
                 return profile
     return profile_text(source, text)
@@ -148,7 +147,7 @@ def _profile_table(source: Source, text: Text) -> Json | None:
     dialect, score = find_dialect(text.text)
     is_spaced = score <= MIN_SCORE and has_spaced_columns(text.text)
     if is_spaced:
-        words = "\n".join("\t".join(line.split()) for line in text.text.splitlines())
+        words = "\n".join(map(_with_tabs, text.text.splitlines()))
         dialect, text = Dialect("\t"), replace(text, text=f"{words}\n")
     elif source.suffix not in TABLES and score < SURE:
         return None
@@ -157,6 +156,11 @@ def _profile_table(source: Source, text: Text) -> Json | None:
         with contextlib.suppress(*UNREADABLE):
             return profile_delimited(source, text, candidate, is_spaced=is_spaced)
     return None
+
+
+def _with_tabs(line: str) -> str:
+    """Return a line with tabs between its words, or a comment as it is."""
+    return line if line[:1] in {*COMMENT_MARKS} else "\t".join(line.split())
 
 
 TEXTS = (

@@ -13,7 +13,7 @@ MAX_ROWS = 50_000
 """Rows that are looked at."""
 MAX_COLUMNS, MAX_DISTINCT, MAX_SHOWN = 40, 2_000, 3
 MAX_TEXT_CHARS = 60
-MAX_TOTAL_SHARE = 0.3
+MAX_TOTAL_SHARE, MIN_DETAILS = 0.34, 3
 SENTINELS = (-99, -999, -9999, 999, 9999, 99999, 999999)
 """Numbers that stand for missing ones, if they are far from all others."""
 RANGES = (
@@ -24,6 +24,9 @@ RANGES = (
     (re.compile(r"\b(?:month|monat|mois|mes)\b", re.IGNORECASE), 1, 12),
 )
 """Between which numbers the values of columns with such names are."""
+AVERAGE = re.compile(
+    r"\W*(?:averages?|means?|mittelwert|durchschnitt|moyenne|promedio|media|среднее|平均)\W*", re.IGNORECASE
+)
 _DATE = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-](?:\d{4}|\d{2})\b.*")
 
 
@@ -48,11 +51,32 @@ def _totals(frame: Any) -> Iterator[str]:
     """Find rows among the others that sum these up."""
     for position in range(min(len(frame.columns), 3)):
         texts = _texts(frame.iloc[:, position])
-        totals = [text for text in texts if TOTAL.fullmatch(text)]
+        totals = [text for text in texts if TOTAL.fullmatch(text) or AVERAGE.fullmatch(text)]
         count = int(frame.iloc[:, position].isin(totals).sum()) if totals else 0
         if 0 < count <= MAX_TOTAL_SHARE * len(frame) and len(frame.columns) > 1:
-            rows = "1 row is a total" if count == 1 else f"{count:,} rows are totals"
+            what = "a total" if TOTAL.fullmatch(totals[0]) else "an average"
+            rows = f"1 row is {what}" if count == 1 else f"{count:,} rows are totals"
             yield f"{rows} among details ({_some(totals)} in {_key(frame, position)}), which sums count twice"
+            return
+    if _ends_in_sum(frame):
+        yield "the last row has the sums of the others, which sums count twice"
+
+
+def _ends_in_sum(frame: Any) -> bool:
+    """Return whether the last row has no label, and the sums of the columns of numbers."""
+    first, numbers = frame.iloc[:, 0], frame.select_dtypes("number")
+    if (
+        len(frame) <= MIN_DETAILS
+        or not numbers.shape[1]
+        or first.isna().tolist() != [False] * (len(frame) - 1) + [True]
+    ):
+        return False
+    last, above = numbers.iloc[-1].dropna(), numbers.iloc[:-1].sum()
+    return (
+        len(last) > 0
+        and bool(((above[last.index] - last).abs() <= 1e-6 * last.abs()).all())
+        and bool(last.any())
+    )
 
 
 def _odd_columns(frame: Any) -> Iterator[str]:

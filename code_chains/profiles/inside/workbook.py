@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
 import warnings
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from .dates import date_format
 from .frames import Json, describe_frame, plural, run_lines
 from .markup import Sheet, first_rows, read_sheets
 from .numbers import NumberFormat
-from .sheet import Cells, SheetTable, are_texts, cell_text, find_table, letters, row_text
+from .sheet import Area, Cells, SheetTable, are_texts, cell_text, find_table, letters, row_text
 from .source import Source
 from .traps import find_traps
 
@@ -29,6 +30,7 @@ MAX_CELLS_OF_OTHERS = 40_000
 """Cells that are read of all sheets: what takes about a second."""
 MAX_SLOW_CELLS, MAX_DENSE_CELLS = 10_000, 5_000_000
 """For more cells calamine is used, which takes a tenth of the time, but memory for the cells between others as well."""
+_CODE, _ZEROS = re.compile(r"0\d+"), re.compile("00+")
 SERIAL_DAYS = range(20_000, 60_000)
 KINDS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb"}
 STREAMS = {"EncryptedPackage": "locked", "Workbook": "xls"}
@@ -181,7 +183,7 @@ def _profile_sheet(source: Source, book: Any, sheet: Sheet, sheets: list[Sheet])
             _convert(part, _key(key), part.column(index))
     if len(frame.columns) > MAX_SPECIAL_COLUMNS:
         part.notes.append(f"texts in columns after the first {MAX_SPECIAL_COLUMNS} were not looked at")
-    _note_percents(part, book, frame.columns)
+    _note_formats(part, book, frame.columns)
     frame = _run(part, book, len(table.body))
     part.notes += find_traps(frame)
     rows = plural(len(frame), "row")
@@ -229,13 +231,29 @@ def _note_rows(part: Part) -> None:
     left_out = [f"row {row + 1} ({part.text(row)[:30]})" for row in below if row not in body]
     if left_out:
         part.notes.append(f"{len(left_out)} of {len(below)} rows left out: {_some(left_out)}")
-    if above := list(filter(None, map(row_text, part.cells[: table.header.start]))):
+    others = [area for area in table.others if area.bottom >= table.header.start or _is_table(part, area)]
+    above = list(map(row_text, part.cells[: table.header.start]))
+    for area in others:
+        above[area.top : area.bottom + 1] = [""] * len(above[area.top : area.bottom + 1])
+    if above := list(filter(None, above)):
         part.notes.append(f"{plural(len(above), 'row')} above left out, the first is: {above[0][:60]}")
-    others = [area.name for area in table.others if area.bottom >= table.header.start]
     if others:
-        part.notes.append(f"other tables or remarks are in {_some(others)}; this reads {table.area.name}")
+        names = _some([area.name for area in others])
+        part.notes.append(f"other tables or remarks are in {names}; this reads {table.area.name}")
     if not part.is_complete:
         part.notes.append(f"only rows 1 to {len(part.cells)} were looked at; totals may end the sheet")
+
+
+def _is_table(part: Part, area: Area) -> bool:
+    """Return whether an area has names above a column of values, and is no list of settings."""
+    names, *rows = area.of(part.cells)
+    values = [all(not isinstance(row[index], str | None) for row in rows) for index in range(len(names))]
+    return (
+        len(rows) > 0
+        and None not in names
+        and are_texts(names)
+        and (any(values[1:]) if len(rows) > 1 else values[0])
+    )
 
 
 def _some(texts: Sequence[str]) -> str:
@@ -358,18 +376,27 @@ def _convert_mixed(part: Part, column: Column, values: list[Any], texts: list[st
         part.conversions[column.key] = conversion(column, number, may_miss=bool(column.missing))
         return
     column.missing = ()
+    if any(map(_CODE.fullmatch, texts)):
+        part.types[column.key] = "str"  # Of a code that is a text, zeros at its beginning would be lost.
     example = f"{plural(len(texts), 'text')}, such as {literal(texts[0][:30])}"
     what = f"{len(values) - len(texts)} of {' and '.join(sorted(kinds))}"
     part.notes.append(f"{column.key} mixes {what} with {example}")
 
 
-def _note_percents(part: Part, book: Any, keys: Iterable[Any]) -> None:
-    """Say which columns the workbook shows as percent."""
+def _note_formats(part: Part, book: Any, keys: Iterable[Any]) -> None:
+    """Say which columns the workbook shows as percent, and read those as text which it shows with leading zeros."""
     if not hasattr(book.book, "worksheets") or not part.table.body:
         return
     row, left = part.table.body[0] + 1, part.table.area.left + 1
     cells = next(book.book[part.sheet.name].iter_rows(min_row=row, max_row=row, min_col=left), ())
     formats = (str(getattr(cell, "number_format", "")) for cell in cells)
-    shown = [literal(str(key)) for key, shape in zip(keys, formats, strict=False) if "%" in shape]
+    shown = list[str]()
+    for key, shape in zip(keys, formats, strict=False):
+        if "%" in shape:
+            shown.append(literal(str(key)))
+        elif _ZEROS.fullmatch(shape) and _is_name(key):
+            part.types[_key(key)] = "str"
+            part.conversions[_key(key)] = f"df[{_key(key)}].str.zfill({len(shape)})"
+            part.notes.append(f"{_key(key)} is shown with {len(shape)} digits, so it is read as text")
     if shown:
         part.notes.append(f"{_some(shown)} is shown as percent: 0.25 means 25%")

@@ -4,36 +4,50 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+import itertools
 
-from code_chains.analysis.parsing import parse
+from code_chains.analysis.parsing import nodes, parse
 
 
-def is_assertion(node: ast.AST) -> bool:
-    """Return whether a node is an assert statement, or a call such as `self.assertEqual` or `pytest.raises`."""
-    name = ""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        name = node.func.attr
-    return isinstance(node, ast.Assert) or name.startswith("assert") or name == "raises"
+class Assertions:
+    """Tells what asserts: `assert`, and calls such as `self.assertEqual`, `pytest.raises` and `assert_frame_equal`.
+
+    Args:
+        tests: The tests, as they import functions that assert.
+    """
+
+    def __init__(self, tests: ast.Module) -> None:
+        imported = itertools.chain.from_iterable(node.names for node in nodes(tests, ast.ImportFrom))
+        asserting = [alias for alias in imported if _asserts(alias.name)]
+        self._names = {alias.asname or alias.name for alias in asserting}
+
+    def has(self, node: ast.AST) -> bool:
+        """Return whether a node asserts something."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return node.func.id in self._names or node.func.id in BENCH_ASSERTIONS
+        is_method = (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _asserts(node.func.attr)
+        )
+        return is_method or isinstance(node, ast.Assert)
+
+    def are_in(self, tree: ast.AST) -> bool:
+        """Return whether something in a tree asserts."""
+        return any(map(self.has, ast.walk(tree)))
+
+
+BENCH_NAMES = ("_capsys", "_monkeypatch", "_module", "_shown", "_raised")
+"""Names of the harness that tests use once they need no test runner."""
+BENCH_ASSERTIONS = ("_shown", "_raised")
+"""Functions of the harness that assert what doctests do."""
+
+
+def _asserts(name: str) -> bool:
+    return name.startswith("assert") or name == "raises"
 
 
 def is_test_case(node: ast.stmt) -> bool:
     """Return whether a statement defines a case of unittest, which runs itself."""
     return isinstance(node, ast.ClassDef) and any("TestCase" in ast.unparse(base) for base in node.bases)
-
-
-def runner_calls(node: ast.stmt) -> Iterator[str]:
-    """Yield the calls that a test runner would make for a top-level statement; see `without_runner` for their arguments."""
-    if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-        yield f"{node.name}()"
-    elif isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
-        yield f"await {node.name}()"
-    elif isinstance(node, ast.ClassDef) and is_test_case(node):
-        yield f"_cases({node.name})"
-    elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
-        for item in node.body:
-            if isinstance(item, ast.FunctionDef) and item.name.startswith("test"):
-                yield f"{node.name}().{item.name}()"
 
 
 def names_of(tests: str) -> list[str]:
@@ -46,7 +60,7 @@ def free_names(tests: ast.Module) -> list[str]:
     """Return the names that tests use and neither define nor find among the builtins."""
     if not tests.body:
         return []
-    used, defined = list[str](), {"output", *dir(builtins)}
+    used, defined = list[str](), {"output", *BENCH_NAMES, *dir(builtins)}
     for node in ast.walk(tests):
         match node:
             case ast.Name(id=name, ctx=ast.Load()):

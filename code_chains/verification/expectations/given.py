@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,16 +10,14 @@ from dataclasses import dataclass, field
 from code_chains.analysis.parsing import UNREADABLE, names_in, nodes, syntax_tree
 from code_chains.errors import InputError
 from code_chains.inputs import fenced
-from code_chains.verification.expectations.assertions import free_names, is_assertion
+from code_chains.verification.expectations.assertions import Assertions, free_names
+from code_chains.verification.expectations.doctests import without_prompts
+from code_chains.verification.expectations.examples import Example, parse_example
 from code_chains.verification.expectations.harness import build_harness
+from code_chains.verification.expectations.instrumentation import EXACT
 from code_chains.verification.expectations.oracles import refuse_dangerous_builtins
+from code_chains.verification.expectations.program_names import of_program
 from code_chains.verification.expectations.pytest_syntax import without_runner
-
-_EXCEPTIONS = {
-    name: value
-    for name, value in vars(builtins).items()
-    if isinstance(value, type) and issubclass(value, Exception)
-}
 
 
 @dataclass(frozen=True)
@@ -30,11 +26,11 @@ class Expectations:
 
     Attributes:
         tests: Python source, usually `assert` statements, parsed.
-        examples: Pairs of the arguments of a call and the expected result, as source.
+        examples: What calls, or runs of the whole program, must give.
     """
 
     tests: ast.Module = field(default_factory=lambda: ast.Module([], []), repr=False)
-    examples: tuple[tuple[str, str], ...] = ()
+    examples: tuple[Example, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.tests.body or self.examples)
@@ -50,7 +46,18 @@ class Expectations:
         """Whether they call what the program defines, and need nothing that it prints."""
         called = {node.func.id for node in nodes(self.tests, ast.Call) if isinstance(node.func, ast.Name)}
         is_of_output = "output" in names_in(self.tests)
-        return bool(self.examples or called & set(free_names(self.tests))) and not is_of_output
+        has_calls = bool(self.calls or called & set(free_names(self.tests)))
+        return has_calls and not is_of_output and not self.runs
+
+    @property
+    def calls(self) -> tuple[Example, ...]:
+        """The examples of what a function gives."""
+        return tuple(example for example in self.examples if not example.is_run)
+
+    @property
+    def runs(self) -> tuple[Example, ...]:
+        """The examples of what the whole program prints."""
+        return tuple(example for example in self.examples if example.is_run)
 
     def are_shown_in(self, query: str) -> bool:
         """Whether a question names what the tests use and has the first of them, in whatever notation."""
@@ -76,14 +83,16 @@ class Expectations:
             UntestableError: There are examples, but the program defines no function; or the program redefines
                 a name of Python's that the tests use in an ambiguous way.
         """
-        return build_harness(self.tests, self.examples, code, query=query, output=output)
+        return build_harness(self.tests, self.calls, code, query=query, output=output)
 
     def format_for_model(self) -> str:
         """Describe them for the model that writes the program: the first test, or one or two examples, never all."""
         if self.examples:
             samples = self.examples[: max(1, min(2, len(self.examples) - 1))]
-            calls = "\n".join(itertools.starmap("f({}) == {}".format, samples))
+            calls = "\n".join(map(str, samples))
             rule = "Define a function; it will be tried on examples. Where it is called f, these are:"
+            if self.runs:
+                rule = "The program reads its standard input, and is tried on examples, such as:"
             return f"{rule}\n{fenced(calls, 'python')}"
         names = ", ".join(map("`{}`".format, free_names(self.tests)))
         if not names:
@@ -122,23 +131,42 @@ def expect(tests: object = None, examples: object = None) -> Expectations:
     Raises:
         InputError: They are invalid.
     """
-    return Expectations(_parse_tests(tests), tuple(map(_parse_example, _sequence(examples))))
+    return Expectations(_parse_tests(tests), tuple(map(parse_example, _sequence(examples))))
 
 
 def _parse_tests(tests: object) -> ast.Module:
+    if (
+        isinstance(tests, Sequence)
+        and not isinstance(tests, str | bytes)
+        and all(isinstance(test, str) for test in tests)
+    ):
+        tests = "\n".join(map(str, tests))
     if not isinstance(tests, str | None):
         raise InputError(f'tests must be Python source, e.g. "assert f(2) == 4", not {type(tests).__name__}.')
     if not tests:
         return ast.Module(body=[], type_ignores=[])
     try:
-        tree = syntax_tree(tests)
+        tree = syntax_tree(without_prompts(tests))
     except UNREADABLE as error:
         raise InputError(f"The tests are not valid Python: {error}.") from error
-    if tree.body and not any(map(is_assertion, ast.walk(tree))):
+    if tree.body and not Assertions(tree).are_in(tree):
         raise InputError('The tests assert nothing. Give some, e.g. "assert f(2) == 4".')
-    tree = without_runner(tree)  # Raises for tests that need more of a test runner.
+    _mark_exact(tree, tests)
+    tree = of_program(without_runner(tree))  # Raises for tests that need more of a test runner.
     refuse_dangerous_builtins(tree, free_names(tree))
     return tree
+
+
+def _mark_exact(tree: ast.Module, tests: str) -> None:
+    """Mark assertions that end with `# exact`: blanks, capitals and each digit count."""
+    lines = tests.splitlines()
+    for node in nodes(tree, ast.Assert):
+        last = (
+            lines[(node.end_lineno or node.lineno) - 1]
+            if (node.end_lineno or node.lineno) <= len(lines)
+            else ""
+        )
+        setattr(node, EXACT, bool(re.search(r"#\s*exact\b", last)))
 
 
 def _sequence(examples: object) -> Iterable[object]:
@@ -147,48 +175,3 @@ def _sequence(examples: object) -> Iterable[object]:
     if isinstance(examples, str | bytes) or not isinstance(examples, Sequence):
         raise InputError("examples must be a list of pairs of arguments and result, e.g. [((2, 3), 5)].")
     return examples
-
-
-def _parse_example(example: object) -> tuple[str, str]:
-    args: object = ()
-    kwargs: object = {}
-    if (
-        isinstance(example, Mapping)
-        and "expected" in example
-        and example.keys() <= {"args", "kwargs", "expected"}
-    ):
-        args, kwargs, expected = example.get("args") or [], example.get("kwargs") or {}, example["expected"]
-    elif isinstance(example, Sequence) and not isinstance(example, str) and len(example) == 2:
-        args, expected = example
-        args = args if isinstance(args, tuple) else (args,)
-    else:
-        raise InputError(
-            f"{example!r:.80} is not an example. Give a pair of arguments and result, e.g. ((2, 3), 5)."
-        )
-    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
-        raise InputError(f"{example!r:.80} is not an example: args must be a list, and kwargs a mapping.")
-    arguments = list(map(_literal, args))
-    for name, value in kwargs.items():
-        if not isinstance(name, str) or not name.isidentifier():
-            raise InputError(f"An argument of an example cannot be called {name!r}.")
-        arguments.append(f"{name}={_literal(value)}")
-    return ", ".join(arguments), _expected(expected)
-
-
-def _expected(value: object) -> str:
-    for name, exception in _EXCEPTIONS.items():
-        if exception is value:
-            return name
-    return _literal(value)
-
-
-def _literal(value: object) -> str:
-    text = repr(value)
-    try:
-        if ast.literal_eval(text) == value:
-            return text
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        pass
-    raise InputError(
-        f"{text:.80} cannot be part of an example: give numbers, text, lists, tuples, dicts or sets. Use tests."
-    )

@@ -4,98 +4,27 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import itertools
+import json
 import re
 import symtable
 import sys
 from operator import attrgetter
 
-from code_chains.analysis.parsing import names_in, nodes, parse, syntax_tree
+from code_chains.analysis.parsing import names_in, nodes, parse
 from code_chains.analysis.well_known_imports import import_line
-from code_chains.verification.expectations.assertions import free_names, is_assertion, runner_calls
-from code_chains.verification.expectations.oracles import DataFlow, is_asked_for
+from code_chains.verification.expectations.assertions import free_names
+from code_chains.verification.expectations.examples import Example
+from code_chains.verification.expectations.instrumentation import instrumented
+from code_chains.verification.expectations.oracles import OUTPUT, DataFlow, is_asked_for, is_mentioned
 
-_PRELUDE = """
-import builtins as _b
-import inspect as _inspect
-import math as _math
-import reprlib as _reprlib
-
-_brief = _reprlib.Repr()
-_brief.maxstring = _brief.maxother = 200
-_brief.maxlist = _brief.maxdict = _brief.maxset = _brief.maxtuple = 20
-_failures, _ran, _begun = [], [], _b.set()
-
-
-def _plain(value):
-    return value.tolist() if _b.type(value).__module__ == "numpy" else value
-
-
-def _same(got, expected):
-    got = _plain(got)
-    numbers = _b.isinstance(got, (_b.int, _b.float)) and _b.isinstance(expected, (_b.int, _b.float))
-    if numbers and (_b.isinstance(got, _b.float) or _b.isinstance(expected, _b.float)):
-        try:
-            near = _math.isclose(got, expected, rel_tol=1e-9, abs_tol=0.0 if expected else 1e-12)
-        except _b.OverflowError:
-            near = False
-        return near or (got != got and expected != expected)
-    if _b.isinstance(got, (_b.list, _b.tuple)) and _b.isinstance(expected, (_b.list, _b.tuple)):
-        return _b.len(got) == _b.len(expected) and _b.all(_b.map(_same, got, expected))
-    if _b.isinstance(got, _b.dict) and _b.isinstance(expected, _b.dict):
-        return got.keys() == expected.keys() and _b.all([_same(got[key], expected[key]) for key in expected])
-    return _b.type(got).__eq__(got, expected) is True
-
-
-def _explain(source, left, operator, right):
-    if operator == "==":
-        return f"{source} gave {_brief.repr(left)}, expected {_brief.repr(right)}"
-    return f"{source} {operator} {_brief.repr(right)} does not hold: it is {_brief.repr(left)}"
-
-
-def _noted(error):
-    return "; ".join([f"{_b.type(error).__name__}: {error}", *_b.getattr(error, "__notes__", ())])
-
-
-def _example(source, call, expected):
-    try:
-        got = call()
-        if _inspect.iscoroutine(got):
-            try:
-                got.send(None)
-            except _b.StopIteration as end:
-                got = end.value
-    except _b.Exception as error:
-        if not (_b.isinstance(expected, _b.type) and _b.isinstance(error, expected)):
-            _failures.append(f"{source} raised {_noted(error)}, expected {_brief.repr(expected)}")
-        return
-    if _b.isinstance(expected, _b.type) or not _same(got, expected):
-        _failures.append(_explain(source, got, "==", expected))
-
-
-def _report(count):
-    assert not _failures, f"{_b.len(_failures)} of {count} examples failed: " + "; ".join(_failures[:3])
-
-
-def _cases(kind):
-    import unittest
-
-    passed = []
-
-    class Result(unittest.TestResult):
-        def addSuccess(self, test):
-            passed.append(test)
-
-    result, suite = Result(), unittest.defaultTestLoader.loadTestsFromTestCase(kind)
-    count = suite.countTestCases()  # Python 3.12.1 does not count skipped ones in `testsRun`.
-    suite.run(result)
-    failed = [text.strip().splitlines()[-1] for _, text in [*result.failures, *result.errors]]
-    assert not failed, "; ".join(failed[:3])
-    assert _b.len(passed) == count, "a test was skipped"
-    _ran.extend(passed)
-"""
-
-_NO_ASSERTION = "The tests ran to their end without asserting anything"
+_DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_SIMILAR = 0.7
+_FILES = re.compile(
+    r"\bopen\(|\b(Path|pathlib|os|glob|shutil|sqlite3)\b|\bread_\w+\(|\.load\(|tmp_path|imread"
+)
+"""Tests that match look at files, which the program may have written."""
 
 
 class UntestableError(ValueError):
@@ -103,19 +32,122 @@ class UntestableError(ValueError):
 
 
 def build_harness(
-    tests: ast.Module, examples: tuple[tuple[str, str], ...], code: str, *, query: str, output: str
+    tests: ast.Module, examples: tuple[Example, ...], code: str, *, query: str, output: str
 ) -> str:
     """Build the source of the harness; see `Expectations.program`."""
-    parts = [_PRELUDE, f"output = {output!r}", f"_own({_bound_names(tests)!r})"]
+    facts = _facts(tests, code, query, output)
+    parts = [f"_own({_bound_names(tests)!r})", f"_start({json.dumps(facts)!r})"]
+    names: list[str] = []
     if tests.body:
-        parts += [*_resolve_names(tests, code, query), *_instrument(tests), f"assert _ran, {_NO_ASSERTION!r}"]
+        tree, names = instrumented(tests)
+        parts += [*_resolve_names(tests, code, query), *_bind_for_classes(tests, code), ast.unparse(tree)]
     if examples:
         name = _function_under_test(code, query)
-        parts.append(f"_tried = _program({name!r})")
-        for args, expected in examples:
-            parts.append(f"_example({f'{name}({args})'!r}, lambda: _tried({args}), {expected})")
-        parts.append(f"_report({len(examples)})")
-    return "\n".join(parts)
+        parts.append(f"with _case({name!r}, 1, ends=True): _tried = _program({name!r})")
+        for number, example in enumerate(examples, 1):
+            call = f"{name}({example.arguments})"
+            parts.append(f"with _case({call!r}, {number}):")
+            parts.append(f"    _example({call!r}, lambda: _tried({example.arguments}), {example.outcome()})")
+    return "\n".join([*parts, f"_finish({names!r})"])
+
+
+def _facts(tests: ast.Module, code: str, query: str, output: str) -> dict[str, object]:
+    """Return what the bench in the sandbox needs to know of tests and program."""
+    source = ast.unparse(tests)
+    has_files, inspects = bool(_FILES.search(source)), "inspect" in source
+    return {
+        "output": output,
+        "noun": "tests" if tests.body else "examples",
+        "missing": _missing_names(tests, code, query),
+        "tests": source,
+        "arrays": "numpy" in source or "np." in source,
+        "named": sorted(_words_in(code)) if has_files else [],
+        "truthful": _truthful_classes(code),
+        "files": has_files,
+        "seeds": "seed(" in source,
+        "inspects": inspects,
+        "sources": _sources(code) if inspects else {},
+    }
+
+
+def _missing_names(tests: ast.Module, code: str, query: str) -> dict[str, dict[str, object]]:
+    """Return the names that tests use and nobody defines, each with whose fault that is and what to say.
+
+    A name that neither the question nor anything in the program resembles, beside others that the program does define, is
+    one that the tests have forgotten to define.
+    """
+    defined = {*_top_level_names(code)}
+    theirs = free_names(tests)
+    missing = {}
+    for name in theirs:
+        if name in defined or _missing_import(name, tests):
+            continue
+        similar = difflib.get_close_matches(name, defined, 1, _SIMILAR)
+        is_known = not query or any(is_mentioned(other, query) for other in theirs)
+        is_helper = _is_only_passed(name, tests, defined)
+        is_tests = is_known and is_helper and not similar and not _mentions(query, name)
+        hint = f"; there is {similar[0]!r}" if similar else ""
+        message = (
+            f"neither the tests nor the program define {name!r}" if is_tests else f"Define {name!r}{hint}"
+        )
+        missing[name] = {"is_programs": not is_tests, "message": message}
+    return missing
+
+
+def _is_only_passed(name: str, tests: ast.Module, defined: set[str]) -> bool:
+    """Return whether tests use a name in arguments of the program's functions alone: as a helper of their own."""
+    passed = set[int]()
+    for call in nodes(tests, ast.Call):
+        if isinstance(call.func, ast.Name) and call.func.id in defined:
+            values = [*call.args, *(keyword.value for keyword in call.keywords)]
+            passed |= {id(node) for value in values for node in ast.walk(value)}
+    uses = [node for node in nodes(tests, ast.Name) if node.id == name]
+    return bool(uses) and all(id(node) in passed for node in uses)
+
+
+def _words_in(code: str) -> set[str]:
+    """Return the words of the texts that a program spells out, which may be names of files."""
+    constants = nodes(parse(code) or ast.Module([], []), ast.Constant)
+    texts = [node.value for node in constants if isinstance(node.value, str)]
+    return set(re.findall(r"[\w.-]+", " ".join(texts)))
+
+
+def _truthful_classes(code: str) -> list[str]:
+    """Return the classes of a program that define whether their objects are true."""
+    found = []
+    for node in nodes(parse(code) or ast.Module([], []), ast.ClassDef):
+        methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+        # Without a method to be called it would only pretend to be a truth value.
+        if methods & {"__bool__", "__len__"} and any(not name.startswith("__") for name in methods):
+            found.append(node.name)
+    return found
+
+
+def _is_bound_again(
+    definition: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, tree: ast.Module | None
+) -> bool:
+    """Return whether a program gives the name of a definition to something else, too."""
+    bound = 0
+    for node in ast.walk(tree or ast.Module([], [])):
+        is_store = (
+            isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == definition.name
+        )
+        bound += is_store or (isinstance(node, _DEFINITIONS) and node.name == definition.name)
+    return bound > 1
+
+
+def _sources(code: str) -> dict[str, str]:
+    """Return the source of each function and class of a program, and of their methods, by their dotted names."""
+    found = dict[str, str]()
+    tree = parse(code)
+    for node in tree.body if tree else ():
+        if not isinstance(node, _DEFINITIONS) or _is_bound_again(node, tree):
+            continue
+        found[node.name] = ast.get_source_segment(code, node) or ""
+        for item in node.body:
+            if isinstance(node, ast.ClassDef) and isinstance(item, _DEFINITIONS):
+                found[f"{node.name}.{item.name}"] = ast.get_source_segment(code, item) or ""
+    return found
 
 
 # -- names ---------------------------------------------------------------------------------------------------
@@ -153,7 +185,7 @@ def _top_level_names(code: str) -> dict[str, bool]:
     tree = parse(code)
     names: dict[str, bool] = {}
     for node in tree.body if tree else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if isinstance(node, _DEFINITIONS):
             names[node.name] = True
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names[node.target.id] = isinstance(node.value, ast.Lambda)
@@ -163,6 +195,11 @@ def _top_level_names(code: str) -> dict[str, bool]:
     return names
 
 
+def _functions_of(code: str) -> set[str]:
+    """Return the names of the functions and classes that a program binds at its top level."""
+    return {name for name, is_function in _top_level_names(code).items() if is_function}
+
+
 def _mentions(query: str, name: str) -> bool:
     return bool(re.search(rf"\b{re.escape(name)}\b", query))
 
@@ -170,36 +207,41 @@ def _mentions(query: str, name: str) -> bool:
 def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     """Return statements that bind names which both Python (or a library) and the program could define.
 
-    Invariant: such a name is bound to the program's only if the question asks for it and the tests do nothing
-        with it but
-    test it. In a statement that also depends on another name of the program, it may be the oracle.
+    Invariant: such a name is bound to the program's only if the tests do nothing with it but test it; one of Python's also
+    only if the question asks for it. In a statement that depends on another name of the program, it may be the oracle.
 
     Raises:
-        UntestableError: Either could be meant.
+        UntestableError: The question asks for it, and the tests also compare with it.
     """
-    owned = {name for name, is_function in _top_level_names(code).items() if is_function}
-    builtin = names_in(tests) & vars(builtins).keys()
+    owned = _functions_of(code)
+    asked = {name for name in owned if is_asked_for(name, query)}
     free = free_names(tests)
+    if not owned.intersection(free) and OUTPUT not in names_in(tests):  # Nothing else can be what is tested.
+        asked |= owned & names_in(tests)
     imports = {name: line for name in free if (line := _missing_import(name, tests))}
-    of_program = {*free} - imports.keys() | (builtin | imports.keys()) & owned
+    of_program = {*free} - imports.keys() | names_in(tests) & vars(builtins).keys() & asked
     lines = []
-    for name in sorted(builtin & owned | imports.keys()):
-        if name in owned and _is_of_program(name, tests, query, of_program, imports.get(name, "")):
+    for name in sorted(names_in(tests) & vars(builtins).keys() & asked | imports.keys()):
+        if name not in owned or (imports.get(name, "").startswith("import") and name not in asked):
+            lines.append(imports[name])
+            continue
+        others = of_program | {other for other in owned if other in imports}
+        if not DataFlow(tests).meets(name, others - {name}):
             lines.append(f"{name} = _program({name!r})")
         else:
-            lines.append(imports[name])
+            raise UntestableError(
+                f"The program defines {name!r}, which has another meaning in Python. Rename it."
+            )
     return sorted(lines)
 
 
-def _is_of_program(name: str, tests: ast.Module, query: str, of_program: set[str], import_line: str) -> bool:
-    """Return whether the tests mean the program's name; that of a module only if the question asks for it."""
-    is_asked = is_asked_for(name, query)
-    if import_line.startswith("import") and not is_asked:
-        return False
-    is_plausible = import_line.startswith("from") and (not query or _mentions(query, name))
-    if (is_asked or is_plausible) and not DataFlow(tests).meets(name, of_program):
-        return True
-    raise UntestableError(f"The program defines {name!r}, which has another meaning in Python. Rename it.")
+def _bind_for_classes(tests: ast.Module, code: str) -> list[str]:
+    """Return statements that bind what bodies of classes use: Python looks there for names in no other way."""
+    functions = _functions_of(code)
+    used = set[str]()
+    for kind in nodes(tests, ast.ClassDef):
+        used |= names_in(*(node for node in kind.body if not isinstance(node, _DEFINITIONS)))
+    return [f"{name} = _program({name!r})" for name in sorted(used & functions & {*free_names(tests)})]
 
 
 def _missing_import(name: str, tests: ast.Module) -> str:
@@ -224,118 +266,3 @@ def _bound_names(tests: ast.Module) -> list[str]:
                 bound.add(symbol.get_name())
         tables += table.get_children()
     return sorted(bound)
-
-
-# -- instrumentation -----------------------------------------------------------------------------------------
-
-
-def _instrument(tests: ast.Module) -> list[str]:
-    """Return the tests with explained assertions, the calls of a test runner, and checks that each function ran."""
-    tree = syntax_tree(ast.unparse(tests))  # A copy: expectations are shared and never mutated.
-    tree.body = list(itertools.filterfalse(_is_for_test_runners, tree.body))
-    functions = _number_functions(tree)
-    parts = list(itertools.chain.from_iterable(map(runner_calls, tree.body)))
-    for number, name in enumerate(functions):
-        parts.append(f"assert {number} in _begun, {f'{name} of the tests was never run'!r}")
-    tree = ast.fix_missing_locations(_Instrumentation().visit(tree))
-    return [ast.unparse(tree), *parts]
-
-
-def _is_for_test_runners(node: ast.stmt) -> bool:
-    """Return whether a statement is left out: `from __future__`, and calls that would start a test runner."""
-    if isinstance(node, ast.ImportFrom):
-        return node.module == "__future__"
-    if isinstance(node, ast.If):
-        return "__name__" in ast.unparse(node.test)
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith(("unittest.main(", "pytest.main("))
-
-
-def _number_functions(tree: ast.Module) -> list[str]:
-    """Make each function that asserts record that it was called; return their names, each at its number."""
-    names: list[str] = []
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        if any(map(is_assertion, ast.walk(node))):
-            node.body.insert(0, syntax_tree(f"_begun.add({len(names)})").body[0])
-            names.append(node.name)
-    return names
-
-
-_SYMBOLS = {
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-}
-_COUNT = ast.parse("_ran.append(1)").body[0]
-
-
-class _Instrumentation(ast.NodeTransformer):
-    """Count assertions as they run, and make them explain their failure."""
-
-    def visit_Assert(self, node: ast.Assert) -> list[ast.stmt]:
-        """Make `assert f(2) == 4` fail with "f(2) gave 5, expected 4", and count it."""
-        return [_COUNT, self._explain(node)]
-
-    def visit_Expr(self, node: ast.Expr) -> ast.stmt | list[ast.stmt]:
-        """Count a call such as `np.testing.assert_allclose(…)`."""
-        return [_COUNT, node] if is_assertion(node.value) else node
-
-    def visit_With(self, node: ast.With) -> ast.stmt | list[ast.stmt]:
-        """Count `with pytest.raises(…)` after its end."""
-        self.generic_visit(node)
-        asserts = any(is_assertion(item.context_expr) for item in node.items)
-        return [node, _COUNT] if asserts else node
-
-    def visit_If(self, node: ast.If) -> ast.If:
-        """Convert the condition: it asserts nothing, so objects of the program may be true or false."""
-        self.generic_visit(node)
-        node.test = _as_condition(node.test)
-        return node
-
-    def visit_While(self, node: ast.While) -> ast.While:
-        """Convert the condition of a loop, such as `while node:`."""
-        self.generic_visit(node)
-        node.test = _as_condition(node.test)
-        return node
-
-    def _explain(self, node: ast.Assert) -> ast.Assert:
-        """Add a message with the values that were compared."""
-        test, symbol = node.test, ""
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            symbol = _SYMBOLS.get(type(test.ops[0]), "")
-        if node.msg:
-            return node
-        if not symbol or not isinstance(test, ast.Compare):
-            node.msg = ast.Constant(f"{ast.unparse(test)} does not hold")
-            return node
-        left, right = test.left, test.comparators[0]
-        node.msg = ast.Call(
-            ast.Name("_explain", ast.Load()),
-            [
-                ast.Constant(ast.unparse(left)),
-                ast.Name("_left", ast.Load()),
-                ast.Constant(symbol),
-                ast.Name("_right", ast.Load()),
-            ],
-            [],
-        )
-        test.left = ast.NamedExpr(ast.Name("_left", ast.Store()), left)
-        test.comparators = [ast.NamedExpr(ast.Name("_right", ast.Store()), right)]
-        return node
-
-
-def _as_condition(test: ast.expr) -> ast.expr:
-    """Return an expression that evaluates the truth of its operands with `_condition`."""
-    if isinstance(test, ast.BoolOp):
-        test.values = list(map(_as_condition, test.values))
-    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test.operand = _as_condition(test.operand)
-    else:
-        test = ast.Call(ast.Name("_condition", ast.Load()), [test], [])
-    return test

@@ -20,6 +20,10 @@ _DANGEROUS_BUILTINS = {
     *("globals", "locals", "vars", "input", "breakpoint"),
 }
 """Functions of Python's that would let a program act in the place of the tests."""
+_OF_FILES = {"open", "Path", "pathlib", "os", "io", "linecache"}
+"""With these, tests read files, which may be the program's."""
+_RUNNING = {"runpy", "subprocess", "spec_from_file_location", "SourceFileLoader"}
+"""What runs files, which may be the program's."""
 _EXECUTING = {"eval", "exec", "compile", "__import__"}
 _NAMESPACES = {"globals", "locals", "vars"}
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
@@ -216,6 +220,10 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
             namespace.
     """
     defined = set(_defined_names(tests))
+    if runs := _RUNNING.intersection(_all_names(tests)):
+        raise InputError(
+            f"The tests use {min(runs)}, with which they could run a file of the program. Call its functions."
+        )
     used = {id(call.func): call for call in nodes(tests, ast.Call)}
     looked_at = set(map(id, itertools.chain.from_iterable(map(_read_only_parts, ast.walk(tests)))))
     flow, program = DataFlow(tests), {*theirs, OUTPUT, _CALLER}
@@ -229,7 +237,7 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
         call = used.get(id(node))
         if call is None:
             raise InputError(f"The tests hand on {node.id!r}, with which a program could forge its outcome.")
-        if node.id in _EXECUTING and flow.of(*call.args, *call.keywords) & program:
+        if node.id in _EXECUTING and flow.of(*call.args, *call.keywords) & (program | _OF_FILES):
             raise InputError(
                 f"The tests {node.id} what the program gives. Compare it, or use ast.literal_eval."
             )
@@ -237,6 +245,16 @@ def refuse_dangerous_builtins(tests: ast.Module, theirs: Iterable[str]) -> None:
             raise InputError(
                 f"The tests hand on {node.id}(), in which a program could change what they compare with."
             )
+
+
+def _all_names(tests: ast.Module) -> Iterator[str]:
+    """Yield the names, attributes and modules that tests use."""
+    for node in ast.walk(tests):
+        if isinstance(node, ast.Name | ast.Attribute):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+            yield getattr(node, "module", None) or ""
 
 
 def _defined_names(tests: ast.Module) -> Iterator[str]:

@@ -8,15 +8,26 @@ from __future__ import annotations
 import ast
 import itertools
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 
-from code_chains.analysis.parsing import holds, names_in
+from code_chains.analysis.parsing import holds, names_in, nodes
 from code_chains.errors import InputError
 from code_chains.verification.expectations.assertions import is_test_case
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
-_BUILT_IN_FIXTURES = {"tmp_path": "__import__('pathlib').Path(__import__('tempfile').mkdtemp())"}
+_TEMPORARY = (
+    "__import__('pathlib').Path(__import__('os').path.relpath(__import__('tempfile').mkdtemp(dir='.')))"
+)
+# The program's side has folders of this name, too, as it is below the working directory.
+_BUILT_IN_FIXTURES = {
+    "tmp_path": _TEMPORARY,
+    "capsys": "_capsys()",
+    "capfd": "_capsys()",
+    "monkeypatch": "_monkeypatch()",
+}
+_NOT_RUN = ("skip", "skipif", "xfail", "parametrize")
+"""Marks that decide whether and how a test runs; others only label it."""
 
 
 def without_runner(tests: ast.Module) -> ast.Module:
@@ -30,16 +41,24 @@ def without_runner(tests: ast.Module) -> ast.Module:
         if isinstance(node, ast.FunctionDef) and _is_fixture(node):
             _check_options(node)
             fixtures[node.name] = node
+    for labelled in ast.walk(tests):
+        if isinstance(labelled, _Function | ast.ClassDef):
+            labelled.decorator_list = list(itertools.filterfalse(_is_label, labelled.decorator_list))
     names = _Names(tests)
     body: list[ast.stmt] = []
     for node in tests.body:
         if isinstance(node, ast.ClassDef) and node.name.startswith("Test") and not is_test_case(node):
             _check_class(node)
-            rows, node.body = _plain_tests(node.body, fixtures, names, owner="self")
+            own = {item.name: item for item in filter(_is_fixture, nodes(node, ast.FunctionDef))}
+            for fixture in own.values():
+                _check_options(fixture)
+            rows, node.body = _plain_tests(node.body, fixtures | own, names, owner="self", own=own)
             body += [*rows, node]
         else:
             rows, plain = _plain_tests([node], fixtures, names)
             body += [*rows, *plain]
+    for fixture in fixtures.values():
+        fixture.decorator_list = []
     tests.body = [node for node in body if not _is_unused_import(node, body)]
     return ast.fix_missing_locations(tests)
 
@@ -66,28 +85,51 @@ class _Names:
 def _check_class(tests: ast.ClassDef) -> None:
     if tests.decorator_list:
         raise _unknown(tests, f"the decorator {ast.unparse(tests.decorator_list[0])[:80]}")
-    for node in tests.body:
-        if isinstance(node, ast.FunctionDef) and _is_fixture(node):
-            raise _unknown(tests, f"the fixture {node.name!r} of a class")
+
+
+def _is_label(decorator: ast.expr) -> bool:
+    """Return whether a decorator is a mark that changes nothing, or a condition that never holds."""
+    name = ast.unparse(decorator.func if isinstance(decorator, ast.Call) else decorator)
+    if not name.startswith("pytest.mark."):
+        return False
+    is_never = (
+        isinstance(decorator, ast.Call)
+        and name.endswith("skipif")
+        and ast.unparse(decorator.args[0]) == "False"
+    )
+    return is_never or not name.endswith(_NOT_RUN)
 
 
 def _plain_tests(
-    body: list[ast.stmt], fixtures: dict[str, ast.FunctionDef], names: _Names, owner: str = ""
+    body: list[ast.stmt],
+    fixtures: dict[str, ast.FunctionDef],
+    names: _Names,
+    owner: str = "",
+    own: Collection[str] = (),
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """Return statements that bind the rows of cases, once and before all, and the tests."""
+    """Return statements that bind the rows of cases, once and before all, and the tests.
+
+    Args:
+        body: Statements of the tests, or of one of their classes.
+        fixtures: The fixtures by name.
+        names: Names that are in use.
+        owner: What methods call their object; empty outside of a class.
+        own: The fixtures that are methods.
+    """
     rows: list[ast.stmt] = []
     plain: list[ast.stmt] = []
+    automatic = [name for name, fixture in fixtures.items() if _is_automatic(fixture)]
     for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name in fixtures and not owner:
-            node.decorator_list = []
         if not isinstance(node, _Function) or not node.name.startswith("test"):
             plain.append(node)
-        elif node.decorator_list or _required(node, owner):
-            bound, functions = _plain_test(node, fixtures, names, owner)
+        elif node.decorator_list or _required(node, owner) or automatic:
+            bound, functions = _plain_test(node, fixtures, names, owner, own=own, automatic=automatic)
             rows += bound
             plain += functions
         else:
             plain.append(node)
+    for name in own:
+        fixtures[name].decorator_list = []
     return rows, plain
 
 
@@ -99,15 +141,21 @@ def _required(function: _Function, owner: str = "") -> list[str]:
 
 
 def _plain_test(
-    test: _Function, fixtures: dict[str, ast.FunctionDef], names: _Names, owner: str
+    test: _Function,
+    fixtures: dict[str, ast.FunctionDef],
+    names: _Names,
+    owner: str,
+    *,
+    own: Collection[str],
+    automatic: Iterable[str],
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Return the rows of a test's cases, and the test under another name with one of its name that calls it for each."""
     name, cases = test.name, [_cases(decorator, test) for decorator in test.decorator_list]
     given = list(itertools.chain.from_iterable(arguments for arguments, _, _ in cases))
     test.name, test.decorator_list = names.new(f"_{name}"), []
     needed = [argument for argument in _required(test, owner) if argument not in given]
-    set_up = _SetUp(fixtures, test, given, names)
-    for argument in needed:
+    set_up = _SetUp(fixtures, test, given, names, own)
+    for argument in [*automatic, *needed]:
         set_up.make(argument)
     rows: list[ast.stmt] = []
     is_async = isinstance(test, ast.AsyncFunctionDef)
@@ -118,7 +166,10 @@ def _plain_test(
         source.append(f"{'    ' * depth}for {target} in {bound}:")
     function = f"{owner}.{test.name}" if owner else test.name
     call = f"{'await ' if is_async else ''}{function}({_passed([*given, *needed])})"
-    body = "\n".join([*set_up.lines, call, *set_up.tear_down()])
+    lines = [*set_up.lines, call]
+    if after := set_up.tear_down():
+        lines = [*set_up.lines, "try:", f"    {call}", "finally:", *map("    {}".format, after)]
+    body = "\n".join(lines)
     source.append(textwrap.indent(body, "    " * (len(cases) + 1)))
     return rows, [test, *ast.parse("\n".join(source)).body]
 
@@ -161,13 +212,13 @@ def _row(row: ast.expr, test: _Function, *, is_single: bool) -> ast.expr:
     """Return a row of cases, with `pytest.param(…)` as the values alone."""
     if not isinstance(row, ast.Call) or not ast.unparse(row.func).endswith("pytest.param"):
         return row
-    if _has_keywords_besides("id", row):
+    if _has_keywords_besides(("id",), row):
         raise _unknown(test, ast.unparse(row)[:80])
     return row.args[0] if is_single else ast.Tuple(row.args, ast.Load())
 
 
-def _has_keywords_besides(name: str, call: ast.Call) -> bool:
-    return any(keyword.arg != name for keyword in call.keywords)
+def _has_keywords_besides(names: tuple[str, ...], call: ast.Call) -> bool:
+    return any(keyword.arg not in names for keyword in call.keywords)
 
 
 # -- fixtures ------------------------------------------------------------------------------------------------
@@ -178,6 +229,11 @@ def _is_fixture(function: ast.FunctionDef) -> bool:
     return any(decorator.partition("(")[0] in ("pytest.fixture", "fixture") for decorator in decorators)
 
 
+def _is_automatic(fixture: ast.FunctionDef) -> bool:
+    """Return whether each test uses a fixture, unasked."""
+    return any("autouse=True" in ast.unparse(decorator) for decorator in fixture.decorator_list)
+
+
 class _SetUp:
     """Makes the fixtures of a test, each once.
 
@@ -186,12 +242,17 @@ class _SetUp:
     """
 
     def __init__(
-        self, fixtures: dict[str, ast.FunctionDef], test: _Function, given: list[str], names: _Names
+        self,
+        fixtures: dict[str, ast.FunctionDef],
+        test: _Function,
+        given: list[str],
+        names: _Names,
+        own: Collection[str],
     ) -> None:
         self.lines: list[str] = []
         self._fixtures, self._test, self._names = fixtures, test, names
         self._made = set(given)  # A case that is called like a fixture takes its place.
-        self._generators: list[str] = []
+        self._own, self._after = own, list[str]()
 
     def make(self, name: str, within: tuple[str, ...] = ()) -> None:
         """Add the statements that make a fixture and those that it needs."""
@@ -200,16 +261,19 @@ class _SetUp:
         fixture = self._fixtures.get(name)
         if fixture is None and name in _BUILT_IN_FIXTURES:
             self.lines.append(f"{name} = {_BUILT_IN_FIXTURES[name]}")
+            if name == "monkeypatch":
+                self._after.append(f"{name}.undo()")
         elif fixture is None or name in within:
             raise _unknown(self._test, f"the fixture {name!r}")
         else:
-            needed = _required(fixture)
+            is_own = name in self._own
+            needed = _required(fixture, "self" if is_own else "")
             for other in needed:
                 self.make(other, (*within, name))
-            call = f"globals()[{name!r}]({_passed(needed)})"
+            call = f"{f'self.{name}' if is_own else f'globals()[{name!r}]'}({_passed(needed)})"
             if holds(fixture, ast.Yield | ast.YieldFrom):
                 generator = self._names.new(f"_{name}")
-                self._generators.append(generator)
+                self._after.append(f"next({generator}, None)")
                 self.lines.append(f"{generator} = {call}")
                 call = f"next({generator})"
             self.lines.append(f"{name} = {call}")
@@ -217,12 +281,12 @@ class _SetUp:
 
     def tear_down(self) -> list[str]:
         """Return statements that let fixtures that yield go on, the last one first."""
-        return list(map("next({}, None)".format, reversed(self._generators)))
+        return self._after[::-1]
 
 
 def _check_options(fixture: ast.FunctionDef) -> None:
     for decorator in fixture.decorator_list:
-        if isinstance(decorator, ast.Call) and _has_keywords_besides("scope", decorator):
+        if isinstance(decorator, ast.Call) and _has_keywords_besides(("scope", "autouse"), decorator):
             raise _unknown(fixture, f"the decorator {ast.unparse(fixture.decorator_list[0])[:80]}")
 
 

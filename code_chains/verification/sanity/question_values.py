@@ -1,4 +1,4 @@
-"""The values that a question states, and whether a program uses them or those of an example. No model is asked.
+"""The values that a question states, and whether a program uses them. No model is asked.
 
 What is in doubt counts as used: a false alarm costs a model call. A number is used as well if it was converted, such as 5 %
 to 0.05, kilometres to metres, or a bound to the end of a range.
@@ -23,6 +23,7 @@ from code_chains.verification.numbers import (
     GROUPED_NUMBER,
     WRITTEN_NUMBER,
     ascii_digits,
+    mantissa,
     possible_values,
 )
 
@@ -74,6 +75,11 @@ _FOR_EXAMPLE = re.compile(
     r"|par exemple|p\. ex\.|comme|per esempio|come|por exemplo|например)):?\s*$",
     re.IGNORECASE,
 )
+_FORMAT = re.compile(
+    r"^[^\n:]{0,60}(?:\bformat\w{0,10}|\bformato|フォーマット|形式|格式|형식|формат\w{0,3})\s*[:：]|^\W{0,3}@\w+\[",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What begins the clause on the format of an answer."""
 _MIN_TEXT_CHARS = 4
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
@@ -112,7 +118,7 @@ class _Literals:
     @cached_property
     def mantissas(self) -> set[float]:
         """What its numbers are, but for powers of ten."""
-        return set(map(_mantissa, self.numbers))
+        return set(map(mantissa, self.numbers))
 
     @cached_property
     def converted(self) -> set[float]:
@@ -138,7 +144,7 @@ def unused_values(query: str, code: str, *, all_numbers: bool = False) -> list[s
         []
     """
     tree = _tree(code)
-    text = _without_data(_CODE.sub(" ", query))
+    text = _without_data(without_format(_CODE.sub(" ", query)))
     if tree is None or len(text) > _MAX_QUERY_CHARS:
         return []
     literals = _literals(tree)
@@ -162,32 +168,6 @@ def _first(values: Iterable[str]) -> list[str]:
     return list(itertools.islice(dict.fromkeys(values), _MAX_NAMED))
 
 
-def copied_values(query: str, code: str, examples: str) -> list[str]:
-    """Return values of a program that stand in an example and not in the question; at most five.
-
-    Args:
-        query: The question, with everything else that the model may take values from.
-        code: The program.
-        examples: The examples that the model was shown.
-
-    Example:
-        >>> copied_values("What is the tax on 80?", "print(80 * 0.0825)", "rate = 0.0825")
-        ['0.0825']
-    """
-    tree = _tree(code)
-    if tree is None or not examples:
-        return []
-    return _first(_copied(_literals(tree).constants, _values(query), _values(examples)))
-
-
-def _copied(numbers: Iterable[float], stated: Set[float], shown: Set[float]) -> Iterator[str]:
-    converted, mantissas = _converted(stated), set(map(_mantissa, stated))
-    for number in numbers:
-        is_salient = len(_digits(repr(number))) >= _MIN_DIGITS and number not in _YEARS
-        if is_salient and number in shown and not _is_derived(number, converted, mantissas):
-            yield f"{number:g}"
-
-
 def _values(text: str) -> set[float]:
     """Return all that the numbers of a text may mean."""
     values = set[float]()
@@ -201,6 +181,20 @@ def _tree(code: str) -> ast.Module | None:
 
 
 # -- the question --------------------------------------------------------------------------------------------
+
+
+def without_format(text: str) -> str:
+    r"""Return a question without the clause that states the format of its answer, whose words are placeholders.
+
+    Example:
+        >>> without_format("What is the mean of 2 and 4?\nFormat: @mean[value], where value is a number")
+        'What is the mean of 2 and 4?\n'
+    """
+    clause = _FORMAT.search(text)
+    if clause is None:
+        return text
+    before = text[: clause.start()]
+    return before if before.strip() else text[clause.end() :].partition("\n\n")[2]
 
 
 def _without_data(text: str) -> str:
@@ -337,26 +331,19 @@ def _is_derived(value: float, converted: Set[float], mantissas: Set[float]) -> b
         converted: The mantissas of the others, and of their multiples in units of time.
         mantissas: The mantissas of the others alone.
     """
-    if _mantissa(value) in converted:
+    if mantissa(value) in converted:
         return True
     candidates = [value + 1, abs(value - 1)] if value.is_integer() else []
     if value <= 100:  # It may be a percentage.
         candidates += [100 - value, 100 + value]
-    return not mantissas.isdisjoint(map(_mantissa, candidates))
+    return not mantissas.isdisjoint(map(mantissa, candidates))
 
 
 def _converted(numbers: Iterable[float]) -> set[float]:
     """Return the mantissas of numbers and of their multiples in units of time."""
     pairs = list(itertools.product(numbers, _FACTORS))
     products, quotients = itertools.starmap(operator.mul, pairs), itertools.starmap(operator.truediv, pairs)
-    return set(map(_mantissa, itertools.chain(products, quotients)))
-
-
-def _mantissa(number: float) -> float:
-    """Return what distinguishes a number from others but for a power of ten; -1 for 0."""
-    if not number or not math.isfinite(number):
-        return -1.0
-    return float(f"{number:.9e}".partition("e")[0])
+    return set(map(mantissa, itertools.chain(products, quotients)))
 
 
 def _occurs(quoted: str, literals: _Literals) -> bool:

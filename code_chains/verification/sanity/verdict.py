@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from code_chains.analysis.definitions import defines_what_is_asked
 from code_chains.analysis.determinism import prints_set_order
 from code_chains.inputs import FencedText, without_references
 from code_chains.records import Verdict
+from code_chains.verification.provenance import Given, find_invention, unanswered_subject
 from code_chains.verification.sanity.failure_reports import empty_output, reported_failure
+from code_chains.verification.sanity.formats import broken_format
 from code_chains.verification.sanity.invariants import broken_invariant
 from code_chains.verification.sanity.options import calls_any, unset_options
-from code_chains.verification.sanity.question_values import copied_values, unused_values
+from code_chains.verification.sanity.question_values import unused_values
 
 _MAX_SOURCE_CHARS = 50_000
+_GIVEN_KEYS = ("translation", "history", "previous_steps", "tests", "examples", "stdin")
+"""Keys besides the question whose text a program may take values from."""
 _SET_ORDER = "The order of a set is arbitrary: keep the first of each with `dict.fromkeys(…)`, or sort."
 
 
-def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
+def sanity_verdict(values: Mapping[str, Any], code: str, *, tools: Collection[str] = ()) -> Verdict | None:
     """Return the verdict on a program that fails a sanity check; None if it passes.
 
     A verdict by `output` is certain: the output reports a failure. One by `checks` is a doubt: the output holds no
-    value or an impossible one, values of the question are missing in the program, it has those of an example, or it
-    does not set an option that the question names.
+    value or an impossible one, values of the question are missing in the program, or it does not set an option that the
+    question names. One by `provenance` says what was made up; if that is a single number, it is accepted as it is.
     In a session there are no doubts, as programs may use what is there already.
 
     Args:
         values: The state: `query`, `execution`, and if present `translation`, `answer_type`, `variables`, `context`
             and `session`.
         code: The program.
+        tools: Names of what the program may call to get data.
     """
     query, execution = str(values.get("query") or ""), values["execution"]
     has_value, has_session = values.get("answer_type") is not None, values.get("session") is not None
@@ -45,9 +50,40 @@ def sanity_verdict(values: Mapping[str, Any], code: str) -> Verdict | None:
         )
     if not has_value and (broken := broken_invariant(query, execution.output)):
         doubts.insert(0, broken)
+    if shows_text and (wrong := broken_format(query, execution.output)):
+        doubts.insert(0, wrong)
     if prints_set_order(code):
         doubts.append(_SET_ORDER)
-    return Verdict("failed", "checks", " ".join(doubts)) if doubts else None
+    if doubts:
+        return Verdict("failed", "checks", " ".join(doubts))
+    return _verdict_on_origins(query, code, values, tools)
+
+
+def _verdict_on_origins(
+    query: str, code: str, values: Mapping[str, Any], tools: Collection[str]
+) -> Verdict | None:
+    """Return the verdict on a program that makes up what it shows; None if it is not known to."""
+    variables, context = values.get("variables") or {}, values.get("context") or ""
+    examples = context.examples if isinstance(context, FencedText) else str(context)
+    texts = [str(values.get(key) or "") for key in _GIVEN_KEYS]
+    references = [line for line in str(context).splitlines() if line not in examples]
+    texts += [str(variables)[:_MAX_SOURCE_CHARS], "\n".join(references)]
+    given = Given(without_references(query), *texts, examples=examples)
+    names = [*variables, *tools]
+    invention = find_invention(query, code, given, files=list(values.get("files") or ()), names=names)
+    if invention is None:
+        return _verdict_on_columns(query, code, values)
+    is_final = invention.kind == "assumption"
+    return Verdict("unverified" if is_final else "failed", "provenance", invention.reason)
+
+
+def _verdict_on_columns(query: str, code: str, values: Mapping[str, Any]) -> Verdict | None:
+    profiles: Mapping[str, Mapping[str, str]] = values.get("profiles") or {}
+    shown = "\n".join(text for texts in profiles.values() for text in texts.values())
+    if values.get("language") not in (None, "en") or not shown:
+        return None
+    reason = unanswered_subject(query, code, shown)
+    return Verdict("failed", "provenance", reason) if reason else None
 
 
 def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> list[str]:
@@ -58,10 +94,6 @@ def _doubts_about_values(query: str, code: str, values: Mapping[str, Any]) -> li
     doubts = [f"The program does not use these values of the question: {_listed(unused)}."] if unused else []
     if unused and has_functions:
         doubts.append("Pass them to the functions that are installed.")
-    known = "\n".join([query, variables, str(values.get("history") or "")[:_MAX_SOURCE_CHARS]])
-    examples = context.examples if isinstance(context, FencedText) else str(context)
-    if copied := copied_values(known, code, examples):
-        doubts.append(f"These values come from an example, not from the question: {_listed(copied)}.")
     if unset := unset_options(str(values.get("translation") or query), code, str(context)):
         doubts.append(f"The question names optional arguments that are not set. Pass {', '.join(unset)}.")
     return doubts

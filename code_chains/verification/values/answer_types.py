@@ -17,8 +17,10 @@ from code_chains.verification.values.json_data import (
     as_dict,
     as_frame,
     as_list,
+    has_labels,
     to_json_data,
     to_json_text,
+    with_labels,
 )
 from code_chains.verification.values.mismatches import convert_notation, describe_mismatch
 
@@ -37,10 +39,11 @@ _RECORDS = {"properties", "$defs", "enum"}
 class AnswerType:
     """A type that values of programs must have: any that pydantic supports, or `pandas.DataFrame`.
 
-    Values come from a program and are read leniently where nothing can be lost: arrays, series, tuples and ranges are
-    lists; frames are lists of records; an integral float is an integer and a decimal a float; dates may be ISO 8601
-    text. They are read strictly where a guess could be wrong: text is not a number, True is not an integer, a number is
-    not a date. NaN, NaT and NA are None, as JSON has no other word for a missing value; infinite numbers have no type.
+    Values come from a program and are read leniently where nothing can be lost: arrays, tuples and ranges are lists;
+    series are dicts by their labels, or lists where the type wants those; frames are lists of records; an integral float
+    is an integer and a decimal a float; dates may be ISO 8601 text. They are read strictly where a guess could be wrong:
+    text is not a number, True is not an integer, a number is not a date. NaN, NaT and NA are None, as JSON has no other
+    word for a missing value; infinite numbers have no type.
 
     Args:
         kind: The type.
@@ -117,14 +120,22 @@ class AnswerType:
         """
         if self.is_frame:
             return as_frame(value)
+        if not has_labels(value):
+            return self._validate(self._data(value))
+        try:
+            return self._validate(self._data(with_labels(value)))
+        except AnswerTypeError:  # The type wants the numbers without their labels.
+            return self._validate(self._data(value))
+
+    def _data(self, value: Any) -> Any:
+        """Return a value as JSON data."""
         try:
             is_mapping = self.json_schema.get("type") == "object"
-            data = to_json_data(as_dict(value) if is_mapping else as_list(value))
+            return to_json_data(as_dict(value) if is_mapping else as_list(value))
         except AnswerTypeError:
             raise
         except _UNREADABLE as error:
             raise AnswerTypeError(f"the value cannot be read ({type(error).__name__})") from None
-        return self._validate(data)
 
     def _validate(self, data: Any) -> Any:
         holder = [data]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from code_chains.state import with_index_as_column
+from code_chains.state import numbers_rows, with_index_as_column
 
 MAX_INPUT_CHARS, MAX_ITEMS = 60, 1_000_000
 
@@ -52,21 +52,60 @@ def _of_library(value: Any) -> Any:
         if not table.columns.is_unique:
             raise AnswerTypeError("two columns of a table have the same name")
         return list(map(to_json_data, table.to_dict("records")))
-    if kind == "Timestamp":
-        return value.to_pydatetime()
     if kind in ("NaTType", "NAType"):
         return None
+    if kind in ("Timestamp", "Timedelta"):
+        if value.nanoseconds if kind == "Timedelta" else value.nanosecond:
+            raise AnswerTypeError(f"expected whole microseconds, got {shortened_repr(value)}")
+        return value.to_pytimedelta() if kind == "Timedelta" else value.to_pydatetime()
+    if kind in ("Period", "Interval"):
+        return str(value)
+    if value.dtype.kind in "mM" and kind in ("ndarray", "datetime64", "timedelta64"):
+        value = _in_microseconds(value)
     return to_json_data(value.tolist())
 
 
+def _in_microseconds(array: Any) -> Any:
+    """Return moments or durations of NumPy in the unit that Python has, as others become numbers."""
+    exact = array.astype(f"{array.dtype.kind}8[us]")
+    if not ((exact == array) | (array != array)).all():
+        raise AnswerTypeError(f"expected whole microseconds, got {shortened_repr(array)}")
+    return exact
+
+
 def as_dict(value: Any) -> Any:
-    """Return a series as a dict by its index, and a frame as a dict of its columns."""
+    """Return a series as a dict by its index, a frame as a dict of its columns, and a named tuple by its fields."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
     if type(value).__module__.partition(".")[0] != "pandas" or not hasattr(value, "index"):
         return value
     keys = value.index if value.ndim == 1 else value.columns
     if not keys.is_unique:
         raise AnswerTypeError("two keys of a table are the same")
     return value.to_dict() if value.ndim == 1 else value.to_dict("list")
+
+
+def has_labels(value: Any) -> bool:
+    """Return whether a value is a series with labels, or a dict or list that holds one."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return _is_labelled(value) or any(map(_is_labelled, parts))
+
+
+def _is_labelled(value: Any) -> bool:
+    is_series = type(value).__name__ == "Series" and type(value).__module__.partition(".")[0] == "pandas"
+    return is_series and not numbers_rows(value)
+
+
+def with_labels(value: Any) -> Any:
+    """Return a value with its series as dicts by their labels; those of several levels as rows."""
+    if _is_labelled(value):
+        is_flat = value.index.nlevels == 1
+        return as_dict(value) if is_flat else value.to_frame("value" if value.name is None else value.name)
+    if isinstance(value, dict):
+        return {key: with_labels(item) if _is_labelled(item) else item for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_labels(item) if _is_labelled(item) else item for item in value]
+    return value
 
 
 def as_list(value: Any) -> Any:

@@ -6,7 +6,7 @@ import decimal
 import re
 from typing import Any
 
-from code_chains.verification.numbers import numerals
+from code_chains.verification.number_words import numerals
 
 _COUNTS = numerals(
     "zero one two three four five six",

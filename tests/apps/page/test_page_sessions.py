@@ -22,8 +22,8 @@ from code_chains.apps.page import approve
 from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.queue import RequestQueue
 from code_chains.apps.page.registry import SessionRegistry
-from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES, PageSession
-from code_chains.apps.page.uploads import Uploads
+from code_chains.apps.page.sessions import PageSession
+from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES, Uploads
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, IsolationError, OverloadedError
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
@@ -610,7 +610,7 @@ async def test_a_removed_file_is_not_passed_to_programs(sessions: SessionRegistr
     session = sessions.open("ann")
     await session.add_file("a.csv", b"x" * 100)
     session.remove_file("a.csv")
-    assert (session.files, session.uploaded_bytes) == ({}, 0)
+    assert (session.files, session.uploads.size) == ({}, 0)
     session.ask("import os; print(os.path.exists('a.csv'))")
     assert await finished(session) == "False"
 

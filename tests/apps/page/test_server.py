@@ -16,7 +16,7 @@ from code_chains.apps.page.entries import ChatEntry, EntryOutcome, EntryProgress
 from code_chains.apps.page.guard import Guard
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.server import _MAX_PAGES, create_app
-from code_chains.apps.page.sessions import MAX_UPLOAD_BYTES
+from code_chains.apps.page.uploads import MAX_UPLOAD_BYTES
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 ANN, CLEO = "ann-is-a-client-here-", "cleo-is-one-too-many-"

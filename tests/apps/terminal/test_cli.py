@@ -19,7 +19,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from code_chains import CodeChain
-from code_chains.apps.remedies import CHECKS
 from code_chains.apps.terminal import doctor as doctor_module
 from code_chains.apps.terminal import progress
 from code_chains.apps.terminal.cli import cli
@@ -75,6 +74,18 @@ def test_show_selects_the_keys(openai_server: OpenAI) -> None:
 def test_a_file_is_passed_to_the_program(openai_server: OpenAI, sales: Path) -> None:
     openai_server.script = lambda messages: "```python\nprint(open('sales.csv').readline())\n```"
     assert "region,amount" in ask(openai_server, "Which columns?", "--file", str(sales)).stderr
+
+
+@pytest.mark.slow
+@pytest.mark.kernel_sandbox
+def test_an_address_that_is_named_and_no_other_is_reached(openai_server: OpenAI) -> None:
+    address = openai_server.base_url.split("/")[2]
+    code = "import socket\nfor port in (PORT, 9):\n  print(socket.socket().connect_ex(('127.0.0.1', port)))"
+    openai_server.script = lambda messages: f"```python\n{code.replace('PORT', address.split(':')[1])}\n```"
+    result = json.loads(
+        ask(openai_server, QUESTION, "--json", "--network", f"127.0.0.1:{address.split(':')[1]}").stdout
+    )
+    assert result["execution"]["stdout"].split() == ["0", "111"]
 
 
 DRAWS = "```python\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nopen('out.csv', 'w').write('a')\n```"
@@ -169,7 +180,8 @@ def test_a_figure_is_kept_where_the_folder_cannot_be_written(
 
 def test_the_verdict_is_shown_after_the_answer(openai_server: OpenAI) -> None:
     lines = ask(openai_server, QUESTION).output.splitlines()
-    assert lines[-3:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output.", CHECKS]
+    checks = "Examples or tests would check it: --tests FILE, --verify"
+    assert lines[-3:] == [SUM_ANSWER, "unverified: The program ran; nothing checked its output.", checks]
 
 
 @pytest.mark.slow
@@ -287,6 +299,8 @@ def test_no_answer_is_exit_code_one(openai_server: OpenAI) -> None:
         ([QUESTION, "--file", "/nowhere/a.csv"], "does not exist"),
         ([QUESTION, "--show", "everything"], "unknown value 'everything'"),
         ([QUESTION, "--executor", "lxc"], "--executor lxc"),
+        ([QUESTION, "--network", "api.example.org"], "--network"),
+        ([QUESTION, "--network", "api.example.org:443", "--executor", "wasm"], "only the executor sandbox"),
         ([QUESTION, "--memory", "lots"], "--memory lots"),
         ([QUESTION, "--model", "nobody:x"], "nobody:x"),
         ([QUESTION, "--model", "openai:gpt-5-mini"], "OPENAI_API_KEY"),

@@ -580,7 +580,7 @@ def test_one_broken_launcher_weakens_the_box_by_one_step(
 
 def test_a_reported_result_stands_however_long_the_process_takes_to_exit(patch_inside: PatchInside) -> None:
     """On a machine that is busy a process may be killed before it has exited; its files are collected once it is gone."""
-    patch_inside("supervisor", "EXIT_TIMEOUT_S = 0.1", "EXIT_TIMEOUT_S = -1")
+    patch_inside("running", "EXIT_TIMEOUT_S = 0.1", "EXIT_TIMEOUT_S = -1")
     with SandboxExecutor(preload=()) as executor:
         done = executor.run("open('made.txt', 'w').write('made'); 5")
     assert (done.status, done.result, [artifact.name for artifact in done.artifacts]) == (

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
 from code_chains.executors import Limits, SandboxExecutor, Session
 from code_chains.executors.sandbox.request import Request
-from code_chains.state import Execution
+from code_chains.state import Execution, Problem
 from code_chains.testing import ScriptedExecutor, SessionContract
 from tests.conftest import KERNEL_LAUNCHERS, at_rest, available, descendants, soon
 from tests.support.other_user import for_landlock
@@ -170,6 +170,34 @@ def test_an_outcome_that_a_check_rejects_is_rolled_back(session: Session) -> Non
     refused = session.run("x = 2; x", check=lambda done: done.result == "3")
     assert (refused.status, refused.error and refused.error.type) == ("error", "CheckFailed")
     assert session.run("x").result == "1"
+
+
+@pytest.mark.parametrize(
+    "said", [(False, "no"), "no", [Problem("rule", "no")], Problem("rule", "no"), ["no"]]
+)
+def test_a_check_may_say_why_it_refuses(session: Session, said: Any) -> None:
+    session.run("x = 1")
+    refused = session.run("x = 2", check=lambda done: said)
+    assert "(no)" in str(refused.error)
+    assert session.run("x").result == "1"
+
+
+@pytest.mark.parametrize("said", [True, (True, ""), [], [Problem("rule", "no", severity="advice")], 5])
+def test_a_check_that_finds_nothing_accepts(session: Session, said: Any) -> None:
+    assert session.run("x = 2", check=lambda done: said).ok
+    assert session.run("x").result == "2"
+
+
+@pytest.mark.parametrize("check", [lambda done: 1 / 0, lambda done: (0, 1, "no"), lambda done: nothing()])
+def test_a_check_that_fails_changes_nothing(session: Session, check: Any) -> None:
+    session.run("x = 1")
+    with pytest.raises((ZeroDivisionError, ConfigurationError)):
+        session.run("x = 2", check=check)
+    assert session.run("x").result == "1"
+
+
+async def nothing() -> None:
+    """Decide nothing."""
 
 
 @pytest.mark.rows(1)

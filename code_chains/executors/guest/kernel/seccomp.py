@@ -120,6 +120,10 @@ DENIED = "socket connect bind listen accept accept4 sendmsg sendmmsg"
 """Nor does it cover connections to sockets that have a path. A descriptor that is sent and not received keeps a file alive
 that nothing can see."""
 
+SIGNALLING = ("tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+LEAVING_SESSION = ("setsid", "tkill", "pidfd_send_signal")
+"""Denied where Landlock does not limit signals, and the caller's other processes belong to the same user."""
+
 # -- calls whose arguments decide
 
 # Calls that may name another process, with the index of the argument that must be 0 (the caller itself), and
@@ -201,6 +205,25 @@ def filter_program(machine: str, *, namespaces: bool = True, network: bool = Fal
     program += by_arguments(column, namespaces=namespaces, network=network)
     program += if_equal(numbers(ALLOWED.keys() - decided, column), SECCOMP_RET_ALLOW)
     return [*program, ret(RET_EPERM)]
+
+
+def signal_filter(machine: str, pid: int) -> list[Instruction]:
+    """Return a filter that allows no signals but to one process, to its group, and to the caller's group.
+
+    Invariant: that process leads a session, which no process may leave, so that its number stays what it is while any of
+    them lives, and every group of theirs is theirs alone.
+
+    Args:
+        machine: The processor's architecture, a key of `MACHINES`.
+        pid: The process.
+    """
+    column = MACHINES[machine][0]
+    targets = if_equal([pid], SECCOMP_RET_ALLOW)
+    groups = if_equal([0, -pid & 0xFFFFFFFF], SECCOMP_RET_ALLOW)
+    program = [load(OFFSET_NR), *if_equal(numbers(LEAVING_SESSION, column), RET_EPERM)]
+    program += for_calls(numbers(["kill"], column), 0, [*targets, *groups, ret(RET_EPERM)])
+    program += for_calls(numbers(SIGNALLING, column), 0, [*targets, ret(RET_EPERM)])
+    return [*program, ret(SECCOMP_RET_ALLOW)]
 
 
 def by_arguments(column: int, *, namespaces: bool, network: bool) -> list[Instruction]:
@@ -327,7 +350,11 @@ def for_calls(calls: list[int], argument: int, steps: list[Instruction]) -> list
 @cache
 def packed_filter(machine: str, *, namespaces: bool, network: bool) -> ctypes.Array[ctypes.c_char]:
     """Return the filter as the kernel reads it; the worker computes it for all of its forks."""
-    program = filter_program(machine, namespaces=namespaces, network=network)
+    return packed(filter_program(machine, namespaces=namespaces, network=network))
+
+
+def packed(program: Iterable[Instruction]) -> ctypes.Array[ctypes.c_char]:
+    """Return instructions as the kernel reads them."""
     return ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
 
 
@@ -336,7 +363,17 @@ def install_filter(*, namespaces: bool, network: bool) -> bool:
     machine = platform.machine()
     if machine not in MACHINES or sys.maxsize < 2**32:
         return False
-    packed = packed_filter(machine, namespaces=namespaces, network=network)
-    header = struct.pack("HxxxxxxP", (len(packed) - 1) // 8, ctypes.addressof(packed))
+    return install(packed_filter(machine, namespaces=namespaces, network=network))
+
+
+def install_signal_filter(pid: int) -> bool:
+    """Install the filter that allows signals to a session's first process alone; see `signal_filter`."""
+    machine = platform.machine()
+    return machine in MACHINES and install(packed(signal_filter(machine, pid)))
+
+
+def install(packed_program: ctypes.Array[ctypes.c_char]) -> bool:
+    """Install a filter, besides those that are in force."""
+    header = struct.pack("HxxxxxxP", (len(packed_program) - 1) // 8, ctypes.addressof(packed_program))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.create_string_buffer(header)) == 0

@@ -24,9 +24,13 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, 
 )
 PR_CAPBSET_DROP, PR_SET_PTRACER = 24, 0x59616D61
 SYS_capset: dict[str, int] = {"x86_64": 126, "aarch64": 91}
+SYS_sched_setattr: dict[str, int] = {"x86_64": 314, "aarch64": 274}
+SCHED_FLAG_RESET_ON_FORK, SLICE_NS = 1, 100_000
+"""Time that a process gets at once if it wants to wait least."""
 LINUX_CAPABILITY_VERSION_3 = 0x20080522
 CAPABILITY_DATA_BYTES = 24
 """Size of two `struct __user_cap_data_struct`."""
+MAX_CAPABILITIES = 64
 SANDBOX_UID = 1000
 MAX_DESCRIPTORS = 1 << 16
 
@@ -100,6 +104,23 @@ def map_user(uid: int, gid: int, own_process: int | None = None) -> None:
         os.close(descriptor)
 
 
+def set_file_user(uid: int, gid: int) -> None:
+    """Change the user and the group of this process's accesses to files, such as those in `/proc`."""
+    if libc is not None:
+        libc.setfsgid(ctypes.c_uint(gid))
+        libc.setfsuid(ctypes.c_uint(uid))
+
+
+def wake_early() -> None:
+    """Ask for a processor soon whenever there is something to do, for a short time; older kernels ignore it.
+
+    What this process forks is scheduled as usual.
+    """
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    attributes = struct.pack("IIQiIQQQ", 48, 0, SCHED_FLAG_RESET_ON_FORK, nice, 0, SLICE_NS, 0, 0)
+    call(SYS_sched_setattr.get(platform.machine(), -1), 0, ctypes.create_string_buffer(attributes), 0)
+
+
 def close_others(kept: Iterable[int]) -> None:
     """Close all descriptors but those of the standard streams, and `kept`."""
     low = 3
@@ -114,3 +135,13 @@ def drop_capabilities() -> None:
     header = ctypes.create_string_buffer(struct.pack("Ii", LINUX_CAPABILITY_VERSION_3, 0))
     number = SYS_capset.get(platform.machine(), -1)
     check(call(number, header, ctypes.create_string_buffer(CAPABILITY_DATA_BYTES)), "capset")
+
+
+def change_user(uid: int) -> None:
+    """Become another user than root irrevocably, without any capability."""
+    os.setgroups([])
+    for number in range(MAX_CAPABILITIES):
+        prctl(PR_CAPBSET_DROP, number)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    drop_capabilities()

@@ -227,9 +227,8 @@ def is_alone(*, is_namespaced: bool) -> bool:
     except OSError:
         return True
     expected = {os.getpid()}
-    if os.getppid() == 1 or (
-        os.getppid() == 0 and is_namespaced
-    ):  # Then its parent is in another pid namespace.
+    # Then its parent is in another pid namespace.
+    if os.getppid() == 1 or (os.getppid() == 0 and is_namespaced):
         expected.add(1)
     return visible <= expected
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 
 from ..kernel.syscalls import (
@@ -57,17 +58,16 @@ def make(config: WorkerConfig) -> int:
 
 
 def usable_uid(uid: int) -> int:
-    """Return a user to run as instead of root; 0 if that user cannot even read the interpreter."""
+    """Return a user to run as instead of root; 0 if that user cannot even read the interpreter and its packages."""
     if not uid:
         return 0
+    needed = [path for path in (os.__file__, *sys.path) if os.path.exists(path)]
     os.seteuid(uid)
     try:
-        os.close(os.open(os.__file__, os.O_RDONLY))
-    except OSError:
-        return 0
+        is_usable = all(os.access(path, os.R_OK, effective_ids=True) for path in needed)
     finally:
         os.seteuid(0)
-    return uid
+    return uid if is_usable else 0
 
 
 def usage(root: int, folders: Iterable[str], max_entries: int) -> tuple[int, int]:
@@ -92,6 +92,11 @@ def usage(root: int, folders: Iterable[str], max_entries: int) -> tuple[int, int
 
 def remove(path: str) -> None:
     """Remove a directory, however deep it is."""
+    with contextlib.suppress(OSError):  # Most programs leave nothing.
+        for folder in FOLDERS:
+            os.rmdir(f"{path}/{folder}")
+        os.rmdir(path)
+        return
     subprocess.run(["/bin/rm", "-rf", "--", path], check=False, stderr=subprocess.DEVNULL)
 
 
@@ -137,9 +142,8 @@ def hide_sockets(shared: Iterable[str], empty: str) -> None:
 def overlay(path: str, empty: str) -> bool:
     """Mount a folder once more as an overlay; return whether that is possible."""
     try:
-        os.chdir(
-            path
-        )  # Invariant: it is named ".", as a path may hold what separates the options of a mount.
+        # Invariant: it is named ".", as a path may hold what separates the options of a mount.
+        os.chdir(path)
         mount("overlay", path, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, f"lowerdir=.:{empty}")
     except OSError:
         return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import io
 import json
 import linecache
 import os
@@ -24,13 +23,13 @@ from collections.abc import Callable
 from multiprocessing import spawn
 from typing import Any, NoReturn
 
-from .. import cell, harness, rpc, serialization, tables, tools, wire
+from .. import cell, figures, harness, rpc, serialization, tables, tools, wire
 from ..kernel import landlock, seccomp
 from ..kernel.polling import readable
 from ..kernel.syscalls import (
     CLONE_NEWUSER,
-    PR_CAPBSET_DROP,
     PR_SET_DUMPABLE,
+    change_user,
     close_others,
     drop_capabilities,
     map_user,
@@ -38,10 +37,9 @@ from ..kernel.syscalls import (
     unshare,
 )
 from ..wire import Json
-from . import confine, determinism, memory, warmup
+from . import confine, determinism, memory, multiprocess, open_files, warmup
 from .config import RunLimits, WorkerConfig
 
-MAX_CAPABILITIES = 64
 NICENESS = 5
 REHEARSAL_DELAY_S = 0.02
 """How long nobody must need this process before it rehearses: under load that takes more time than it saves."""
@@ -100,6 +98,7 @@ def set_up_descriptors(result: int, channel: int, out: int, err: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
+    cell.set_streams()
     close_others([result, channel])
 
 
@@ -136,8 +135,11 @@ def restrict(config: WorkerConfig) -> list[str]:
     layers = []
     readable = ["/"] if config["namespaces"] else config["readable"]
     min_version = 1 if config["namespaces"] else landlock.MIN_VERSION
-    if landlock.restrict(readable, config["writable"], network=bool(config["network"])) >= min_version:
+    version = landlock.restrict(readable, config["writable"], network=bool(config["network"]))
+    if version >= min_version:
         layers.append("landlock")
+    if version < landlock.SCOPE_VERSION and not config["namespaces"] and not config["uid"]:
+        seccomp.install_signal_filter(os.getpid())
     if seccomp.install_filter(namespaces=config["namespaces"], network=bool(config["network"])):
         layers.append("seccomp")
     if config["uid"]:
@@ -145,25 +147,14 @@ def restrict(config: WorkerConfig) -> list[str]:
     return layers
 
 
-def change_user(uid: int) -> None:
-    """Become another user than root irrevocably, without any capability."""
-    os.setgroups([])
-    for number in range(MAX_CAPABILITIES):
-        prctl(PR_CAPBSET_DROP, number)
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-    drop_capabilities()
-
-
 def prepare(config: WorkerConfig) -> None:
     """Give programs what a new interpreter has: its signals, its modules, and streams that survive a kill."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
     sys.path.insert(0, "")
     if config["confined"]:
         memory.replace_mmap("/dev/shm" if config["namespaces"] else None)
+        if not config["namespaces"]:
+            multiprocess.replace(f"{config['root']}/shm")
     spawn.get_preparation_data = preparation_data
     cell.hide(config["own_modules"])
 
@@ -203,29 +194,37 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
     group = os.getpgrp()
     confine.set_program_limits(config["limits"])
     rehearse(channel)
+    kept: open_files.Kept | None = None
+    has_lost_threads = False
     while True:
         message, descriptors = wire.receive(channel)
         if message is None:
             os._exit(0)
         is_session = message["is_session"]
         if is_session and not message["is_forked"]:
-            own_channel = branch(channel, descriptors, config["limits"])
-            channel = own_channel or channel
-            if own_channel is None or not message["number"]:
+            kept = open_files.keep(kept, [channel.fileno(), *descriptors])
+            had_threads, number = native_threads(), message["number"]
+            runs_ahead = had_threads and number > 0
+            note = {"is_swapped": runs_ahead, "has_lost_threads": has_lost_threads or had_threads}
+            channel, is_child = branch(channel, descriptors, config["limits"], note)
+            has_lost_threads |= had_threads and is_child
+            if is_child == runs_ahead or not number:
                 continue
-        pid = os.getpid()
+        pid, before, kept = os.getpid(), kept, None
         if is_session:  # It may have been replaced by another directory of this name after a failure.
             with contextlib.suppress(OSError):
                 os.chdir(folder)
         request = read_request(descriptors)
         names |= serialization.unpack_all(request["variables"]) | tables.read(request["tables"])
         names |= tools.connect(request["tools"])
+        cell.set_input(request["stdin"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
         run = run_connected if request["channel"] else run_alone
         outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)
         if os.getpid() != pid:
             os._exit(0)  # A process that the program forked, and that returned from it.
         tools.disconnect()
+        open_files.warn(before if outcome["status"] != "ok" else None)
         write_outcome(result, outcome)
         if not is_session:
             if threading.active_count() == 1:  # Others would not let this one go on for a while.
@@ -233,25 +232,36 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
             os._exit(0)
         with contextlib.suppress(OSError):
             folder = os.getcwd()
-        with contextlib.suppress(
-            OSError
-        ):  # A group of its own would get SIGHUP once the previous state is discarded.
-            os.setpgid(0, group)
-        report_outcome(channel, ok=outcome["status"] == "ok")
+        report_outcome(channel, ok=outcome["status"] == "ok", group=group)
 
 
-def branch(channel: socket.socket, descriptors: list[int], limits: RunLimits) -> socket.socket | None:
-    """Fork a session's process; return the child's channel there, and None in the parent.
+def native_threads() -> bool:
+    """Return whether libraries have threads in this process that Python does not know, as those of polars."""
+    try:
+        return len(os.listdir("/proc/self/task")) > threading.active_count() == 1
+    except OSError:
+        return False
 
-    Invariant: from here on the parent holds the state from before the run.
+
+def branch(
+    channel: socket.socket, descriptors: list[int], limits: RunLimits, note: Json
+) -> tuple[socket.socket, bool]:
+    """Fork a session's process; return the channel of each, and whether it is the child.
+
+    Invariant: from here on one of both holds the state from before the run: the parent, unless that has threads of a
+    library, which a fork does not get: then it runs the program, and is swapped with the child.
     """
     if (child := fork_state()) > 0:
-        for descriptor in descriptors:
+        for descriptor in descriptors[-1:] if note["is_swapped"] else descriptors:
             os.close(descriptor)
-        wire.send(channel, {"pid": child})
-        return None
+        del descriptors[-1:]
+        wire.send(channel, {"pid": child, **note})
+        return channel, False
     channel.close()
-    return socket.socket(fileno=move_descriptor(descriptors.pop(), limits))
+    channel = socket.socket(fileno=move_descriptor(descriptors.pop(), limits))
+    for descriptor in descriptors if note["is_swapped"] else ():
+        os.close(descriptor)
+    return channel, True
 
 
 def run_alone(request: Json, names: Json, **options: Any) -> Json:
@@ -264,11 +274,14 @@ def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_vi
     channel = rpc.RpcChannel(*request["channel"])
     if request["is_harness"]:
         namespace = harness.HarnessNamespace(names, channel)
-        return cell.run(
+        outcome = cell.run(
             request["code"], namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False
         )
+        return outcome | {"result": namespace.bench.report()}
+    figures.SHOWN.keeps = True
     outcome = cell.run(request["code"], names, source=source, ends=False, max_view_bytes=max_view_bytes)
-    if outcome["status"] == "ok":
+    if outcome["status"] in ("ok", "error"):  # What it defined before an error can be tested.
+        figures.SHOWN.reopen()
         rpc.serve(channel, names)
     cell.call_exit_handlers()
     cell.flush()
@@ -310,12 +323,15 @@ def fork() -> int:
     return os.fork()
 
 
-def report_outcome(channel: socket.socket, *, ok: bool) -> None:
-    """Report how a session's program ended, and continue in a single-threaded process, as the state must not change."""
+def report_outcome(channel: socket.socket, *, ok: bool, group: int) -> None:
+    """Report how a session's program ended, and continue without threads of Python, as the state must not change."""
+    # A group of its own would get SIGHUP once the previous state is discarded.
+    with contextlib.suppress(OSError):
+        os.setpgid(0, group)
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
         signal.setitimer(timer, 0)
     try:
-        has_threads = len(os.listdir("/proc/self/task")) > 1
+        has_threads = len(os.listdir("/proc/self/task")) > 1 and not native_threads()
     except OSError:
         has_threads = True
     pid = fork_state() if has_threads else os.getpid()

@@ -14,10 +14,9 @@ from ..kernel.polling import readable
 from ..wire import Json
 from . import filesystem, processes
 from .config import WorkerConfig
-from .monitor import LimitMonitor
+from .monitor import CHECK_INTERVAL_S, LimitMonitor
 from .snapshot import FOLDER_FLAGS, Snapshot, remove_at
 
-CHECK_INTERVAL_S = 0.02
 FORK_TIMEOUT_S, IDLE_FORK_TIMEOUT_S = 5.0, 0.5
 
 
@@ -30,6 +29,7 @@ class StateProcess:
         channel: The supervisor's end of the socket to it.
         snapshot: The files that belong to it; None for the live ones.
         exits: Socket on which its parent reports how it ended, which belongs to that; None if its parent is the supervisor.
+        has_lost_threads: Whether it is a fork of a process that had threads of libraries.
         pidfd: Its pidfd if another process reaps it, which may be done before it is waited for; else -1.
     """
 
@@ -38,6 +38,7 @@ class StateProcess:
     snapshot: Snapshot | None = None
     exits: socket.socket | None = None
     pidfd: int = -1
+    has_lost_threads: bool = False
 
 
 class ProcessesRemainError(Exception):
@@ -109,7 +110,7 @@ class SessionStates:
         Raises:
             ProcessesRemainError: Something else is running, and cannot be killed.
         """
-        if self._next is None and self._may_fork_ahead:
+        if self._next is None and self._may_fork_ahead and not processes.has_threads(self.current.pid):
             self._next = self.fork([], 0, IDLE_FORK_TIMEOUT_S)
             self._may_fork_ahead = self._next is not None
         self._outdated = None
@@ -134,12 +135,17 @@ class SessionStates:
             wire.send(self.current.channel, message, [*descriptors, theirs.fileno()])
             processes.send_signal(self.current.pid, signal.SIGCONT)
             reply = self._reply(timeout)
+        reply = reply or {}
+        pid = reply.get("pid", 0)
+        forked = StateProcess(pid, ours, has_lost_threads=bool(reply.get("has_lost_threads")))
+        if number > 0 and reply.get("is_swapped") and processes.is_descendant(pid):
+            # The process with the threads runs the program, and the fork holds the state.
+            forked, self.current = self.current, forked
         processes.send_signal(self.current.pid, signal.SIGSTOP)
         theirs.close()
         for descriptor in descriptors:
             os.close(descriptor)
-        pid = (reply or {}).get("pid", 0)
-        return StateProcess(pid, ours) if processes.is_descendant(pid) else None
+        return forked if processes.is_descendant(pid) else None
 
     def _reply(self, timeout: float) -> Json | None:
         channel, deadline = self.current.channel, time.monotonic() + timeout

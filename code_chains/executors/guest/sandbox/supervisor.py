@@ -11,21 +11,26 @@ import signal
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 from .. import wire
 from ..kernel import loopback
 from ..kernel.polling import readable
-from ..kernel.syscalls import CLONE_NEWNET, PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, prctl, unshare
+from ..kernel.syscalls import (
+    CLONE_NEWNET,
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_DUMPABLE,
+    prctl,
+    unshare,
+    wake_early,
+)
 from ..wire import Json
 from . import filesystem, folders, processes, program, template
 from .config import WorkerConfig
 from .monitor import LimitMonitor
-from .states import CHECK_INTERVAL_S, ProcessesRemainError, SessionStates, StateProcess
+from .running import HostGoneError, RunningProgram
+from .states import ProcessesRemainError, SessionStates, StateProcess
 
-EXIT_TIMEOUT_S = 0.1
-"""How long a program may take to exit once it has reported its result."""
 FORK_AHEAD_DELAY_S = 0.01
 """How long a session waits for its next program before it forks the process of that in advance."""
 SPENT_TIMEOUT_S = 3.0
@@ -252,7 +257,10 @@ class Supervisor:
         return {"reusable": self._clear()} if is_collected else None
 
     def on_cell(self, descriptors: list[int], number: int, extra_seconds: float) -> Json:
-        """Run one program of a session in a fork of its state, which becomes the state if it succeeds."""
+        """Run one program of a session in a fork of its state, which becomes the state if it succeeds.
+
+        One with a negative number leaves the state as it is.
+        """
         self._states.save_files()
         self._states.start_run()
         input_error, self._input_error = self._input_error, None
@@ -263,18 +271,19 @@ class Supervisor:
         if fork is None:
             return {"broken": STATE_LOST}
         ending = self._await_end(fork, extra_seconds)
-        if ending["ok"]:
+        is_kept = ending["ok"] and number > 0
+        if is_kept:
             self._states.commit(fork)
         self._states.kill_others()
-        if not ending["ok"]:
+        if not is_kept:
             self._states.restore_files()
-        return {"ended": ending}
+        return {"ended": ending, "has_lost_threads": self._states.current.has_lost_threads}
 
     def on_rollback(self, descriptors: list[int]) -> Json:
         """Return to the state before the last successful run."""
         if not self._states.roll_back():
             return {"session_error": "There is no run to roll back: none succeeded since the last rollback."}
-        return {"done": True}
+        return {"done": True, "has_lost_threads": self._states.current.has_lost_threads}
 
     def on_checkpoint(self, descriptors: list[int], name: str) -> Json:
         """Save the state under a name."""
@@ -287,118 +296,22 @@ class Supervisor:
 
     def on_restore(self, descriptors: list[int], name: str) -> Json:
         """Return to a saved state, which stays saved."""
-        return {"done": True} if self._states.restore_checkpoint(name) else {"broken": CHECKPOINT_LOST}
+        if not self._states.restore_checkpoint(name):
+            return {"broken": CHECKPOINT_LOST}
+        return {"done": True, "has_lost_threads": self._states.current.has_lost_threads}
 
-    # -- while a program runs --------------------------------------------------------------------------------
-
-    def _await_end(self, running: StateProcess, extra_seconds: float) -> Json:
-        """Wait until a program ends or exceeds a limit; return how it ended.
-
-        The process of a session reports on its channel, as it lives on. That of a single run is trusted only
-        to exit.
-        """
-        is_session = running is not self._states.current
-        run = _Run(running, time.monotonic() + self._config["limits"]["seconds"] + extra_seconds)
-        run.extra_processes = self._states.extra_processes if is_session else 0
-        run.channel = running.channel.fileno() if is_session else -1
-        self._monitor.set_base_memory()
-        run.pidfd = running.pidfd if running.pidfd >= 0 else os.pidfd_open(running.pid)
-        started = time.monotonic()
-        while run.report is None and run.exit is None:
-            self._observe(run)
-        os.close(run.pidfd)
-        if run.report:  # Its last allocations may not have been checked, and would persist.
-            run.reason = run.reason or self._monitor.exceeded(run.extra_processes)
-        if run.report and processes.is_descendant(run.report.get("pid")):
-            running.pid = run.report["pid"]
-        code, peak = run.exit or (0, 0)
-        return {
-            "ok": bool(run.report and run.report.get("ok")) and not run.reason,
-            "exit": code,
-            "signal": -code if code < 0 else None,
-            "reason": run.reason,
-            "seconds": time.monotonic() - started,
-            "peak": peak,
-        }
-
-    def _observe(self, run: _Run) -> None:
-        """Wait for the next event of a run, and kill it if it is to stop."""
-        remaining = run.deadline - time.monotonic()
-        timeout = CHECK_INTERVAL_S if run.reason else max(0.0, min(CHECK_INTERVAL_S, remaining))
-        ready = readable([self._host.fileno(), run.pidfd, run.channel, self._worker], timeout)
-        if run.channel in ready:
-            run.report = wire.receive_untrusted(run.process.channel)
-            run.channel = run.channel if run.report else -1
-        self._obey_host(ready, run)
-        if run.pidfd in ready and run.report is None:
-            run.exit = _exit_of(run.process)
-        if run.report is None and run.exit is None:
-            if run.process.exits is not None:
-                processes.reap()  # Orphans that have ended count for the kernel's limit of processes.
-            late = run.late_reason if remaining <= 0 else None
-            run.reason = run.reason or late or self._monitor.exceeded(run.extra_processes)
-            if run.reason:
-                self._kill(run.process)
-
-    def _kill(self, running: StateProcess) -> None:
-        """Kill a program with all that it started, which could otherwise starve it and delay its end."""
-        others = set(processes.tree()).difference(self._states.pids())
-        for pid in {running.pid, *others}:
-            processes.send_signal(pid, signal.SIGKILL)
-
-    def _obey_host(self, ready: set[int], run: _Run) -> None:
-        """Do what the host requests while a program runs; end if host or worker is gone."""
-        if self._worker in ready:
+    def _await_end(self, process: StateProcess, extra_seconds: float) -> Json:
+        """Wait until a program ends or exceeds a limit; return how it ended."""
+        seconds = self._config["limits"]["seconds"] + extra_seconds
+        running = RunningProgram(
+            process, self._states, self._monitor, self._host, self._worker, seconds=seconds
+        )
+        try:
+            return running.await_end()
+        except HostGoneError:
             self.end()
-        if self._host.fileno() in ready:
-            message, _ = wire.receive(self._host)
-            if message is None:
-                self.end()
-            if (
-                message["op"] == "leave"
-            ):  # It has its result, and the program has nothing left to do but to exit.
-                run.deadline = min(run.deadline, time.monotonic() + EXIT_TIMEOUT_S)
-                run.late_reason = "left"
-                self._is_collected = message["is_collected"]
-            else:
-                run.reason = "stopped"
-
-
-@dataclass
-class _Run:
-    """The run that the supervisor is waiting for.
-
-    Attributes:
-        process: Its process.
-        deadline: When it times out.
-        late_reason: Why it is stopped then: `timeout`, or `left` if the host has its result already.
-        pidfd: The process's pidfd.
-        channel: Descriptor on which a session's process reports; -1 for none.
-        extra_processes: Number of processes that do not count for the limit.
-        reason: Why it is stopped, if it is.
-        report: What the process of a session reported.
-        exit: Exit code and peak memory.
-    """
-
-    process: StateProcess
-    deadline: float
-    late_reason: str = "timeout"
-    pidfd: int = -1
-    channel: int = -1
-    extra_processes: int = 0
-    reason: str | None = None
-    report: Json | None = None
-    exit: tuple[int, int] | None = None
-
-
-def _exit_of(process: StateProcess) -> tuple[int, int]:
-    """Return the exit code and, if known, the peak memory of a process that has ended."""
-    if process.exits is not None:
-        report, _ = wire.receive(process.exits)
-        if report is None:  # Then nobody knows how it ended.
-            raise ChildProcessError("the template has ended")
-        return report["exit"], report["peak"]
-    return processes.reap(process.pid) or (processes.exit_code(process.pid), 0)
+        finally:
+            self._is_collected |= running.is_collected
 
 
 def supervise(
@@ -422,6 +335,7 @@ def supervise(
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
+        wake_early()
         prctl(PR_SET_DUMPABLE, 0)  # Other processes of the same user cannot inspect this one.
         if config["namespaces"]:
             filesystem.enter()

@@ -17,12 +17,12 @@ from collections.abc import Callable
 
 from .. import cell, wire
 from ..collection import made_files
-from ..frames import FrameReader
 from ..kernel.polling import readable
 from ..reports import encode_frame
 from ..wire import Json
 from . import filesystem, processes
 from .config import WorkerConfig
+from .pipes import ProgramPipes
 from .snapshot import FOLDER_FLAGS
 from .supervisor import supervise
 
@@ -35,8 +35,6 @@ REPLY_GRACE_S = 15.0
 END_TIMEOUT_S, RETRY_INTERVAL_S = 5.0, 0.005
 RUN_CHECK_INTERVAL_S = 0.1
 """Pause between looks at the folder during a run: once it is removed, nobody waits any more."""
-READ_BYTES = 1 << 16
-MAX_PIPE_READS = 1000
 FILES_PER_MESSAGE = 50
 LOST = "the process that supervises it has ended"
 SEALS = 0x0001 | 0x0002 | 0x0004 | 0x0008
@@ -61,13 +59,13 @@ class SupervisorClient:
     def __init__(self, folder: str, settings: Json) -> None:
         self._folder, self._limits = folder, settings["limits"]
         self._is_session: bool = settings["is_session"]
-        self._max_output_bytes: int = settings["max_output_bytes"]
         self.interrupts: dict[int, Callable[[], None]] = {}
         self._marks: dict[str, tuple[int, int, int]] = {}
         self._root = os.path.join(folder, ROOT)
         os.mkdir(self._root, 0o700)
-        self._reader = FrameReader(self._limits["artifacts"])
-        self._start_supervisor(self._config(settings))
+        self._reply: Json | None = None
+        self._is_cut_off = False
+        self._start_supervisor(self._config(settings), settings["max_output_bytes"])
         shutil.rmtree(os.path.join(self._folder, "guest"))  # It is loaded, and nobody is to change it.
 
     def _config(self, settings: Json) -> WorkerConfig:
@@ -96,32 +94,31 @@ class SupervisorClient:
             "threads": 1,
         }
 
-    def _start_supervisor(self, config: WorkerConfig) -> None:
+    def _start_supervisor(self, config: WorkerConfig, max_output_bytes: int) -> None:
         self.control, theirs = wire.pair()
-        pipes = [os.pipe() for _ in range(3)]
+        stack, writers = contextlib.ExitStack(), list[int]()
+        self._pipes = ProgramPipes(
+            stack, writers, max_output_bytes=max_output_bytes, max_view_bytes=self._limits["artifacts"]
+        )
         own = os.pidfd_open(os.getpid())
         self._supervisor = os.fork()
         if self._supervisor == 0:
             self.control.close()
-            for reading, _ in pipes:
-                os.close(reading)
-            supervise(theirs, [writing for _, writing in pipes], config, own, {})
+            stack.close()
+            supervise(theirs, writers, config, own, {})
         theirs.close()
-        for reading, writing in pipes:
-            os.set_blocking(reading, False)
-            os.close(writing)
-        self._result, *streams = (reading for reading, _ in pipes)
-        self._output = {stream: bytearray() for stream in streams}
-        self._forget()
+        for writer in writers:
+            os.close(writer)
         self._await_reply(START_TIMEOUT_S)
         if not self._reply or "ready" not in self._reply:
             raise RuntimeError((self._reply or {}).get("failed", LOST))
         # Invariant: nothing runs yet, so that the first frame is that of the process which is to run programs.
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._frames and time.monotonic() < deadline:
-            self._take(readable([self._result], RUN_CHECK_INTERVAL_S))
-        if not self._frames or "broken" in self._frames[0]:
-            raise RuntimeError((self._frames or [{}])[0].get("broken", LOST))
+        while not self._pipes.messages and time.monotonic() < deadline:
+            self._take(readable([*self._pipes.open], RUN_CHECK_INTERVAL_S))
+        probe = self._pipes.probe if self._pipes.messages else {"broken": LOST}
+        if "broken" in probe:
+            raise RuntimeError(probe["broken"])
 
     # -- commands ---------------------------------------------------------------------------------------------
 
@@ -141,8 +138,8 @@ class SupervisorClient:
         reply = self._await_reply(self._limits["seconds"] + REPLY_GRACE_S)
         if "ended" not in reply:
             return reply
-        for pipe in (self._result, *self._output):
-            self._drain(pipe)
+        self._pipes.drain_result()
+        self._pipes.drain()
         ended: Json = reply["ended"]
         if not is_session:
             ended["ok"] = ended["exit"] == 0 and ended["reason"] is None
@@ -157,19 +154,9 @@ class SupervisorClient:
         return reply
 
     def _begin(self) -> None:
-        """Forget the last run, also what is left in the pipes: nothing of it runs any more."""
-        self._forget()
-        for pipe in (self._result, *self._output):
-            self._drain(pipe)
-        self._forget()
-
-    def _forget(self) -> None:
-        self._reader.clear()
-        self._frames: list[Json] = []
-        self._reply: Json | None = None
-        self._reason: str | None = None
-        for output in self._output.values():
-            output.clear()
+        """Forget the last run, of which nothing is left."""
+        self._pipes.begin()
+        self._reply, self._is_cut_off = None, False
 
     def _send(self, message: Json, contents: list[bytes] | None = None) -> None:
         """Send a command with files to the supervisor."""
@@ -192,8 +179,8 @@ class SupervisorClient:
     def _await_reply(self, seconds: float) -> Json:
         """Wait for the supervisor's reply, and take in what is printed meanwhile."""
         deadline = time.monotonic() + seconds
-        watched = [self.control.fileno(), self._result, *self._output, *self.interrupts]
         while self._reply is None and time.monotonic() < deadline and os.path.isdir(self._folder):
+            watched = [self.control.fileno(), *self._pipes.open, *self.interrupts]
             ready = readable(watched, RUN_CHECK_INTERVAL_S)
             for descriptor in ready.intersection(self.interrupts):
                 self.interrupts[descriptor]()
@@ -205,36 +192,17 @@ class SupervisorClient:
         self._reply = {"broken": reason}
 
     def _take(self, ready: set[int]) -> None:
-        for pipe in (self._result, *self._output):
-            if pipe in ready:
-                self._read(pipe)
+        for pipe in ready & self._pipes.open:
+            self._pipes.read(pipe)
+        if self._pipes.violation == "output" and not self._is_cut_off:
+            self._is_cut_off = True
+            with contextlib.suppress(OSError):
+                self._send({"op": "stop"})
         if self.control.fileno() in ready:
             message, descriptors = wire.receive(self.control)
             for descriptor in descriptors:
                 os.close(descriptor)
             self._reply = message or {"broken": LOST}
-
-    def _read(self, pipe: int) -> bool:
-        """Read from a pipe, up to the limit; return whether there may be more."""
-        try:
-            data = os.read(pipe, READ_BYTES)
-        except BlockingIOError:
-            return False
-        if pipe == self._result:
-            self._frames += self._reader.feed(data)
-            return bool(data)
-        output = self._output[pipe]
-        output += data[: self._max_output_bytes - len(output)]
-        if len(output) >= self._max_output_bytes and self._reason is None:
-            self._reason = "output"
-            with contextlib.suppress(OSError):
-                self._send({"op": "stop"})
-        return bool(data)
-
-    def _drain(self, pipe: int) -> None:
-        for _ in range(MAX_PIPE_READS):
-            if not self._read(pipe):
-                break
 
     # -- what a program has printed and made -----------------------------------------------------------------
 
@@ -242,18 +210,17 @@ class SupervisorClient:
         """Return how a program ended, as the supervisor of a single run reports it."""
         # A session that fails returns to its files; those of a single run stay.
         room = self._limits["artifacts"] if ended["ok"] or not self._is_session else 0
-        frame = self._frames[0] if self._frames else {}
+        frame = self._pipes.result or {}
         peak = frame.get("peak")
-        out, err = (bytes(output).decode(errors="replace") for output in self._output.values())
         reason = "timeout" if ended["signal"] == signal.SIGXCPU else ended["reason"]
         return {
             "exit": ended["exit"],
-            "reason": self._reason or reason,
+            "reason": "output" if self._pipes.violation == "output" else reason,
             "peak": ended["peak"] or (peak if isinstance(peak, int) else 0),
             "seconds": ended["seconds"],
             "result": encode_frame(frame) if frame else "",
-            "stdout": out,
-            "stderr": err,
+            "stdout": self._pipes.stdout,
+            "stderr": self._pipes.stderr,
             "files": self._collect_files(inputs, room),
             "is_committed": ended["ok"],
         }

@@ -36,7 +36,7 @@ from ..kernel.syscalls import (
     setns,
     unshare,
 )
-from . import confine, filesystem, spawner
+from . import confine, filesystem, processes, spawner
 from .config import WorkerConfig
 from .supervisor import supervise
 
@@ -63,6 +63,8 @@ def main(control: int) -> NoReturn:
             confine.allow_open_files(config["limits"])
             if config["namespaces"]:
                 enter_namespaces(config["uid"], config["shared"], config["cache"])
+            elif config["uid"]:
+                processes.prove_rule_over(config["uid"])
             pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY) if config["namespaces"] else -1
             os.environ.clear()
             os.environ.update(config["environment"])

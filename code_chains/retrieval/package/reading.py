@@ -13,10 +13,10 @@ from langchain_core.documents import Document
 from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.errors import InputError
 from code_chains.inputs import shortened
-from code_chains.retrieval import docstrings, signatures
-from code_chains.retrieval.definitions import Definition, Definitions, literal
 from code_chains.retrieval.loaders import words
-from code_chains.retrieval.package_files import read_modules
+from code_chains.retrieval.package import docstrings, signatures
+from code_chains.retrieval.package.definitions import Definition, Definitions, literal
+from code_chains.retrieval.package.modules import read_modules
 from code_chains.retrieval.references import REFERENCE
 
 _log = logging.getLogger(__name__)

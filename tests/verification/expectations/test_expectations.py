@@ -136,7 +136,7 @@ def test_tests_that_were_not_all_run_do_not_pass(sandbox: SandboxExecutor, tests
 
 
 @pytest.mark.parametrize(
-    "tests", ["def test(n):\n    assert n", "import pytest\n@pytest.mark.x\ndef test():\n    assert 1"]
+    "tests", ["def test(n):\n    assert n", "import pytest\n@pytest.mark.xfail\ndef test():\n    assert 1"]
 )
 def test_tests_that_need_a_runner_are_refused(tests: str) -> None:
     with pytest.raises(InputError, match="a loop"):
@@ -429,8 +429,7 @@ def test_a_function_that_is_named_like_pythons_own_is_meant_where_the_question_n
     code = "def sum(xs): return 99"
     assert "gave 99, expected 3" in said(sandbox, code, "assert sum([1, 2]) == 3", query="Write sum(xs).")
     assert "sum([1, 2]) gave 99" in said(sandbox, code, examples=[([1, 2], 3)])
-    with pytest.raises(UntestableError, match="Rename it"):
-        expect("assert sum([1, 2]) == 3").program(code, query="Add the numbers.")
+    assert "gave 99, expected 3" in said(sandbox, code, "assert sum([1, 2]) == 3", query="Add the numbers.")
 
 
 def test_builtins_of_the_program_do_not_reach_the_examples(sandbox: SandboxExecutor) -> None:
@@ -547,7 +546,7 @@ def test_cases_of_which_there_is_none_do_not_pass(sandbox: SandboxExecutor) -> N
 @pytest.mark.parametrize(
     "tests",
     [
-        "def test(monkeypatch): assert double(1)",
+        "def test(request): assert double(1)",
         "import pytest\n@pytest.mark.skip\ndef test(): assert double(1)",
         "import pytest\n@pytest.mark.parametrize('n', [1], indirect=True)\ndef test(n): assert double(n)",
         "import pytest\n@pytest.mark.parametrize('n', [pytest.param(1, marks=[])])\ndef test(n): assert double(n)",
@@ -610,7 +609,7 @@ def test_cases_and_fixtures_mean_what_they_mean_to_pytest(
 @pytest.mark.parametrize(
     "tests",
     [
-        "class TestD:\n    @fixture\n    def n(self): return 5\n    def test(self, n): assert double(n)",
+        "class TestD:\n    @fixture(params=[1])\n    def n(self): return 5\n    def test(self, n): assert double(n)",
         "@pytest.mark.parametrize('n', [1])\nclass TestD:\n    def test(self, n): assert double(n)",
     ],
 )

@@ -1,0 +1,91 @@
+"""What an inner chain yields, with what its verdicts were worth in an evaluation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from code_chains.chains.base import Chain, Config, EnclosingChain, Flow, Invoke, State
+from code_chains.errors import InputError
+from code_chains.state import Verdict
+
+_MIN_CASES = 5
+"""Fewer cases of a kind say nothing about it."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often answers with a verdict were right, as `code-chains eval --json FILE` has saved it.
+
+    Attributes:
+        model: The model that was evaluated.
+        cases: Of each case the status of its verdict, who decided, how many attempts it took, and whether it was right.
+    """
+
+    model: str
+    cases: tuple[tuple[str, str, int, bool], ...]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Calibration:
+        """Read an evaluation.
+
+        Raises:
+            InputError: The file cannot be read, or is no evaluation that says who decided.
+        """
+        try:
+            saved: Mapping[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+            cases = [
+                (str(score["status"]), str(score["by"]), int(score["attempts"]), bool(score["right"]))
+                for score in saved["scores"]
+            ]
+            return cls(str(saved["model"]), tuple(cases))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            remedy = "Give the file that `code-chains eval --json FILE` has written"
+            raise InputError(f"{str(path)!r} is no evaluation: {error!r}. {remedy}.") from error
+
+    def worth(self, verdict: Verdict, attempts: int) -> str:
+        """Return how many answers with such a verdict were right, in words; empty if too few are known.
+
+        Such answers took repair if this one did; if these are too few, all with such a verdict count.
+        """
+        of_kind = [case for case in self.cases if case[:2] == (verdict.status, verdict.by)]
+        alike = [case for case in of_kind if (case[2] > 1) == (attempts > 1)]
+        return _share(alike) or _share(of_kind)
+
+
+def _share(cases: Iterable[tuple[str, str, int, bool]]) -> str:
+    rights = [is_right for *_, is_right in cases]
+    return f"right in {sum(rights)} of {len(rights)} such cases" if len(rights) >= _MIN_CASES else ""
+
+
+class CalibrateChain(EnclosingChain):
+    """Add to each verdict what such verdicts were worth.
+
+    Args:
+        solve: The chain that answers.
+        calibration: How often its answers were right.
+    """
+
+    inner: ClassVar[str] = "solve"
+
+    name: str | None = "calibrate"
+    solve: Chain
+    calibration: Calibration
+
+    @property
+    def output_keys(self) -> list[str]:
+        """Those of the other chain."""
+        return self.solve.output_keys
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        return (yield Invoke(self.solve, values, config, self._calibrated))
+
+    def _calibrated(self, chunk: State) -> State:
+        verdict: Verdict | None = chunk.get("verdict")
+        if verdict is None or not verdict.ok:
+            return chunk
+        worth = self.calibration.worth(verdict, len(chunk.get("attempts") or ()))
+        return {**chunk, "verdict": replace(verdict, worth=worth)}

@@ -1,0 +1,43 @@
+"""The variables that a conversation's turns were given: passed again, they do not overwrite what programs made of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from code_chains.inputs import table_kind
+from code_chains.state import Turn
+from code_chains.storage.fingerprint import NotFingerprintableError, fingerprint
+
+
+class GivenVariables:
+    """Checksums of variables by name, with the turns that were given them."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[str, str]] = {}
+
+    def new_of(self, variables: Mapping[str, Any], turns: Iterable[Turn]) -> dict[str, Any]:
+        """Return the variables that none of the turns, whose state is there, was given with these values."""
+        kept = {turn.id for turn in turns}
+        return {name: value for name, value in variables.items() if not self._is_known(name, value, kept)}
+
+    def add(self, variables: Mapping[str, Any], turn: Turn) -> None:
+        """Remember what a turn was given."""
+        self._marks |= {name: (_mark(value), turn.id) for name, value in variables.items()}
+
+    def _is_known(self, name: str, value: object, kept: set[str]) -> bool:
+        mark, turn_id = self._marks.get(name, ("", ""))
+        return turn_id in kept and mark == _mark(value)
+
+
+def _mark(value: object) -> str:
+    """Return a checksum of JSON, a frame or a series; of all else one that no other value has."""
+    is_plain = all(isinstance(name, str) for name in getattr(value, "columns", ()))
+    try:
+        if table_kind(value) and is_plain:
+            return fingerprint(value)
+        return json.dumps(value, sort_keys=True)
+    except (NotFingerprintableError, TypeError, ValueError, RecursionError):
+        return secrets.token_hex(8)

@@ -1,0 +1,84 @@
+"""Turns: made of what a chain got and returned, and as bytes for a store."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from pydantic import JsonValue
+
+from code_chains.errors import InputError
+from code_chains.executors.values import check_json_variables
+from code_chains.inputs import shortened
+from code_chains.state import DisplayData, Execution, Turn, Verdict
+
+_log = logging.getLogger(__name__)
+_MAX_OUTPUT_CHARS = 100_000
+"""Approximate maximum length of the stored output of a turn."""
+
+
+def serialize(entry: Mapping[str, Any]) -> bytes:
+    """Return an entry of a store."""
+    return json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def new_turn_id(after: str = "") -> str:
+    """Return a unique id that sorts by time, and after the id of another turn."""
+    number = max(time.time_ns(), int(after.partition("-")[0] or 0) + 1)
+    return f"{number:020d}-{uuid.uuid4().hex[:8]}"
+
+
+def create_turn(inputs: Mapping[str, Any], outputs: Mapping[str, Any], turn_id: str) -> Turn:
+    """Return the turn that inputs and outputs of a chain are."""
+    verdict, execution = outputs.get("verdict"), outputs.get("execution")
+    ok = isinstance(verdict, Verdict) and verdict.ok
+    needs = verdict.reason if isinstance(verdict, Verdict) and verdict.needs else ""
+    return Turn(
+        id=turn_id,
+        query=str(inputs.get("query", "")),
+        answer=str(outputs.get("answer") or needs),
+        code=str(outputs.get("code") or inputs.get("code") or ""),
+        output=shortened(str(outputs.get("output") or ""), _MAX_OUTPUT_CHARS),
+        status=verdict.status if isinstance(verdict, Verdict) else "unverified",
+        files={str(name): os.path.abspath(path) for name, path in (inputs.get("files") or {}).items()},
+        variables=_json_variables(inputs.get("variables") or {}),
+        artifacts=execution.artifacts if isinstance(execution, Execution) else (),
+        display_data=_mime_bundle(execution) if isinstance(execution, Execution) else (),
+        runs=max(1, len(outputs.get("steps") or [1])) if ok else 0,
+    )
+
+
+def _mime_bundle(execution: Execution) -> tuple[DisplayData, ...]:
+    """Return how a value displays itself, with its text as the last form, as notebooks have it; empty if only as text."""
+    markup = tuple(data for data in execution.display_data if data.media_type.startswith("text/"))
+    if not markup or execution.result is None:
+        return markup
+    return (*markup, DisplayData("text/plain", shortened(execution.result, _MAX_OUTPUT_CHARS)))
+
+
+def _json_variables(variables: Mapping[str, Any]) -> dict[str, JsonValue]:
+    json_values: dict[str, JsonValue] = {}
+    for name, value in variables.items():
+        # Others are kept with the inputs: frames and dates, and text and integers that JSON has no word for.
+        with suppress(InputError, ValueError):
+            checked = check_json_variables({name: value})
+            json.dumps(checked, ensure_ascii=False).encode()
+            json_values |= checked
+    return json_values
+
+
+def deserialize(data: bytes | None) -> Turn | None:
+    """Return a stored turn; None if it was removed meanwhile, or is invalid."""
+    if data is None:
+        return None
+    try:
+        return Turn.from_dict(json.loads(data)["turn"])
+    except (ValueError, KeyError, TypeError) as error:
+        _log.warning("A turn of a conversation is invalid and is skipped: %s", error)
+        return None

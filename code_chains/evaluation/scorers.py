@@ -1,0 +1,87 @@
+"""Scorers: whether an answer is right by another measure than that of `evaluate`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from code_chains.errors import ConfigurationError
+from code_chains.evaluation.scoring import Stated, is_same, readings_of
+from code_chains.verification.numbers import NUMBER, Number
+
+Scorer = Callable[[Any, Mapping[str, Any]], bool]
+"""From what is expected and the result of a chain to whether that is right."""
+_NAMES = (
+    '"tolerance=0.01", "set", or "module:function", naming a function of what is expected and of the result'
+)
+
+
+def scorer_named(name: str) -> Scorer:
+    """Return a scorer by its name.
+
+    Args:
+        name: `tolerance=0.01` for numbers that differ by at most that share, the last one of an answer counts; `set` for
+            items in any order; or `module:function`.
+
+    Raises:
+        ConfigurationError: There is no such scorer.
+    """
+    kind, _, argument = name.partition("=")
+    if kind == "tolerance":
+        return _within(_number(name, argument))
+    if name == "set":
+        return _has_same_items
+    module, _, function = name.partition(":")
+    try:
+        found: Scorer = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError("scorer", name, f"{_NAMES} ({error})") from error
+    return found
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigurationError("scorer", name, _NAMES) from None
+
+
+def _within(share: float) -> Scorer:
+    def score(expected: Any, result: Mapping[str, Any]) -> bool:
+        stated = Stated.by(result)
+        texts = NUMBER.findall(json.dumps(stated.value) if stated.has_value else stated.output)
+        number, wanted = Number(texts[-1]) if texts else None, Number.of(expected)
+        if number is None or wanted is None:
+            return False
+        return math.isclose(float(number.value), float(wanted.value), rel_tol=share, abs_tol=0.0)
+
+    return score
+
+
+def _has_same_items(expected: Any, result: Mapping[str, Any]) -> bool:
+    stated = Stated.by(result)
+    for items in [stated.value] if stated.has_value else readings_of(stated.output):
+        items = items.replace(",", "\n").split("\n") if isinstance(items, str) else items
+        if isinstance(items, list) and isinstance(expected, list) and _are_same(expected, items):
+            return True
+    return False
+
+
+def _are_same(expected: list[Any], items: list[Any]) -> bool:
+    """Return whether lists have the same items, each as often."""
+    if len(expected) != len(items):
+        return False
+    counts = Counter[int]()
+    for item in items:
+        found = next(
+            (index for index, other in enumerate(expected) if is_same(other, item) and not counts[index]),
+            None,
+        )
+        if found is None:
+            return False
+        counts[found] += 1
+    return True

@@ -1,0 +1,80 @@
+"""A function that runs programs, as tutorials write it, as an executor."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from code_chains.errors import ConfigurationError, InputError, refusal_reason
+from code_chains.executors.base import Executor
+from code_chains.executors.runner import Program
+from code_chains.records import ErrorReport, Execution
+
+_OUTPUTS = ("output", "stdout", "result")
+_ERRORS = ("error", "stderr", "exception", "traceback")
+
+
+class FunctionExecutor(Executor):
+    """Run programs by a function of the code: what it protects is up to the function.
+
+    Args:
+        function: `code -> outcome`, sync or async. An outcome is an `Execution`, text, or a dict with `output` (or `stdout`,
+            `result`) and, of a failure, `error` (or `stderr`), `success=False` or a `returncode` other than 0. An
+            exception is a failure as well.
+    """
+
+    def __init__(self, function: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def _execute(self, program: Program) -> Execution:
+        if program.files or program.variables:
+            raise InputError(
+                f"The function {_name(self.function)!r} takes code alone: no files or variables."
+            )
+        try:
+            outcome = self.function(program.code)
+            if inspect.isawaitable(outcome):
+                outcome = asyncio.run(_awaited(outcome))
+        except Exception as error:
+            return Execution("error", error=ErrorReport(type(error).__name__, refusal_reason(error)))
+        return _as_execution(outcome, _name(self.function))
+
+
+def as_executor(executor: object) -> object:
+    """Return an executor for a function, or for an object that has one named `run`; anything else as it is."""
+    if isinstance(executor, Executor | str) or executor is None:
+        return executor
+    run = getattr(executor, "run", executor)
+    return FunctionExecutor(run) if callable(run) and not isinstance(executor, type) else executor
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+async def _awaited(outcome: Any) -> Any:
+    return await outcome
+
+
+def _as_execution(outcome: object, name: str) -> Execution:
+    if isinstance(outcome, Execution):
+        return outcome
+    if outcome is None or isinstance(outcome, str):
+        return Execution("ok", stdout=outcome or "")
+    if not isinstance(outcome, Mapping):
+        remedy = "a function that returns text, an Execution, or a dict such as {'output': …, 'error': …}"
+        raise ConfigurationError("executor", name, remedy, because=f"it returned {type(outcome).__name__}")
+    output = next((str(outcome[key]) for key in _OUTPUTS if outcome.get(key) is not None), "")
+    reason = next((str(outcome[key]).strip() for key in _ERRORS if outcome.get(key)), "")
+    said = [outcome[key] for key in ("success", "ok") if key in outcome]
+    has_failed = not all(said) or bool(outcome.get("returncode") or outcome.get("exit_code"))
+    if has_failed or ("error" in outcome and outcome["error"] and not said):
+        last = reason.rpartition("\n")[2] or "It failed."
+        kind, colon, message = last.partition(": ")
+        is_typed = bool(colon) and kind.isidentifier()
+        report = ErrorReport(kind, message, traceback=reason) if is_typed else ErrorReport("Error", last)
+        return Execution("error", stdout=output, error=report)
+    return Execution("ok", stdout=output)

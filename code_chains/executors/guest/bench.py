@@ -1,0 +1,380 @@
+"""Runs the cases of tests, each by itself, and reports what every one of them found.
+
+A case that ends with an error which nothing of the program can have caused is the tests' own fault: it is broken.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import inspect
+import io
+import json
+import re
+import sys
+import unittest
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+from . import cell, comparing, inspection
+from .clean import clean_names, is_clean
+from .precautions import refuse_empty_arrays, restrict_pickles
+from .printed import Comparisons, Output
+from .rpc import ProgramEndedError, RpcChannel
+from .unittests import Result
+from .wire import Json
+
+NAMES = (
+    "all",
+    *("start", "case", "same", "differ", "holds", "explain", "example", "cases", "finish"),
+    *("shown", "raised", "module"),
+)
+MAX_CASES, MAX_TEXT, MAX_SAID = 500, 500, 3
+OUTCOME = "OutcomeException"
+"""What pytest's exceptions derive from that say that a test failed or was skipped; it is no `Exception`."""
+
+
+class BrokenTestError(Exception):
+    """Represents a test that fails whatever the program is."""
+
+
+class Bench(Comparisons):
+    """What the source of tests refers to; see `verification.expectations.harness`.
+
+    Args:
+        channel: The channel to the program's sandbox.
+        look_up: Returns the program's value of a name.
+    """
+
+    def __init__(self, channel: RpcChannel, look_up: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.results: list[Json] = []
+        self.ran, self.begun = 0, set[int]()
+        self._channel, self._look_up = channel, look_up
+        self._first, self._facts = "", dict[str, Any]()
+        self._read, self._failed, self._broken = 0, list[str](), ""
+
+    def names(self) -> Json:
+        """Return the names that tests, as the harness writes them, refer to."""
+        return {f"_{name}": getattr(self, name) for name in NAMES} | {
+            "_capsys": self.capsys,
+            "_monkeypatch": MonkeyPatch,
+            "_begun": self.begun,
+            "_count": self.count,
+        }
+
+    def start(self, facts: str) -> None:
+        """Begin with what is known of tests and program: see the harness for the keys of this JSON."""
+        self._facts = json.loads(facts)
+        self._first = self._facts["output"]
+        self._channel.truthful = frozenset(self._facts["truthful"])
+        if self._facts["files"]:
+            self._channel.around.share_files(self._facts["named"])
+        if self._facts["seeds"]:
+            self._channel.around.follow_chance()
+        restrict_pickles()
+        if self._facts["arrays"]:
+            refuse_empty_arrays()
+        if self._facts["inspects"]:
+            inspection.adapt(self._facts["sources"], self._look_up)
+
+    def count(self) -> None:
+        """Note that something was asserted."""
+        self.ran += 1
+
+    # -- what the program printed ----------------------------------------------------------------------------
+
+    @property
+    def output(self) -> Output:
+        """What the program has printed so far."""
+        printed = "".join(self._channel.printed)
+        if not printed:
+            return Output(self._first)
+        between = "\n" if self._first and not self._first.endswith("\n") else ""
+        return Output(f"{self._first}{between}{printed}", printed)
+
+    def capsys(self) -> Any:
+        """Return what pytest's fixture of this name gives: what was printed since the last look."""
+        bench = self
+        bench._read = len(self._channel.printed)
+
+        class Captured(tuple[str, str]):
+            out = property(lambda self: self[0])
+            err = property(lambda self: self[1])
+
+        class Capture:
+            def readouterr(self) -> Captured:
+                printed = "".join(bench._channel.printed[bench._read :])
+                bench._read = len(bench._channel.printed)
+                return Captured((Output(printed), ""))
+
+        return Capture()
+
+    # -- cases -----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def case(
+        self, name: str, line: int, source: str = "", *, ends: bool = False, loops: bool = False
+    ) -> Iterator[None]:
+        """Run one case, and note how it ended.
+
+        Args:
+            name: What it is called.
+            line: Its line in the tests, from 1.
+            source: Its source.
+            ends: Whether what follows builds on it.
+            loops: Whether all that it asserts is in loops, which may go over nothing.
+
+        Raises:
+            AssertionError: It failed, and what follows builds on it.
+            BrokenTestError: The same, and it is the tests' own fault.
+        """
+        printed, ran = len(self._channel.printed), self.ran
+        note = {"name": name, "line": line, "test_code": source, "status": "pass"}
+        try:
+            yield
+            if loops and self.ran == ran:
+                raise AssertionError("Nothing was asserted: what is gone through is empty")
+        except ProgramEndedError:
+            raise
+        except BaseException as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            if not isinstance(error, Exception) and OUTCOME not in kinds:
+                raise
+            note |= self._judge(error, line)
+        if note["status"] != "pass" or not ends:
+            self._add(note, printed)
+        if note["status"] != "pass" and ends:
+            self.finish(())
+
+    def _add(self, note: Json, printed: int) -> None:
+        # Invariant: each failure counts, however many are reported.
+        if note["status"] == "fail":
+            self._failed.append(_plain_text(note["message"], 4 * MAX_TEXT))
+        elif note["status"] == "error":
+            self._broken = self._broken or _plain_text(note["message"], 4 * MAX_TEXT)
+        if len(self.results) < MAX_CASES:
+            note["output"] = "".join(self._channel.printed[printed:])
+            texts = {
+                key: _plain_text(value, MAX_TEXT) for key, value in note.items() if isinstance(value, str)
+            }
+            self.results.append({**note, **texts})
+
+    def _judge(self, error: BaseException, line: int) -> Json:
+        """Return how a case failed, and whether that is its own fault."""
+        said = _said(error)
+        text = " ".join(f"{type(error).__name__}: {said}".split()) if said else type(error).__name__
+        if isinstance(error, AssertionError):
+            return {"status": "fail", "message": said or "An assertion does not hold"}
+        missing = (
+            self._facts["missing"].get(getattr(error, "name", None)) if isinstance(error, NameError) else None
+        )
+        if missing and missing["is_programs"]:
+            return {"status": "fail", "message": missing["message"]}
+        if missing or self._is_own_fault(error):
+            own = missing["message"] if missing else text
+            return {"status": "error", "message": f"The test in line {line} is broken: {own}"}
+        notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+        return {"status": "fail", "message": f"A test ended with {text}{notes}"}
+
+    def _is_own_fault(self, error: BaseException) -> bool:
+        """Return whether the expression that failed uses nothing of the program, nor what a program can change."""
+        entries: list[TracebackType] = []
+        trace = error.__traceback__
+        while trace:
+            entries.append(trace)
+            trace = trace.tb_next
+        own = [entry for entry in entries if entry.tb_frame.f_code.co_filename == cell.SOURCE_NAME]
+        if not own or isinstance(error, OSError):  # Files may be those of the program.
+            return False
+        if (
+            isinstance(error, AttributeError)
+            and inspect.ismodule(error.obj)
+            and error.obj.__name__ in sys.stdlib_module_names
+        ):
+            return True
+        try:
+            expression, _ = cell.failing_source(own[-1])
+            tree = ast.parse(expression.strip())
+        except (SyntaxError, ValueError):
+            return False
+        if isinstance(error, ModuleNotFoundError):
+            return isinstance(tree.body[0], ast.Import | ast.ImportFrom)
+        return is_clean(tree, clean_names(ast.parse(self._facts["tests"])))
+
+    def example(
+        self,
+        source: str,
+        call: Callable[[], Any],
+        expected: Any,
+        *,
+        stdin: str | None = None,
+        printed: str | None = None,
+        exact: bool = False,
+    ) -> None:
+        """Try a function on an example; see `Expectations`."""
+        start, self._channel.around.given = len(self._channel.printed), stdin
+        self.count()
+        try:
+            got = _awaited(call())
+        except ProgramEndedError:
+            raise
+        except Exception as error:
+            if isinstance(expected, type) and isinstance(error, expected):
+                return
+            said = f"{source} raised {_noted(error)}, expected {self.brief.repr(expected)}"
+            raise AssertionError(said) from None
+        finally:
+            self._channel.around.given = None
+        if printed is not None:
+            shown = Output("".join(self._channel.printed[start:]))
+            if not self.same(shown, printed, "exact" if exact else ""):
+                raise AssertionError(self.explain(source, shown, "==", printed, verb="printed"))
+        if (printed is None or expected is not None) and (
+            isinstance(expected, type) or not comparing.same(got, expected)
+        ):
+            raise AssertionError(self.explain(source, got, "==", expected))
+
+    def cases(self, kind: type[unittest.TestCase], line: int) -> None:
+        """Run each case of a class of unittest."""
+        bench, original = self, kind.assertEqual
+
+        def assert_equal(self: unittest.TestCase, first: Any, second: Any, msg: Any = None) -> None:
+            if bench.same(first, second) is True:
+                return
+            if first == second:
+                self.fail(msg or bench.explain(repr(first), first, "==", second))
+            original(self, first, second, msg)
+
+        kind.assertEqual = assert_equal  # type: ignore[method-assign]
+        result = Result(self)
+        unittest.defaultTestLoader.loadTestsFromTestCase(kind).run(result)
+        for name in result.passed:
+            self._add({"name": name, "line": line, "status": "pass"}, 0)
+        for name, error in result.failed:
+            self._add({"name": name, "line": line, **self._judge(error, line)}, 0)
+        assert not result.skipped, "a test was skipped"
+
+    def finish(self, names: Iterable[str]) -> None:
+        """Raise if a case failed, was never run, or nothing was asserted."""
+        unrun = [
+            f"{name} of the tests was never run"
+            for number, name in enumerate(names)
+            if number not in self.begun
+        ]
+        failed = [*self._failed, *(unrun if not self._broken else [])]
+        if len(failed) == 1:
+            raise AssertionError(failed[0])
+        if failed:
+            noun = self._facts["noun"]
+            count = max(len(self.results), len(failed))
+            raise AssertionError(f"{len(failed)} of {count} {noun} failed: {'; '.join(failed[:MAX_SAID])}")
+        if self._broken:
+            raise BrokenTestError(self._broken)
+        assert self.ran, "The tests ran to their end without asserting anything"
+
+    def report(self) -> str:
+        """Return how each case ended, as JSON.
+
+        Invariant: that tests are broken is said here, and not by the name of an exception, which a program can choose.
+        """
+        is_broken = bool(self._broken) and not self._failed
+        return json.dumps(
+            {"weak": self.weak, "broken": self._broken if is_broken else "", "tests": self.results}
+        )
+
+    # -- doctests --------------------------------------------------------------------------------------------
+
+    def shown(self, source: str, run: Callable[[], Any], expected: str) -> None:
+        """Compare what an interactive session shows with what a doctest expects."""
+        self.count()
+        with contextlib.redirect_stdout(io.StringIO()) as captured:
+            value = _awaited(run())
+        printed = captured.getvalue()
+        text = printed + ("" if value is None else f"{value!r}\n")
+        pattern = ".*".join(map(re.escape, " ".join(expected.split()).split("...")))
+        has_gap = "..." in expected and re.fullmatch(pattern, " ".join(text.split()), re.DOTALL)
+        is_right = (
+            comparing.same_text(text, expected)
+            if value is None
+            else _is_shown(value, text, expected, printed)
+        )
+        assert has_gap or is_right, self.explain(source, text.rstrip("\n"), "==", expected.rstrip("\n"))
+
+    def raised(self, source: str, run: Callable[[], Any], kind: str, message: str) -> None:
+        """Check that a call raises what a doctest expects."""
+        self.count()
+        try:
+            value = _awaited(run())
+        except Exception as error:
+            name, text = type(error).__name__, str(error)
+            is_right = name == kind.rpartition(".")[2] and (
+                not message or "..." in message or text.strip() == message.strip()
+            )
+            assert is_right, f"{source} raised {name}: {text}, expected {kind}: {message}"
+            return
+        raise AssertionError(f"{source} gave {self.brief.repr(value)}, expected {kind}")
+
+    def module(self, name: str) -> Any:
+        """Return a module of the program's process, such as its pyplot with the figures."""
+        return self._channel.request("module", name)
+
+
+def _is_shown(value: Any, text: str, expected: str, printed: str) -> bool:
+    """Return whether a value is what a doctest shows: data as data, all else by its text."""
+    try:
+        return not printed and comparing.same(value, ast.literal_eval(expected.strip()))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text.split() == expected.split()
+
+
+def _said(error: BaseException) -> str:
+    """Return the text of an error; what it holds may be objects of the program, which are not asked again."""
+    if "_said" in vars(error):
+        return str(vars(error)["_said"])
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def _plain_text(text: str, max_chars: int) -> str:
+    return text[:max_chars].encode(errors="replace").decode()
+
+
+def _awaited(value: Any) -> Any:
+    if inspect.iscoroutine(value):
+        try:
+            value.send(None)
+        except StopIteration as end:
+            return end.value
+    return value
+
+
+def _noted(error: BaseException) -> str:
+    return "; ".join([f"{type(error).__name__}: {_said(error)}", *getattr(error, "__notes__", ())])
+
+
+class MonkeyPatch:
+    """What pytest's fixture of this name gives: changes that end with the test."""
+
+    def __init__(self) -> None:
+        self._undo = contextlib.ExitStack()
+
+    def setattr(self, target: Any, name: Any, value: Any = None, raising: bool = True) -> None:
+        """Set an attribute of an object, or of what a dotted name means."""
+        if isinstance(target, str):
+            owner, _, attribute = target.rpartition(".")
+            target, name, value = sys.modules.get(owner) or __import__(owner, fromlist=["_"]), attribute, name
+        if not raising or hasattr(target, name):
+            before = getattr(target, name, None)
+            self._undo.callback(builtins.setattr, target, name, before)
+            builtins.setattr(target, name, value)
+            return
+        raise AttributeError(name)
+
+    def undo(self) -> None:
+        """Take back all changes."""
+        self._undo.close()

@@ -1,0 +1,53 @@
+"""Options per question: what the `configurable` of a config may choose in place of an argument of the chain."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from langchain_core.runnables import ensure_config
+
+from code_chains.errors import InputError
+
+OPTIONS = ("max_attempts", "approve", "checks", "limits", "budget", "language", "instructions", "verify")
+"""Names of the options."""
+_FIXED = ("executor", "solve", "tools", "snippets", "data", "answer_type", "interpret", "memory", "cache")
+"""Arguments that a question cannot change; `model` may be that of a configurable model."""
+
+
+def choose_how(key: str) -> str:
+    """Return how a name that is no input is chosen, as a sentence; empty for a name that is nothing else either."""
+    if key in OPTIONS:
+        return f'An option of a question goes into its config: {{"configurable": {{{key!r}: …}}}}.'
+    if key in (*_FIXED, "model"):
+        return f"{key} is an argument of create_code_chain: make a chain with {key}=…."
+    return ""
+
+
+def chosen_options(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run: those of its config, and those that the chain was configured with.
+
+    Args:
+        fields: What `configurable_fields` has set; None for what it has not.
+
+    Raises:
+        InputError: The config of the question names an argument that a question cannot change, or a misspelt option.
+    """
+    config = ensure_config()
+    configurable = config.get("configurable") or {}
+    if configurable and getattr(config.get("callbacks"), "parent_run_id", None) is None:
+        _check_names(configurable)
+    chosen = {name: value for name, value in fields.items() if value is not None}
+    return chosen | {name: configurable[name] for name in OPTIONS if name in configurable}
+
+
+def _check_names(names: Collection[str]) -> None:
+    for name in names:
+        if name in _FIXED:
+            raise InputError(f"A question cannot change {name!r}. {choose_how(name)}")
+        near = difflib.get_close_matches(str(name), OPTIONS, n=1, cutoff=0.85)
+        if near and name not in OPTIONS:
+            raise InputError(
+                f"There is no option {name!r}; did you mean {near[0]!r}? Rename it in the config."
+            )

@@ -1,0 +1,295 @@
+"""Receipts: what an answer was computed from, so that anybody can compute it again without a model."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from code_chains._version import __version__
+from code_chains.analysis.determinism import is_repeatable
+from code_chains.analysis.parsing import parse
+from code_chains.analysis.references import read
+from code_chains.analysis.well_known_imports import distribution_of
+from code_chains.errors import InputError
+from code_chains.executors.base import Executor
+from code_chains.executors.values import check_json_variables, describe_variables
+from code_chains.records import Record
+from code_chains.state import Execution
+from code_chains.storage.files import sha256_file
+from code_chains.verification.numbers import WRITTEN_NUMBER, ascii_digits
+from code_chains.verification.provenance import names_from_elsewhere
+
+FORMAT = "code-chains receipt 1"
+_MAX_OUTPUT_CHARS = 20_000
+_MAX_VALUES = 50
+_SHOWING = ("print", "pprint", "display")
+
+
+@dataclass(frozen=True)
+class GivenFile(Record):
+    """A file that a program was given.
+
+    Attributes:
+        sha256: The checksum of its content, in hexadecimal digits.
+        bytes: Its size.
+    """
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class StatedValue(Record):
+    """A number of an answer, and where it comes from.
+
+    Attributes:
+        text: The number, as the answer writes it.
+        output_line: The first line of the output that has it, from 1; None if none has.
+    """
+
+    text: str
+    output_line: int | None
+
+
+@dataclass(frozen=True)
+class Receipt(Record):
+    """What an answer was computed from. It holds the question, the program and its output, but no content of files.
+
+    The same question with the same outcome has the same receipt.
+
+    Attributes:
+        question: The question.
+        program: The program.
+        language: The language that it is in: `python` or `sql`.
+        files: What it was given, by name.
+        variables: Its variables that are JSON.
+        other_variables: Checksums of all others, by name.
+        stdin: What it could read from its standard input.
+        in_session: Whether it ran in a conversation, where earlier programs may have set what it uses.
+        output: What it showed, at most 20,000 characters.
+        output_sha256: The checksum of the whole.
+        answer: The answer in words; empty if no model phrased it.
+        values: The numbers of the answer, or without one of the output.
+        lines: The lines of the program that show something, from 1.
+        verdict: Status, reason and who decided.
+        isolation: How the program was isolated; None if it was not.
+        notes: What reading the files left out.
+        versions: Of this package, Python, and the packages that the program imports.
+        format: The version of this form.
+        sha256: The checksum of all else: it tells slips, not forgeries, as anybody can compute it.
+    """
+
+    question: str
+    program: str
+    language: str
+    files: dict[str, GivenFile]
+    variables: dict[str, Any]
+    other_variables: dict[str, str]
+    stdin: str
+    in_session: bool
+    output: str
+    output_sha256: str
+    answer: str
+    values: tuple[StatedValue, ...]
+    lines: tuple[int, ...]
+    verdict: dict[str, Any]
+    isolation: dict[str, Any] | None
+    notes: tuple[str, ...]
+    versions: dict[str, str]
+    format: str = FORMAT
+    sha256: str = field(default="")
+
+    def checksum(self) -> str:
+        """Return the checksum of everything but the checksum itself."""
+        content = {key: value for key, value in self.to_dict().items() if key != "sha256"}
+        return _sha256(json.dumps(content, sort_keys=True, ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came of running a program again.
+
+    Attributes:
+        status: `same` or `different` output, or `unknown`: it could not be run as it was.
+        reason: Why, as a sentence.
+    """
+
+    status: Literal["same", "different", "unknown"]
+    reason: str
+
+
+def create_receipt(
+    given: Mapping[str, Any], outcome: Mapping[str, Any], *, language: str = "python"
+) -> Receipt:
+    """Return the receipt of an answer.
+
+    Args:
+        given: The question with its `files` (paths), `variables` and `stdin`, and the `session` if there was one.
+        outcome: What the chain added: `code`, `execution`, `verdict`, and if present `answer` and `notes`.
+        language: The language of the program.
+    """
+    execution: Execution = outcome["execution"]
+    code, output = _valid(str(outcome.get("code") or "")), execution.output
+    plain, others = _variables(given.get("variables") or {})
+    answer = _valid(str(outcome.get("answer") or ""))
+    receipt = {
+        "question": _valid(str(given.get("query") or "")),
+        "program": code,
+        "language": language,
+        "files": {name: _file(path) for name, path in (given.get("files") or {}).items()},
+        "variables": plain,
+        "other_variables": others,
+        "stdin": _valid(str(given.get("stdin") or "")),
+        "in_session": given.get("session") is not None,
+        "output": _valid(output[:_MAX_OUTPUT_CHARS]),
+        "output_sha256": _sha256(output),
+        "answer": answer,
+        "values": tuple(_values(answer or output, output)),
+        "lines": tuple(_showing_lines(code)) if language == "python" else (),
+        "verdict": outcome["verdict"].to_dict(),
+        "isolation": execution.isolation.to_dict() if execution.isolation else None,
+        "notes": tuple(outcome.get("notes") or ()),
+        "versions": _versions(code),
+    }
+    unsigned = Receipt(**receipt)
+    return replace(unsigned, sha256=unsigned.checksum())
+
+
+def read_receipt(text: str) -> Receipt:
+    """Return a receipt from its JSON.
+
+    Raises:
+        InputError: It is no receipt, of another version, or was changed.
+    """
+    try:
+        data = json.loads(text)
+        if isinstance(data, dict) and data.get("format", FORMAT) != FORMAT:
+            raise InputError(f"This receipt has the form {data['format']!r}; this version reads {FORMAT!r}.")
+        receipt = Receipt.from_dict(data)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"This is no receipt of an answer: {error}") from error
+    if receipt.checksum() != receipt.sha256:
+        raise InputError("The receipt was changed after it was written: its checksum is another one.")
+    return receipt
+
+
+def run_again(receipt: Receipt, executor: Executor, *, files: Mapping[str, Any] | None = None) -> Comparison:
+    """Run the program of a receipt again, without a model, and compare what it shows.
+
+    Args:
+        receipt: The receipt.
+        executor: Where the program runs.
+        files: Paths of the files that it was given, by name.
+    """
+    files = dict(files or {})
+    if obstacle := _obstacle(receipt, executor, files):
+        return Comparison("unknown", obstacle)
+    inputs: dict[str, Any] = {"files": {name: files[name] for name in receipt.files}}
+    inputs |= {"variables": receipt.variables} if receipt.variables else {}
+    inputs |= {"stdin": receipt.stdin} if receipt.stdin else {}
+    again = executor.run(receipt.program, **{key: value for key, value in inputs.items() if value})
+    if _sha256(again.output) == receipt.output_sha256:
+        return Comparison("same", "The program shows the same again.")
+    if not again.ok:
+        return Comparison("different", f"The program fails now: {again.summary}")
+    shown = again.output.strip()[:200]
+    if not is_repeatable(receipt.program):
+        return Comparison("different", f"The program depends on time or chance. It shows now: {shown}")
+    changed = _changed_versions(receipt)
+    because = f" These versions differ: {', '.join(changed)}." if changed else ""
+    return Comparison("different", f"The program shows now: {shown}{because}")
+
+
+def _obstacle(receipt: Receipt, executor: Executor, files: Mapping[str, Any]) -> str:
+    """Return why a program cannot be run as it was; empty if it can."""
+    if receipt.in_session and (names := names_from_elsewhere(receipt.program)):
+        return f"The program ran in a conversation, after others that set {', '.join(sorted(set(names)))}."
+    if receipt.language != executor.language:
+        return f"The program is in {receipt.language}; the executor runs {executor.language}."
+    if receipt.other_variables:
+        return f"These variables are not in the receipt: {', '.join(receipt.other_variables)}."
+    if missing := [name for name in receipt.files if name not in files]:
+        return f"These files are missing: {', '.join(missing)}."
+    for name, given in receipt.files.items():
+        if _file(files[name]) != given:
+            return f"The file {name} has another content than the one of the answer."
+    return ""
+
+
+def _valid(text: str) -> str:
+    """Return text that JSON can have: what is broken of it is shown as a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _file(path: Any) -> GivenFile:
+    return GivenFile(sha256_file(Path(path)), os.stat(path).st_size)
+
+
+def _variables(variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the variables that are JSON, and the checksums of the others."""
+    plain: dict[str, Any] = {}
+    others: dict[str, str] = {}
+    for name, value in variables.items():
+        try:
+            checked = check_json_variables({name: value})
+            json.dumps(
+                checked, ensure_ascii=False
+            ).encode()  # JSON has no word for broken text and the longest integers.
+            plain |= checked
+        except (InputError, ValueError):
+            others[name] = _sha256(json.dumps(describe_variables({name: value}), sort_keys=True, default=str))
+    return plain, others
+
+
+def _values(text: str, output: str) -> Iterator[StatedValue]:
+    lines = ascii_digits(output[:_MAX_OUTPUT_CHARS]).splitlines()
+    found = dict.fromkeys(match[0] for match in WRITTEN_NUMBER.finditer(ascii_digits(text)))
+    for number in list(found)[:_MAX_VALUES]:
+        places = (place for place, line in enumerate(lines, 1) if number in line)
+        yield StatedValue(number, next(places, None))
+
+
+def _showing_lines(code: str) -> Iterator[int]:
+    """Yield the lines of a program that show something: calls of print and the like, and its last expression."""
+    tree = parse(code)
+    if tree is None:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in _SHOWING:
+            yield node.lineno
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr) and not isinstance(last.value, ast.Call):
+        yield last.lineno
+
+
+def _versions(code: str) -> dict[str, str]:
+    versions = {"code-chains": __version__, "python": platform.python_version()}
+    reading = read(code)
+    modules = {imported.name.partition(".")[0] for imported in reading.imports} if reading else set()
+    for module in sorted(modules - sys.stdlib_module_names):
+        package = distribution_of(module)
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
+
+
+def _changed_versions(receipt: Receipt) -> list[str]:
+    now = _versions(receipt.program)
+    return [
+        f"{name} {version}, now {now.get(name, 'missing')}"
+        for name, version in receipt.versions.items()
+        if now.get(name) != version
+    ]

@@ -1,0 +1,120 @@
+"""Examples of what a function returns or prints, or of what a program prints for an input."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from code_chains.errors import InputError
+
+_EXCEPTIONS = {
+    name: value
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, Exception)
+}
+_OF_CALLS, _OF_RUNS = {"args", "kwargs", "expected"}, {"stdin", "output", "exact"}
+
+
+@dataclass(frozen=True)
+class Example:
+    """What one call, or one run, must give.
+
+    Attributes:
+        arguments: The arguments of the call, as source.
+        expected: What it returns or which exception it raises, as source; empty if only its output counts.
+        stdin: What can be read from the standard input; None for nothing.
+        output: What is printed; None if that does not matter.
+        exact: Whether blanks and capitals of the output count, and each digit.
+        is_run: Whether the whole program runs with this input, instead of a function being called.
+    """
+
+    arguments: str = ""
+    expected: str = ""
+    stdin: str | None = None
+    output: str | None = None
+    exact: bool = False
+    is_run: bool = False
+
+    def outcome(self) -> str:
+        """Return the arguments of the harness that say what is expected."""
+        options = {"stdin": self.stdin, "printed": self.output, "exact": self.exact or None}
+        given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+        return ", ".join([self.expected or "None", *given])
+
+    def __str__(self) -> str:
+        if self.is_run:
+            return f"input {self.stdin or ''!r} prints {self.output!r}"
+        what = f" == {self.expected}" if self.expected else f" prints {self.output!r}"
+        given = "" if self.stdin is None else f" with the input {self.stdin!r}"
+        return f"f({self.arguments}){given}{what}"
+
+
+def parse_example(example: object) -> Example:
+    """Validate an example; see `expect`.
+
+    Raises:
+        InputError: It is invalid.
+    """
+    if isinstance(example, Example):
+        return example
+    if (
+        isinstance(example, Mapping)
+        and example.keys() <= _OF_CALLS | _OF_RUNS
+        and example.keys() & {"expected", "output"}
+    ):
+        return _from_mapping(example)
+    if isinstance(example, Sequence) and not isinstance(example, str) and len(example) == 2:
+        args, expected = example
+        args = args if isinstance(args, tuple) else (args,)
+        return Example(_arguments(args, {}), _expected(expected))
+    raise InputError(
+        f"{example!r:.80} is not an example. Give a pair of arguments and result, e.g. ((2, 3), 5), or what a program"
+        ' prints for an input, e.g. {"stdin": "2 3", "output": "5"}.'
+    )
+
+
+def _from_mapping(example: Mapping[object, object]) -> Example:
+    args, kwargs = example.get("args") or [], example.get("kwargs") or {}
+    if not isinstance(args, list | tuple) or not isinstance(kwargs, Mapping):
+        raise InputError(f"{example!r:.80} is not an example: args must be a list, and kwargs a mapping.")
+    expected = _expected(example["expected"]) if "expected" in example else ""
+    is_run = not example.keys() & _OF_CALLS
+    stdin, output = _text(example, "stdin"), _text(example, "output")
+    return Example(_arguments(args, kwargs), expected, stdin, output, bool(example.get("exact")), is_run)
+
+
+def _text(example: Mapping[object, object], key: str) -> str | None:
+    value = example.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{example!r:.80} is not an example: {key} must be text.")
+    return value
+
+
+def _arguments(args: Sequence[object], kwargs: Mapping[object, object]) -> str:
+    arguments = list(map(_literal, args))
+    for name, value in kwargs.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InputError(f"An argument of an example cannot be called {name!r}.")
+        arguments.append(f"{name}={_literal(value)}")
+    return ", ".join(arguments)
+
+
+def _expected(value: object) -> str:
+    for name, exception in _EXCEPTIONS.items():
+        if exception is value:
+            return name
+    return _literal(value)
+
+
+def _literal(value: object) -> str:
+    text = repr(value)
+    try:
+        if ast.literal_eval(text) == value:
+            return text
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    raise InputError(
+        f"{text:.80} cannot be part of an example: give numbers, text, lists, tuples, dicts or sets. Use tests."
+    )

@@ -1,0 +1,107 @@
+"""What tests import from the program, or of pyplot's state, as names of the program."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+
+_MODULES = {
+    *(
+        "solution",
+        "main",
+        "program",
+        "submission",
+        "answer",
+        "exercise",
+        "student",
+        "script",
+        "app",
+        "task",
+        "homework",
+    ),
+    *(
+        "your_module",
+        "my_module",
+        "module",
+        "your_script",
+        "mymodule",
+        "solutions",
+        "student_code",
+        "your_code",
+        "my_script",
+    ),
+}
+"""What tests call the module that they test."""
+_PYPLOT = "matplotlib.pyplot"
+
+
+def of_program(tests: ast.Module) -> ast.Module:
+    """Return tests that use names of the program as such, without importing it, and pyplot where the program drew."""
+    renamed, modules = dict[str, str](), set[str]()
+    for node in ast.walk(tests):
+        if isinstance(node, ast.ImportFrom) and is_of_program(node.module or "", node.level):
+            renamed |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.asname or alias.name for alias in node.names if alias.name in _MODULES}
+    changed: ast.Module = _Names(renamed, modules).visit(tests)
+    return ast.fix_missing_locations(changed)
+
+
+def is_of_program(module: str, level: int = 0) -> bool:
+    """Return whether a module that tests import is the program: it is called so, or nobody has one of this name."""
+    top = module.partition(".")[0]
+    if level or top in _MODULES:
+        return True
+    return top not in sys.stdlib_module_names and not _is_installed(top)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+class _Names(ast.NodeTransformer):
+    def __init__(self, renamed: dict[str, str], modules: set[str]) -> None:
+        self._renamed, self._modules = renamed, modules
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt | list[ast.stmt]:
+        if is_of_program(node.module or "", node.level):
+            return ast.copy_location(ast.Pass(), node)
+        if node.module == "matplotlib" and [alias.name for alias in node.names] == ["pyplot"]:
+            return ast.copy_location(_program_module(node.names[0].asname or "pyplot"), node)
+        if node.module == _PYPLOT and node.names[0].name != "*":
+            return [
+                ast.copy_location(_program_module(alias.asname or alias.name, alias.name), node)
+                for alias in node.names
+            ]
+        return node
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt | list[ast.stmt]:
+        kept = [
+            alias
+            for alias in node.names
+            if alias.name not in _MODULES and not (alias.name == _PYPLOT and alias.asname)
+        ]
+        drawn = [alias.asname for alias in node.names if alias.name == _PYPLOT and alias.asname]
+        statements: list[ast.stmt] = [_program_module(name) for name in drawn if name]
+        if kept:
+            statements.append(ast.Import(kept))
+        return [ast.copy_location(statement, node) for statement in statements or [ast.Pass()]]
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.value, ast.Name) and node.value.id in self._modules:
+            return ast.copy_location(ast.Name(node.attr, node.ctx), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        node.id = self._renamed.get(node.id, node.id)
+        return node
+
+
+def _program_module(name: str, attribute: str = "") -> ast.stmt:
+    source = f"{name} = _module({_PYPLOT!r})" + (f".{attribute}" if attribute else "")
+    return ast.parse(source).body[0]

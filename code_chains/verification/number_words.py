@@ -1,0 +1,89 @@
+"""Numbers in words, in the languages of questions and answers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+_LARGER = {
+    10: "ten diez dix zehn dieci dez десять दस عشرة",
+    20: "twenty veinte vingt zwanzig venti vinte двадцать yirmi बीस عشرون عشرين",
+    30: "thirty treinta trente dreißig trenta trinta тридцать otuz तीस ثلاثون ثلاثين",
+    40: "forty cuarenta quarante vierzig quaranta quarenta сорок kırk चालीस أربعون أربعين",
+    50: "fifty cincuenta cinquante fünfzig cinquanta cinquenta пятьдесят elli पचास خمسون خمسين",
+    60: "sixty sesenta soixante sechzig sessanta sessenta шестьдесят altmış साठ ستون ستين",
+    70: "seventy setenta siebzig settanta семьдесят yetmiş सत्तर سبعون سبعين",
+    80: "eighty ochenta achtzig ottanta oitenta восемьдесят seksen अस्सी ثمانون ثمانين",
+    90: "ninety noventa neunzig novanta девяносто doksan नब्बे تسعون تسعين",
+    100: "hundred hundreds cien ciento cent hundert cento cem сто yüz सौ مئة مائة 百",
+    1000: "thousand thousands mil mille tausend mila тысяча тысячи тысяч हज़ार हजार ألف آلاف 千",
+    12: "dozen dozens docena douzaine dutzend dozzina dúzia дюжина düzine दर्जन",
+    24: "noon midday mediodía midi mittag mezzogiorno meio-dia полдень öğle",
+    2: "twice double doubled doubles couple pair both doble dos double deux doppelt zwei doppio due dobro"
+    " dois вдвое два две дважды iki çift दो दोगुना اثنان اثنين ضعف second",
+    3: "triple thrice tripled triples tres trois drei tre três три трижды üç तीन ثلاثة ثلاث third tercio tiers drittel terzo"
+    " terço треть",
+    4: "quadruple quarter quarters cuatro quatre vier quattro quatro четыре dört चार أربعة أربع cuarto quart viertel quarto"
+    " четверть çeyrek चौथाई ربع fourth",
+    5: "quintuple cinco cinq fünf cinque пять beş पाँच पांच خمسة خمس fifth fifths quinto cinquième fünftel пятая",
+    6: "seis six sechs sei шесть altı छह छः ستة ست sixth",
+    7: "siete sept sieben sette sete семь yedi सात سبعة سبع seventh",
+    8: "ocho huit acht otto oito восемь sekiz आठ ثمانية ثماني eighth eighths",
+    9: "nueve neuf neun nove девять dokuz नौ تسعة تسع ninth",
+    0.5: "half halves halved mitad moitié demi hälfte halb halbe metà mezzo metade meio половина половину"
+    " полтора yarım yarısı आधा आधे نصف 半",
+}
+"""Words for more than twenty, multiples and fractions, by their values: programs write a third as 3."""
+_VALUES = {word: value for value, words in _LARGER.items() for word in words.split()}
+_PART = re.compile(r"[^\W\d_]+")
+
+
+def numerals(*languages: str) -> dict[str, int]:
+    """Return the values of words, given in the order of their values from zero on, one text a language."""
+    values: dict[str, int] = {}
+    for words in languages:
+        values.update(zip(words.split(), itertools.count(), strict=False))
+    return values
+
+
+_NUMERALS = numerals(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty",
+    "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete"
+    " dieciocho diecinueve veinte",
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize dix-sept dix-huit"
+    " dix-neuf vingt",
+    "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn"
+    " achtzehn neunzehn zwanzig",
+    "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici"
+    " diciassette diciotto diciannove venti",
+    "zero um dois três quatro cinco seis sete oito nove dez onze doze treze quatorze quinze dezesseis dezessete dezoito"
+    " dezenove vinte",
+) | {"una": 1, "une": 1, "ein": 1, "eine": 1, "uma": 1, "duas": 2, "catorze": 14}
+_CHINESE_DIGITS = "零一二三四五六七八九十"
+_CHINESE_VALUES = {"百": 100.0, "千": 1000.0, "万": 10_000.0, "半": 0.5, "两": 2.0, "兩": 2.0}
+_CHINESE_NUMERAL = re.compile("(二?)十([一二三四五六七八九]?)|([零一二三四五六七八九])")
+
+
+def numbers_in_words(text: str) -> Iterator[int]:
+    """Yield the numbers that a text has in words, up to twenty."""
+    for word in re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)?", text.lower()):
+        if word in _NUMERALS:
+            yield _NUMERALS[word]
+    for two, digit, only in _CHINESE_NUMERAL.findall(text):
+        if only:
+            yield _CHINESE_DIGITS.index(only)
+        else:  # Ten or twenty, and perhaps more.
+            yield (20 if two else 10) + _CHINESE_DIGITS.index(digit or "零")
+
+
+def stated_in_words(text: str) -> Iterator[float]:
+    """Yield the numbers that a text has in words, with the parts of those that are composed, multiples and fractions."""
+    yield from map(float, numbers_in_words(text))
+    for word in _PART.findall(text.lower()):
+        value = _VALUES.get(word, _NUMERALS.get(word))
+        if value is not None:
+            yield float(value)
+    for sign in filter(_CHINESE_VALUES.__contains__, text):
+        yield _CHINESE_VALUES[sign]

@@ -1,0 +1,9 @@
+"""Provenance: whether what a program shows was given, computed from it, or made up."""
+
+from __future__ import annotations
+
+from code_chains.verification.provenance.columns import unanswered_subject
+from code_chains.verification.provenance.given import Given
+from code_chains.verification.provenance.inventions import Invention, find_invention, names_from_elsewhere
+
+__all__ = ["Given", "Invention", "find_invention", "names_from_elsewhere", "unanswered_subject"]

@@ -1,0 +1,121 @@
+"""Whether the data has what a question asks for, by the names of columns and the values that its profile shows.
+
+A model that misses a column takes another one: rain where humidity was asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from code_chains.analysis.dotted_names import words
+from code_chains.analysis.parsing import nodes, parse
+from code_chains.verification.letters import folded
+
+_MAX_NAMED = 6
+_AGGREGATE = (
+    r"(?:mean|average|avg|median|total|sum|maximum|minimum|max|min|highest|lowest|largest|smallest|biggest|greatest|best|worst"
+    r"|standard deviation|variance|mode|overall|combined|monthly|daily|yearly|weekly|annual)"
+)
+_SUBJECTS = (
+    re.compile(
+        rf"\b(?:{_AGGREGATE}\s+)+(?:(?:value|amount|level|sum|number)s?\s+)?(?:of\s+)?(?:the\s+|all\s+|our\s+|my\s+|their\s+)*"
+        r"([a-z]{3,})(?:\s+([a-z]{4,}))?"
+    ),
+    re.compile(r"\bhow (?:much|many [a-z]+ of)\s+([a-z]{4,})"),
+    re.compile(
+        r"\b(?:was|is|were|are)\s+(?:the\s+)?([a-z]{4,})\s+(?:the\s+)?(?:strong|high|low|long|large|heavi|old|young|cheap|great)"
+    ),
+)
+"""What a quantity is of: the noun, and another word in case that the first belongs to it."""
+_WHICH = re.compile(r"\b(?:which|what)\s+([a-z]{4,})\s+(?!is\b|are\b|was\b|were\b|the\b|of\b)")
+"""What is to be chosen: it has a column of its own, or one of names."""
+_NAMING = re.compile(r"name|title|item|label|description|\bid\b|code|\bkey\b", re.IGNORECASE)
+_DATED = re.compile(r"date|born|birth|year|since|started|hired", re.IGNORECASE)
+_GENERIC = words(
+    "value values number numbers amount amounts count rows lines entries records items data file table list column"
+    " money time people person persons does have were many much more less from with that than this these there"
+    " which where did cost worth will would could should each every between average total according paid spent"
+    " left need used made month months year years week weeks weekday quarter hour hours date dates days kind type group"
+    " category percentage percent share proportion fraction ratio difference"
+)
+"""Words that name no column."""
+_COLUMNS = re.compile(r"^\s*columns:(.*)$", re.MULTILINE)
+_NAME = re.compile(r"`([^`\n]{1,100})`")
+
+
+def unanswered_subject(query: str, code: str, profile: str) -> str:
+    r"""Return as a sentence what a question asks for and its data does not name; empty if nothing is known to be missing.
+
+    Only columns count that the question does not name, and for a quantity just one: what is computed of several may have any
+    name.
+
+    Args:
+        query: The question, in English.
+        code: The program.
+        profile: What the model was shown of the data, with the columns of each table.
+
+    Example:
+        >>> profile = "- file `weather.csv`:\n  columns: `day` (date), `rain` (float)"
+        >>> unanswered_subject("What is the mean humidity?", "print(df['rain'].mean())", profile)
+        'Nothing in the data is called humidity; the program used the column rain. There are: day, rain.'
+    """
+    columns = [name for listed in _COLUMNS.findall(profile) for name in _NAME.findall(listed)]
+    texts, asked = set(_texts(code)), folded(query)
+    unnamed = [column for column in columns if column in texts and not _is_named(column, asked)]
+    missing = _missing_quantity(asked, folded(profile)) if len(unnamed) == 1 else ""
+    if not missing and unnamed and not any(map(_NAMING.search, columns)):
+        missing = _missing(_WHICH, asked, folded(profile))
+    if not missing or (missing in ("age", "oldest") and any(map(_DATED.search, columns))):
+        return ""
+    there = f"There are: {', '.join(columns[:_MAX_NAMED])}."
+    used = f"the column{'s' if len(unnamed) > 1 else ''} {', '.join(unnamed[:_MAX_NAMED])}"
+    return f"Nothing in the data is called {missing}; the program used {used}. {there}"
+
+
+def _missing_quantity(asked: str, shown: str) -> str:
+    return next(filter(None, (_missing(pattern, asked, shown) for pattern in _SUBJECTS)), "")
+
+
+def _missing(pattern: re.Pattern[str], asked: str, shown: str) -> str:
+    """Return a noun that a question asks for and the data does not show; empty if there is none."""
+    for match in pattern.finditer(asked):
+        subjects = [word for word in match.groups() if word and word not in _GENERIC]
+        if subjects and not any(_stem(word) in shown for word in subjects):
+            return subjects[0]
+    return ""
+
+
+def _is_named(column: str, asked: str) -> bool:
+    """Return whether a question names a column, or a longer word of its name."""
+    return _stem(column) in asked or any(part in asked for part in _parts(column))
+
+
+def _texts(code: str) -> Iterator[str]:
+    """Yield what a program may name columns with: its texts and attributes, but for options of what reads a file."""
+    tree = parse(code)
+    options = {id(node) for call in nodes(tree, ast.Call) for node in _options(call)} if tree else set()
+    for node in ast.walk(tree) if tree else ():
+        if id(node) in options:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def _options(call: ast.Call) -> Iterator[ast.AST]:
+    """Yield all nodes of the options with which a function reads a file."""
+    if getattr(call.func, "attr", "").startswith("read_"):
+        for keyword in call.keywords:
+            yield from ast.walk(keyword.value)
+
+
+def _parts(name: str) -> list[str]:
+    """Return the longer words of the name of a column, without their endings."""
+    return [_stem(word) for word in re.findall(r"[^\W\d_]{3,}", folded(name))]
+
+
+def _stem(word: str) -> str:
+    return folded(word)[: max(4, len(word) - 2)]

@@ -1,0 +1,358 @@
+"""The origins of expressions: each name holds those of everything that it was ever given, whatever the order."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+
+from code_chains.verification.provenance.given import Given, Origin
+from code_chains.verification.provenance.tokens import (
+    ASKING_ABOUT_FILES,
+    CARRYING,
+    COMPUTED,
+    DATE,
+    LABELLING,
+    NONE,
+    OPENING,
+    PATHS,
+    RANDOM,
+    SHOWING,
+    SOURCE,
+    TABLE,
+    Kind,
+    Token,
+    Tokens,
+    names_quantity,
+)
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_MIN_ELEMENTS = 2
+"""Constants from which on a display may be data."""
+_MIN_TABLE = 4
+
+
+class Expressions:
+    """The origins of the expressions of a program, and of its names.
+
+    Args:
+        tree: The program.
+        given: What was given.
+        files: Names of the files that were given.
+        names: Names of variables and functions that were given.
+
+    Attributes:
+        shown: The origins of each thing that is shown, in order.
+    """
+
+    def __init__(
+        self, tree: ast.Module, given: Given, *, files: Collection[str], names: Collection[str]
+    ) -> None:
+        self._given = given
+        self._files = [name.casefold() for name in files]
+        self._names: dict[str, Tokens] = defaultdict(frozenset)
+        self._functions = dict(_functions(tree))
+        self._function = ""
+        self._condition = NONE
+        self.shown: list[Tokens] = []
+        for name in names:
+            if not _is_replaced(name, tree):
+                self._names[name] = SOURCE
+
+    def _test(self, node: ast.expr) -> Tokens:
+        if isinstance(node, ast.Compare) and isinstance(node.left, ast.Name) and node.left.id == "__name__":
+            return NONE
+        return self._tokens(node) | COMPUTED
+
+    def _named(self, target: ast.expr, value: ast.expr) -> Tokens:
+        """Return the origins of a value, and that it is a quantity if its name says so."""
+        name = target.id if isinstance(target, ast.Name) else getattr(target, "attr", "")
+        return self._as_quantity(str(name), value)
+
+    def _as_quantity(self, name: str, value: ast.expr) -> Tokens:
+        tokens, number = self._tokens(value), _number(value)
+        if number is None or number in (0.0, 1.0) or not names_quantity(name, self._given.origin(number)):
+            return tokens
+        return tokens | {Token(Kind.QUANTITY, ast.unparse(value), value.lineno)}
+
+    def _bind(self, target: ast.expr, tokens: Tokens) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._add(name, tokens)
+            case ast.Attribute(value=value, attr=name):
+                self._add(f".{name}", tokens)
+                self._bind_base(value, tokens)
+            case ast.Subscript(value=value, slice=key):
+                self._bind_base(value, tokens | self._key(key))
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for element in elements:
+                    self._bind(element, tokens)
+            case ast.Starred(value=value):
+                self._bind(value, tokens)
+
+    def _bind_base(self, node: ast.expr, tokens: Tokens) -> None:
+        """Add origins to the name that an attribute or an item belongs to."""
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        if isinstance(node, ast.Name) and node.id != "self":
+            self._add(node.id, tokens)
+
+    def _add(self, name: str, tokens: Tokens) -> None:
+        self._names[name] |= tokens
+
+    def _show(self, tokens: Tokens, condition: Tokens) -> None:
+        self.shown.append(tokens | condition)
+
+    # -- expressions
+
+    def _tokens(self, node: ast.expr) -> Tokens:
+        match node:
+            case ast.Constant(value=value):
+                return self._constant(value, node)
+            case ast.Name(id=name):
+                return self._names[name] | (self._names[f"{name}()"] if name in self._functions else NONE)
+            case ast.Attribute(value=value, attr=name):
+                return SOURCE if name in OPENING else self._tokens(value) | self._names[f".{name}"]
+            case ast.Subscript(value=value, slice=key):
+                return self._tokens(value) | self._key(key)
+            case ast.Call():
+                return self._call(node)
+            case ast.JoinedStr(values=parts):
+                return self._labelled(parts)
+            case ast.NamedExpr(target=target, value=value):
+                self._bind(target, self._tokens(value))
+                return self._tokens(value)
+        return self._computed(node)
+
+    def _computed(self, node: ast.expr) -> Tokens:
+        match node:
+            case ast.BinOp():
+                return self._operation(node)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._test(operand)
+            case ast.Compare(left=left, comparators=others):
+                return self._union(filter(_is_not_constant, [left, *others])) | COMPUTED
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return self._test(test) | self._union([body, orelse])
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
+                return self._comprehension(node.generators, [node.elt])
+            case ast.DictComp():
+                return self._comprehension(node.generators, [node.key, node.value])
+        return self._composed(node)
+
+    def _composed(self, node: ast.expr) -> Tokens:
+        match node:
+            case ast.List() | ast.Tuple() | ast.Set():
+                return self._with_made_up(node, self._union(node.elts), list(_leaves(node.elts)))
+            case ast.Dict():
+                return self._mapping(node)
+            case ast.Yield(value=ast.expr() as value) | ast.YieldFrom(value=value):
+                self._add(f"{self._function}()", self._tokens(value))
+                return NONE
+        parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        return self._union(parts)
+
+    def _union(self, expressions: Iterable[ast.expr]) -> Tokens:
+        return frozenset().union(*map(self._tokens, expressions))
+
+    def _labelled(self, parts: Iterable[ast.expr]) -> Tokens:
+        """Return the origins of parts of a text, whose constants are labels: words of the question say nothing there."""
+        tokens = set[Token]()
+        for part in parts:
+            is_label = isinstance(part, ast.Constant)
+            tokens |= {token for token in self._tokens(part) if not is_label or token.kind is not Kind.GIVEN}
+        return frozenset(tokens)
+
+    def _constant(self, value: object, node: ast.expr) -> Tokens:
+        if isinstance(value, bool) or value is None:
+            return NONE
+        if isinstance(value, int | float):
+            return self._literal_number(value, node)
+        if not isinstance(value, str):
+            return NONE
+        if any(name in value.casefold() for name in self._files):
+            return frozenset([Token(Kind.PATH)])
+        if not any(map(str.isalnum, value)):
+            return NONE
+        kind = Kind.GIVEN if self._given.holds(value) else Kind.TEXT
+        return frozenset([Token(kind, value[:200], node.lineno)])
+
+    def _literal_number(self, value: float, node: ast.expr) -> Tokens:
+        try:
+            origin = self._given.origin(float(value))
+        except OverflowError:
+            return NONE
+        return frozenset([Token(Kind[origin.name], ast.unparse(node)[:30], node.lineno)])
+
+    def _key(self, key: ast.expr) -> Tokens:
+        """Return the origins of an index: constants say nothing."""
+        if isinstance(key, ast.Slice):
+            parts = filter(_is_not_constant, filter(None, (key.lower, key.upper, key.step)))
+            return self._union(parts) | COMPUTED
+        return self._tokens(key) if _is_not_constant(key) and not isinstance(key, ast.List) else NONE
+
+    def _operation(self, node: ast.BinOp) -> Tokens:
+        tokens = self._tokens(node.left)
+        if not (isinstance(node.op, ast.Mod | ast.Pow) and _number(node.right) is not None):
+            tokens |= self._tokens(node.right)
+        is_text = isinstance(node.op, ast.Add | ast.Mod) and any(token.kind is Kind.TEXT for token in tokens)
+        is_path = any(token.kind is Kind.PATH for token in tokens)
+        return tokens if is_text or is_path else tokens | COMPUTED
+
+    def _comprehension(self, generators: list[ast.comprehension], results: list[ast.expr]) -> Tokens:
+        tokens = COMPUTED
+        for generator in generators:
+            items = self._tokens(generator.iter)
+            self._bind(generator.target, items)
+            tokens |= items | self._union(generator.ifs)
+        return tokens | self._union(results)
+
+    def _mapping(self, node: ast.Dict) -> Tokens:
+        tokens = self._labelled(filter(None, node.keys)) | self._union(node.values)
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                tokens |= self._as_quantity(key.value, value)
+        return self._with_made_up(node, tokens, list(_leaves(node.values)))
+
+    def _with_made_up(self, node: ast.expr, tokens: Tokens, leaves: list[ast.expr]) -> Tokens:
+        """Return the origins of a display: if most of its constants were not given, it is made up, else a table."""
+        own = list(filter(self._is_own, leaves))
+        if len(own) < _MIN_ELEMENTS or len(own) * 2 <= len(leaves):
+            is_table = len(leaves) >= _MIN_TABLE
+            return frozenset(token for token in tokens if not (is_table and token.kind is Kind.UNKNOWN))
+        shown = ", ".join(ast.unparse(leaf)[:20] for leaf in own[:2])
+        return tokens | {Token(Kind.DATA, f"{shown}, …", node.lineno)}
+
+    def _is_own(self, leaf: ast.expr) -> bool:
+        if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str):
+            is_word = len(leaf.value.strip()) > 2 or DATE.search(leaf.value) is not None
+            return is_word and not self._given.holds(leaf.value)
+        number = _number(leaf)
+        return number is not None and self._given.origin(number) is Origin.UNKNOWN
+
+    # -- calls
+
+    def _call(self, node: ast.Call) -> Tokens:
+        condition, name = self._condition, _called(node.func)
+        receiver = self._tokens(node.func.value) if isinstance(node.func, ast.Attribute) else NONE
+        if name in LABELLING:
+            return COMPUTED
+        if name in self._functions:
+            return self._own_function(node, self._functions[name], receiver | condition)
+        arguments = filter(_is_not_constant, node.args) if name == "range" else node.args
+        read = self._labelled if name in SHOWING and len(node.args) > 1 else self._union
+        given = read(arguments) | frozenset().union(*map(self._value_of_keyword, node.keywords))
+        tokens = given | receiver
+        if name in SHOWING:
+            self._show(tokens, condition)
+        if name in ASKING_ABOUT_FILES:
+            return NONE
+        if isinstance(node.func, ast.Attribute):
+            self._bind_base(node.func.value, given | condition)  # A method may keep what it is given.
+        else:
+            tokens |= self._names[name]
+        self._pass_to_callbacks(node, tokens)
+        return self._result(name, node, tokens)
+
+    def _result(self, name: str, node: ast.Call, tokens: Tokens) -> Tokens:
+        """Return the origins of what a function of others returns."""
+        if name in OPENING:
+            return tokens | SOURCE | COMPUTED
+        is_int = name == "int" and len(node.args) > 1
+        if (name in CARRYING and not is_int) or name in PATHS:
+            return tokens
+        if RANDOM.search(ast.unparse(node.func)):
+            tokens |= {Token(Kind.RANDOM, ast.unparse(node)[:40], node.lineno)}
+        if any(token.kind is Kind.PATH for token in tokens):
+            tokens |= SOURCE
+        tables = (token for token in tokens if token.kind is Kind.TEXT and TABLE.search(token.shown))
+        return (
+            tokens | COMPUTED | {Token(Kind.DATA, token.shown.split("\n")[0], token.line) for token in tables}
+        )
+
+    def _value_of_keyword(self, keyword: ast.keyword) -> Tokens:
+        """Return the origins of an argument by keyword: constants are options, unless their name is that of a quantity."""
+        if _is_not_constant(keyword.value):
+            return self._tokens(keyword.value)
+        tokens = self._as_quantity(keyword.arg or "", keyword.value)
+        return frozenset(token for token in tokens if token.kind in (Kind.QUANTITY, Kind.PATH))
+
+    def _own_function(self, node: ast.Call, function: Function, condition: Tokens) -> Tokens:
+        """Return the origins of what a function of the program returns, and give its parameters those of the arguments."""
+        names = _parameters(function)
+        for parameter, argument in zip(names, node.args, strict=False):
+            self._add(parameter, self._as_quantity(parameter, argument))
+        for keyword in node.keywords:
+            self._add(keyword.arg or "", self._as_quantity(keyword.arg or "", keyword.value))
+        self._add(f"{function.name}?", condition)
+        return self._names[f"{function.name}()"]
+
+    def _pass_to_callbacks(self, node: ast.Call, tokens: Tokens) -> None:
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
+            if isinstance(argument, ast.Name) and argument.id in self._functions:
+                for parameter in _parameters(self._functions[argument.id]):
+                    self._add(parameter, tokens)
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
+    """Yield the functions of a program by the names that they are called by, which is its own for a class."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node
+        if isinstance(node, ast.ClassDef):
+            for method in node.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                    yield node.name, method
+
+
+def _parameters(function: Function) -> list[str]:
+    arguments = function.args
+    names = [parameter.arg for parameter in (*arguments.posonlyargs, *arguments.args)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+def _is_not_constant(node: ast.expr) -> bool:
+    return not isinstance(node, ast.Constant) and _number(node) is None
+
+
+def _number(node: ast.expr) -> float | None:
+    """Return the value of a number, also with a sign."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        node = node.operand
+    if (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, int | float)
+        and not isinstance(node.value, bool)
+    ):
+        try:
+            return float(node.value)
+        except OverflowError:
+            return None
+    return None
+
+
+def _leaves(elements: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    for element in elements:
+        match element:
+            case ast.List(elts=nested) | ast.Tuple(elts=nested) | ast.Set(elts=nested):
+                yield from _leaves(nested)
+            case ast.Dict(values=nested):
+                yield from _leaves(nested)
+            case _:
+                yield element
+
+
+def _called(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def _is_replaced(name: str, tree: ast.Module) -> bool:
+    """Return whether a program gives a variable a new value that does not depend on it."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            return all(not isinstance(part, ast.Name) or part.id != name for part in ast.walk(node.value))
+    return False

@@ -1,0 +1,103 @@
+"""Where what a program shows comes from: what is given, literals of its own, or chance. Nothing is run.
+
+Parameters and results of functions hold origins as names do, until nothing changes. So it is cheap, and errs towards more
+origins.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator
+
+from code_chains.verification.provenance.expressions import Expressions
+from code_chains.verification.provenance.given import Given
+from code_chains.verification.provenance.tokens import COMPUTED, NONE, Tokens
+
+_MAX_ROUNDS = 5
+
+
+class Flow(Expressions):
+    """The origins of what a program shows; see `Expressions`."""
+
+    def __init__(
+        self, tree: ast.Module, given: Given, *, files: Collection[str], names: Collection[str]
+    ) -> None:
+        super().__init__(tree, given, files=files, names=names)
+        for _ in range(_MAX_ROUNDS):
+            before, self.shown = dict(self._names), []
+            self._run(tree.body, NONE)
+            if before == self._names:
+                break
+        if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+            self._show(self._tokens(last.value), NONE)
+
+    def _run(self, body: Iterable[ast.stmt], condition: Tokens) -> None:
+        for statement in body:
+            self._condition = condition
+            self._statement(statement, condition)
+
+    def _statement(self, node: ast.stmt, condition: Tokens) -> None:
+        match node:
+            case ast.Expr(value=value):
+                self._tokens(value)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._bind(target, self._named(target, value) | condition)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._bind(target, self._named(target, value) | condition)
+            case ast.AugAssign(target=target, value=value):
+                self._bind(target, self._tokens(value) | condition | COMPUTED)
+            case ast.Return(value=ast.expr() as value):
+                self._add(f"{self._function}()", self._tokens(value) | condition)
+            case _:
+                self._block(node, condition)
+
+    def _block(self, node: ast.stmt, condition: Tokens) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self._define(node)
+            case ast.For() | ast.AsyncFor():
+                tokens = self._tokens(node.iter) | condition
+                self._bind(node.target, tokens)
+                self._run([*node.body, *node.orelse], tokens | COMPUTED)
+            case ast.While() | ast.If():
+                self._run([*node.body, *node.orelse], condition | self._test(node.test))
+            case ast.With() | ast.AsyncWith():
+                self._open(node, condition)
+            case ast.Try() | ast.TryStar():
+                # What stands in handlers is for another case, which the run decides.
+                self._run([*node.body, *node.orelse, *node.finalbody], condition)
+            case ast.Match():
+                self._match(node, condition)
+            case ast.ClassDef():
+                self._run(node.body, condition)
+
+    def _open(self, node: ast.With | ast.AsyncWith, condition: Tokens) -> None:
+        for item in node.items:
+            tokens = self._tokens(item.context_expr) | condition
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, tokens)
+        self._run(node.body, condition)
+
+    def _match(self, node: ast.Match, condition: Tokens) -> None:
+        tokens = self._tokens(node.subject) | condition | COMPUTED
+        for case in node.cases:
+            for name in _captured(case.pattern):
+                self._add(name, tokens)
+            self._run(case.body, tokens)
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        arguments = node.args
+        positional = [*arguments.posonlyargs, *arguments.args]
+        for parameter, default in zip(reversed(positional), reversed(arguments.defaults), strict=False):
+            self._add(parameter.arg, self._as_quantity(parameter.arg, default))
+        outer, self._function = self._function, node.name
+        self._run(node.body, self._names[f"{node.name}?"])
+        self._function = outer
+
+
+def _captured(pattern: ast.pattern) -> Iterator[str]:
+    for node in ast.walk(pattern):
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if name:
+            yield name

@@ -1,0 +1,199 @@
+"""What was given to a program: the numbers and words of its question, and what follows from them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from functools import cached_property
+
+from code_chains.verification.letters import folded
+from code_chains.verification.number_words import stated_in_words
+from code_chains.verification.numbers import (
+    WRITTEN_NUMBER,
+    ascii_digits,
+    mantissa,
+    possible_values,
+)
+
+_MAX_TEXT_CHARS, _MAX_NUMBERS, _MAX_PAIRED = 50_000, 60, 30
+_UNITS = (60.0, 3600.0, 24.0, 7.0, 12.0, 365.0, 52.0, 30.0, 2.0, 4.0)
+_CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d{2})")
+_MIXED = re.compile(r"(?<!\d)(\d{1,6})[ -](\d{1,3})/(\d{1,3})(?!\d)")
+_FRACTION = re.compile(r"(?<![\d/])(\d{1,3})/(\d{1,3})(?![\d/])")
+_PERCENT = re.compile(
+    r"[%٪％]|percent|per cent|prozent|ciento|pour cent|cento|процент|yüzde|プロ|割|百分|퍼센트|بالم|प्रतिशत",
+    re.I,
+)
+_SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6)
+_PARTS = re.compile(
+    r"quart|half|viertel|halb|cuarto|medi[ao]|demi|mezz[ao]|mei[ao]|четверт|половин|полтор|buçuk|çeyrek|半|نصف|ربع",
+    re.I,
+)
+_DIGITS_OF_OTHER_BASES = re.compile(r"\b(?:0[xX])?([0-9A-F]{2,8}|[0-9a-f]{2,8})\b")
+_OTHER_BASE = re.compile(
+    r"hex|binar|octal|\bbase\b|\bbasis\b|0[xXbB]|dual|oktal|двоичн|шестнадцат|ikili|onaltı|二进制|十六进制|2進|16進|ثنائي|सोलह",
+    re.I,
+)
+_ORDINARY = re.compile(r"\d+(?:\.\d+)?")
+_CONSTANTS = """
+0 0.5 1 2 7 24 60 3600 86400 1440 365 366 365.25 365.2425 52 28 29 30 31 1900 1970 90 180 270 360 400
+26 65 97 128 255 256 512 1024 2048 4096 65536 1e-9 1e-6 1e6 1e9 1e12 1000000007
+3.14 3.1416 3.14159 3.141592 3.1415926 3.14159265 3.141592653589793 6.2832 2.718 2.71828 2.718281828459045 1.618
+273.15 32 1.8 9.8 9.81 9.80665 299792458 299792.458 3e8 6.022e23 6.02214076e23 6.674e-11 6.6743e-11 6.626e-34
+1.38e-23 1.380649e-23 8.314 101325 4.184 4.186 4186 22.4 1.602e-19 6371
+2.54 30.48 0.3048 0.9144 91.44 1.609 1.6093 1.60934 1.609344 1609.34 1609.344 0.621371 0.6214 3.28084 3.281 39.37
+5280 1760 63360 1.852 1.15078 0.4536 0.453592 0.45359237 2.2046 2.20462 2.205 28.35 28.3495
+3.785 3.78541 3.785411784 0.2642 0.264172 4.54609 4.93 14.787 236.588 29.5735 33.8 33.814 745.7 735.5 0.7457
+"""
+"""Constants of the calendar, computing, mathematics, physics and units, which need no source."""
+_KNOWN = frozenset(map(float, _CONSTANTS.split()))
+_COMMON = frozenset(
+    (*range(5, 101, 5), 14, 16, 42, 99, 200, 500, 0.95, 0.99, 0.05, 0.01, 0.1, 0.2, 0.25, 0.75, 1.5, 2.5)
+)
+"""Numbers that stand in programs of all kinds, so that they say little."""
+_MAX_SMALL = 12
+_YEARS = range(1900, 2101)
+"""Of a date without its year any may be taken."""
+
+
+class Origin(Enum):
+    """Where a constant of a program comes from."""
+
+    GIVEN = "given"
+    DERIVED = "derived"
+    KNOWN = "known"
+    WEAK = "weak"
+    UNKNOWN = "unknown"
+
+
+class Given:
+    """The numbers and words that a program may use without inventing anything.
+
+    Args:
+        texts: The question, the conversation before it, and what else was given as text.
+        examples: Text whose values belong to other tasks.
+    """
+
+    def __init__(self, *texts: str, examples: str = "") -> None:
+        self._text = "\n".join(text[:_MAX_TEXT_CHARS] for text in texts)
+        self._examples = examples[:_MAX_TEXT_CHARS]
+
+    @cached_property
+    def numbers(self) -> list[float]:
+        """The numbers that are stated, in digits or in words, each once."""
+        texts = (_written, stated_in_words, _of_clocks, _of_other_bases)
+        stated = itertools.chain.from_iterable(read(self._text) for read in texts)
+        return list(dict.fromkeys(itertools.islice(stated, _MAX_NUMBERS)))
+
+    @cached_property
+    def _stated(self) -> set[float]:
+        """The stated numbers, in percent, thousands and millions, too, and percentages that are added or taken off."""
+        stated = list(self.numbers)
+        if _PERCENT.search(self._text):
+            stated += (1 + sign * value / 100 for value in self.numbers for sign in (1, -1))
+        return {_rounded(value * scale) for value in stated for scale in _SCALES}
+
+    @cached_property
+    def _derived(self) -> set[float]:
+        """The mantissas of what follows from the stated numbers in one step."""
+        stated = self.numbers
+        found = set(_in_one_step(stated))
+        factors = [*stated, *map(_complement, filter(_is_percentage, stated))]
+        for first, second in itertools.combinations(factors[:_MAX_PAIRED], 2):
+            found.update((first + second, abs(first - second), first * second, first + second / 60))
+            if first and second:
+                found.update((first / second, second / first))
+        for whole, above, below in _MIXED.findall(self._text):
+            found.add(float(whole) + float(above) / (float(below) or 1))
+        if _PARTS.search(self._text):
+            found.update(whole + part for whole in stated for part in (0.25, 0.5, 0.75))
+        return set(map(mantissa, found))
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(_words(self._text))
+
+    def origin(self, value: float) -> Origin:
+        """Return where a number comes from."""
+        value = abs(value)
+        if _rounded(value) in self._stated:
+            return Origin.GIVEN
+        if value in (0.0, 1.0):
+            return Origin.KNOWN
+        is_power = mantissa(value) == 1.0  # Powers of ten follow from anything.
+        if (mantissa(value) in self._derived and not is_power) or self._is_date(value):
+            return Origin.DERIVED
+        if value in _KNOWN:
+            return Origin.KNOWN
+        is_small = value == int(value) and (value <= _MAX_SMALL or value in _YEARS)
+        return Origin.WEAK if is_small or value in _COMMON or is_power else Origin.UNKNOWN
+
+    def _is_date(self, value: float) -> bool:
+        """Return whether a number is a date such as 20240301 in a year that was given."""
+        return 1e7 < value < 3e7 and value // 10_000 in self.numbers
+
+    def holds(self, text: str) -> bool:
+        """Return whether most of the words of a text were given."""
+        words = set(_words(text))
+        if any(self.origin(value) is not Origin.GIVEN for value in _written(text)):
+            return False
+        is_whole = folded(text.strip()) in folded(self._text)
+        return is_whole or len(words & self._words) * 2 > len(words) or not words
+
+    def is_example(self, written: str) -> bool:
+        """Return whether a number, as a program writes it, stands in an example of another task."""
+        shown = set(map(mantissa, _written(self._examples)))
+        return any(mantissa(value) in shown for value in _written(written))
+
+
+def _written(text: str) -> Iterator[float]:
+    for match in WRITTEN_NUMBER.finditer(ascii_digits(text)):
+        yield from map(abs, possible_values(match[0]))
+    yield from map(float, _ORDINARY.findall(ascii_digits(text)))
+    for above, below in _FRACTION.findall(text):
+        yield float(above) / (float(below) or 1)
+
+
+def _of_clocks(text: str) -> Iterator[float]:
+    """Yield what is written of a time of day: hours with their fraction, minutes, and those of the afternoon."""
+    for hours, minutes in _CLOCK.findall(ascii_digits(text)):
+        hour, minute = float(hours), float(minutes)
+        yield from (hour + minute / 60, hour * 60 + minute, hour + 12)
+
+
+def _of_other_bases(text: str) -> Iterator[float]:
+    if not _OTHER_BASE.search(text):
+        return
+    for word in _DIGITS_OF_OTHER_BASES.findall(text):
+        yield float(int(word, 16))
+        if not set(word) - {"0", "1"}:
+            yield float(int(word, 2))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.9g}")
+
+
+def _is_percentage(value: float) -> bool:
+    return 0 < value < 100
+
+
+def _complement(value: float) -> float:
+    return 1 - value / 100
+
+
+def _in_one_step(stated: Iterable[float]) -> Iterator[float]:
+    for value in stated:
+        yield from (value, value + 1, abs(value - 1), value + 12)
+        if value <= 100:
+            yield from (100 - value, 100 + value)
+        if 0 < value < 1:
+            yield from (1 - value, 1 + value)
+        for unit in _UNITS:
+            yield from (value * unit, value / unit)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", folded(text))

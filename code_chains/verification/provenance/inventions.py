@@ -1,0 +1,164 @@
+"""Programs that make up what they show: a text, data or a number that nobody gave. No model is asked.
+
+The idea is that of taint analysis, turned around: what is looked for is an output that nothing given reaches.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from code_chains.analysis.parsing import parse
+from code_chains.analysis.references import read
+from code_chains.verification.provenance.flow import Flow
+from code_chains.verification.provenance.given import Given
+from code_chains.verification.provenance.tokens import Kind, Token
+
+_MAX_CODE_CHARS = 20_000
+_MAX_NAMED = 3
+_CHANCE = re.compile(
+    r"random|simulat|monte.?carlo|probabilit|chance|dice|coin|shuffle|pick|draw|roll|lottery|sample|zufall|würfel|wahrscheinlich"
+    r"|aleatori|azar|dado|moneda|hasard|aléatoire|casual|sorte|случайн|вероятн|rastgele|随机|概率|乱数|ランダム|확률|무작위|عشوائي",
+    re.IGNORECASE,
+)
+_MADE_UP = re.compile(
+    r"\b(?:make up|made[- ]up|invent\w*|fictional|fictitious|imaginary|fake|dummy|mock|sample data|example data|test data"
+    r"|poem|story|haiku|joke|lorem ipsum|password|erfinde\w*|ausgedacht\w*|beispieldaten|inventa\w*|ficticio\w*|invente\w*"
+    r"|fictif\w*|inventati\w*|придума\w*|выдум\w*|uydur\w*)\b|编造|虚构|架空|作り話",
+    re.IGNORECASE,
+)
+_HOW_TO = re.compile(
+    r"\b(?:how (?:to|(?:do|can|would|should) (?:i|you|we|one))\b|show me how|example of|demonstrate|explain|illustrate|teach"
+    r"|write (?:me )?(?:a |an |some |the )?(?:\w+ ){0,3}(?:program|script|function|class|code|decorator|snippet|app)"
+    r"|implement|create (?:a|an) (?:\w+ ){0,2}(?:function|class|program|script|app|decorator)|wie (?:kann|macht|geht)"
+    r"|cómo (?:puedo|se)|comment (?:faire|puis)|come (?:posso|si)|как (?:можно|сделать))\b|如何|怎么|どうやって|어떻게",
+    re.IGNORECASE,
+)
+_DRAWING = re.compile(
+    r"\b(?:draw|paint|sketch|ascii|fractal|logo|zeichne|dibuja|dessine|disegna|нарисуй)\b", re.I
+)
+
+
+@dataclass(frozen=True)
+class Invention:
+    """What a program made up.
+
+    Attributes:
+        kind: `text`: nothing was computed; `data`: its data is its own; `assumption`: a number that nobody gave, which a
+            model cannot know better at a second attempt; `example`: one from an example of another task; `ignored`: what was
+            given does not reach the output.
+        reason: What it is, as a sentence.
+    """
+
+    kind: Literal["text", "data", "assumption", "example", "ignored"]
+    reason: str
+
+
+def find_invention(
+    query: str, code: str, given: Given, *, files: Collection[str] = (), names: Collection[str] = ()
+) -> Invention | None:
+    """Return what a program makes up; None if nothing is known to be.
+
+    Args:
+        query: The question.
+        code: The program; of one that does not parse nothing is said.
+        given: The numbers and words that it may use.
+        files: Names of the files that were given.
+        names: Names of variables and tools that were given.
+
+    Example:
+        >>> query = "What is the total amount?"
+        >>> find_invention(query, "print(sum([100, 217, 340]))", Given(query)).kind
+        'data'
+    """
+    tree = parse(code) if len(code) <= _MAX_CODE_CHARS else None
+    if tree is None or _MADE_UP.search(query) or _HOW_TO.search(query) or _DRAWING.search(query):
+        return None
+    known = [*names, *names_from_elsewhere(code)]
+    try:
+        shown = Flow(tree, given, files=files, names=known).shown
+    except RecursionError:  # Expressions that are nested very deeply.
+        return None
+    tokens = frozenset[Token]().union(*shown)
+    if not shown:
+        return None
+    allows_chance = _CHANCE.search(query) is not None
+    return _Decision(tokens, given, list(files), bool(files or names), allows_chance).find()
+
+
+def names_from_elsewhere(code: str) -> list[str]:
+    """Return the names that a program uses and does not define, such as those of an earlier cell."""
+    reading = read(code)
+    uses = reading.uses if reading else []
+    return [use.name.removeprefix("?:") for use in uses if use.name.startswith("?:")]
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """Rules about the origins of an output, the surest first."""
+
+    tokens: frozenset[Token]
+    given: Given
+    files: list[str]
+    has_input: bool
+    allows_chance: bool
+
+    def find(self) -> Invention | None:
+        kinds = {token.kind for token in self.tokens}
+        own = self._of(Kind.UNKNOWN, Kind.TEXT, Kind.DATA, Kind.WEAK, Kind.QUANTITY)
+        if not kinds & {Kind.COMPUTED, Kind.SOURCE, Kind.RANDOM}:
+            return self._uncomputed([*own, *self._of(Kind.DERIVED, Kind.KNOWN)])
+        if self.has_input and Kind.SOURCE not in kinds and own:
+            return self._ignored(own)
+        if not kinds & {Kind.SOURCE, Kind.GIVEN} and self._is_made_up(kinds):
+            return self._made_up()
+        return self._assumed()
+
+    def _is_made_up(self, kinds: set[Kind]) -> bool:
+        """Return whether an output that nothing given reaches is computed from constants or by chance."""
+        by_chance = Kind.RANDOM in kinds and not self.allows_chance
+        is_weak = Kind.WEAK in kinds and not self.given.numbers
+        return by_chance or is_weak or bool(kinds & {Kind.DATA, Kind.UNKNOWN, Kind.QUANTITY})
+
+    def _of(self, *kinds: Kind) -> list[Token]:
+        return sorted(
+            (token for token in self.tokens if token.kind in kinds),
+            key=lambda token: (token.line, token.shown),
+        )
+
+    def _uncomputed(self, own: list[Token]) -> Invention | None:
+        if not own:
+            return None
+        if self.has_input:
+            return self._ignored(own)
+        shown = max(own, key=lambda token: len(token.shown)).shown
+        return Invention("text", f"Nothing was computed: the program prints what the model wrote: {shown!r}.")
+
+    def _made_up(self) -> Invention:
+        chance = self._of(Kind.RANDOM)
+        own = self._of(Kind.DATA) or self._of(Kind.UNKNOWN, Kind.QUANTITY, Kind.WEAK)
+        what = "random numbers" if chance and not own else _listed(own)
+        return Invention("data", f"The program made up its data: {what} were not given.")
+
+    def _ignored(self, own: list[Token]) -> Invention:
+        what = self.files[0] if self.files else "What"
+        return Invention(
+            "ignored",
+            f"{what} was given but does not reach the output; the program used {_listed(own)} of its own.",
+        )
+
+    def _assumed(self) -> Invention | None:
+        doubtful = self._of(Kind.QUANTITY) or self._of(Kind.UNKNOWN)
+        if copied := [token for token in doubtful if self.given.is_example(token.shown)]:
+            return Invention("example", f"{_listed(copied)} comes from an example, not from the question.")
+        if doubtful:
+            return Invention("assumption", f"The program assumes {_listed(doubtful)}, which was not given.")
+        return None
+
+
+def _listed(tokens: Iterable[Token]) -> str:
+    named = itertools.islice(tokens, _MAX_NAMED)
+    return ", ".join(f"{token.shown} (line {token.line})" for token in named)

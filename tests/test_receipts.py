@@ -1,0 +1,179 @@
+"""A receipt holds what an answer was computed from, and anybody can compute it again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from code_chains import InputError, SandboxExecutor, create_code_chain
+from code_chains.apps.terminal.cli import cli
+from code_chains.receipts import Receipt, create_receipt, read_receipt, run_again
+from code_chains.testing import ScriptedModel, asks_for_code
+
+SALES = b"region,amount\nnorth,100\nsouth,250.5\n"
+CODE = "import pandas as pd\nd = pd.read_csv('sales.csv')\nprint('Total:', d.amount.sum() * factor)"
+
+
+def ask(sandbox: SandboxExecutor, code: str, state: dict[str, Any]) -> dict[str, Any]:
+    def reply(messages: Any) -> str:
+        return f"```python\n{code}\n```" if asks_for_code(messages) else "The total is 701.0."
+
+    with create_code_chain(ScriptedModel(reply), executor=sandbox) as chain:
+        return dict(chain.invoke({"query": "What is the total, doubled?", **state}))
+
+
+@pytest.fixture(scope="module")
+def receipt(module_sandbox: SandboxExecutor) -> Receipt:
+    result = ask(module_sandbox, CODE, {"files": {"sales.csv": SALES}, "variables": {"factor": 2}})
+    return read_receipt(json.dumps(result["receipt"]))
+
+
+@pytest.fixture(scope="module")
+def module_sandbox() -> Any:
+    with SandboxExecutor() as executor:
+        yield executor
+
+
+@pytest.fixture
+def sales(tmp_path: Path) -> Path:
+    path = tmp_path / "sales.csv"
+    path.write_bytes(SALES)
+    return path
+
+
+def test_it_binds_the_numbers_of_the_answer_to_output_and_program(receipt: Receipt) -> None:
+    assert [(value.text, value.output_line) for value in receipt.values] == [("701.0", 1)]
+    assert receipt.lines == (3,)
+    assert receipt.verdict["status"] == "unverified"
+    assert receipt.isolation is not None
+    assert receipt.versions["pandas"] == pd.__version__
+    assert receipt.files["sales.csv"].bytes == len(SALES)
+    assert b"250.5" not in receipt.to_json().encode()
+
+
+def test_its_program_is_run_again_without_a_model(
+    receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    assert run_again(receipt, module_sandbox, files={"sales.csv": sales}).status == "same"
+
+
+def test_a_file_that_is_missing_or_another_one_is_named(
+    receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    missing = run_again(receipt, module_sandbox)
+    assert (missing.status, missing.reason) == ("unknown", "These files are missing: sales.csv.")
+    sales.write_bytes(SALES + b"east,1\n")
+    changed = run_again(receipt, module_sandbox, files={"sales.csv": sales})
+    assert (changed.status, "another content" in changed.reason) == ("unknown", True)
+
+
+def test_another_output_is_different_and_shown(
+    receipt: Receipt, module_sandbox: SandboxExecutor, sales: Path
+) -> None:
+    other = replace(receipt, program=CODE.replace("sum", "max"))
+    comparison = run_again(other, module_sandbox, files={"sales.csv": sales})
+    assert (comparison.status, "501.0" in comparison.reason) == ("different", True)
+
+
+def test_chance_is_named_as_the_reason(module_sandbox: SandboxExecutor) -> None:
+    result = ask(module_sandbox, "import random\nprint(random.random())", {})
+    comparison = run_again(read_receipt(json.dumps(result["receipt"])), module_sandbox)
+    assert "depends on time or chance" in comparison.reason
+
+
+def test_variables_that_are_no_json_are_in_it_by_their_checksum(module_sandbox: SandboxExecutor) -> None:
+    result = ask(module_sandbox, "print(len(t))", {"variables": {"t": pd.DataFrame({"x": [1, 2]})}})
+    receipt = read_receipt(json.dumps(result["receipt"]))
+    assert (list(receipt.other_variables), receipt.variables) == (["t"], {})
+    assert run_again(receipt, module_sandbox).status == "unknown"
+
+
+def test_a_turn_of_a_conversation_says_that_it_is_one(module_sandbox: SandboxExecutor) -> None:
+    def reply(messages: Any) -> str:
+        if not asks_for_code(messages):
+            return "It is 701."
+        return (
+            "```python\n"
+            + ("print(x * 2)" if "Again" in str(messages[-1].content) else "x = 350.5\nprint(x)")
+            + "\n```"
+        )
+
+    with create_code_chain(ScriptedModel(reply), executor=module_sandbox) as chain:
+        results = [
+            chain.invoke({"query": query, "session_id": "a"})
+            for query in ("What is 350.5?", "Again, twice 350.5?")
+        ]
+    first, second = (read_receipt(json.dumps(result["receipt"])) for result in results)
+    assert run_again(first, module_sandbox).status == "same"
+    comparison = run_again(second, module_sandbox)
+    assert (comparison.status, "after others that set x." in comparison.reason) == ("unknown", True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer": "The total is 9."}, "changed after it was written"),
+        ({"format": "code-chains receipt 7"}, "receipt 7"),
+        ({"files": 3}, "no receipt"),
+    ],
+)
+def test_a_receipt_that_was_changed_or_is_of_another_version_is_refused(
+    receipt: Receipt, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        read_receipt(json.dumps({**receipt.to_dict(), **change}))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", "<html>"])
+def test_what_is_no_receipt_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="no receipt"):
+        read_receipt(text)
+
+
+def test_the_command_line_says_same_or_different(receipt: Receipt, sales: Path) -> None:
+    path = sales.parent / "receipt.json"
+    path.write_text(receipt.to_json())
+    result = CliRunner().invoke(cli, ["verify", str(path)])
+    assert (result.exit_code, result.output.splitlines()[-1]) == (
+        0,
+        "same: The program shows the same again.",
+    )
+    sales.unlink()
+    result = CliRunner().invoke(cli, ["verify", str(path)])
+    assert (result.exit_code, "missing: sales.csv" in result.output) == (1, True)
+
+
+def test_an_answer_of_a_results_file_is_named_by_its_id(receipt: Receipt, sales: Path) -> None:
+    path = sales.parent / "results.jsonl"
+    lines = ["{}", "{damaged", json.dumps({"id": "7", "computed": {"receipt": receipt.to_dict()}})]
+    path.write_text("\n".join(lines))
+    told = CliRunner().invoke(cli, ["verify", str(path), "--id", "7"])
+    assert (told.exit_code, told.output.splitlines()[-1]) == (0, "same: The program shows the same again.")
+    told = CliRunner().invoke(cli, ["verify", str(path), "--id", "8"])
+    assert (told.exit_code, "no answer with the id '8'" in told.output) == (2, True)
+
+
+def test_a_receipt_names_no_file_outside_its_folder(receipt: Receipt, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("x")
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    files = {"../secret.txt": receipt.files["sales.csv"]}
+    fields = {key: getattr(replace(receipt, files=files), key) for key in receipt.to_dict()}
+    outside = Receipt(**{**fields, "sha256": Receipt(**fields).checksum()})
+    (folder / "receipt.json").write_text(outside.to_json())
+    result = CliRunner().invoke(cli, ["verify", str(folder / "receipt.json")])
+    assert "These files are missing: ../secret.txt." in result.output
+
+
+def test_without_a_phrased_answer_the_values_are_those_of_the_output(sandbox: SandboxExecutor) -> None:
+    execution = sandbox.run("print(6 * 7)")
+    from code_chains.state import Verdict
+
+    outcome = {"code": "print(6 * 7)", "execution": execution, "verdict": Verdict("unverified", "none", "")}
+    assert [value.text for value in create_receipt({"query": "?"}, outcome).values] == ["42"]

@@ -1,0 +1,65 @@
+"""Whether the data has what a question asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from code_chains.verification.provenance import unanswered_subject
+
+WEATHER = "- file `weather.csv`\n  columns: `day` (date), `temp` (float), `rain` (float)"
+SALES = "- file `sales.csv`\n  columns: `date` (date), `region` (text: north, south), `units` (int)"
+STAFF = "- file `staff.csv`\n  columns: `name` (text), `born` (date), `salary` (int)"
+READ = "import pandas as pd\ndf = pd.read_csv('x.csv', parse_dates=['day', 'date'])\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "profile", "code", "missing"),
+    [
+        ("What is the mean humidity in weather.csv?", WEATHER, "print(df['rain'].mean())", "humidity"),
+        ("What was the average air pressure?", WEATHER, "print(df.temp.mean())", "air"),
+        ("On which day was the wind strongest?", WEATHER, "print(df.loc[df.rain.idxmax()])", "wind"),
+        ("How many hours of sunshine are there?", WEATHER, "print((df.rain == 0).sum())", "sunshine"),
+        ("What is the total revenue?", SALES, "print(df['units'].sum())", "revenue"),
+        (
+            "How much profit did the region north make?",
+            SALES,
+            "print(df[df.region == 'n'].units.sum())",
+            "profit",
+        ),
+        (
+            "Which customer bought the most units?",
+            SALES,
+            "print(df.groupby('region').units.sum())",
+            "customer",
+        ),
+        ("Which product sold best?", SALES, "print(df.groupby('region').units.sum())", "product"),
+    ],
+)
+def test_what_nothing_in_the_data_is_called_is_named(
+    query: str, profile: str, code: str, missing: str
+) -> None:
+    reason = unanswered_subject(query, READ + code, profile)
+    assert reason.startswith(f"Nothing in the data is called {missing};")
+
+
+@pytest.mark.parametrize(
+    ("query", "profile", "code"),
+    [
+        ("What is the mean temperature?", WEATHER, "print(df.temp.mean())"),
+        ("How much rain fell in total?", WEATHER, "print(df.rain.sum())"),
+        ("On which day was the rain strongest?", WEATHER, "print(df.loc[df.rain.idxmax(), 'day'])"),
+        ("Which region sold most?", SALES, "print(df.groupby('region').units.sum().idxmax())"),
+        ("How many units were sold in the north?", SALES, "print(df[df.region == 'north'].units.sum())"),
+        (
+            "In which month were most units sold?",
+            SALES,
+            "print(df.groupby(df.date.dt.month).units.sum().idxmax())",
+        ),
+        ("What is the total revenue at 3 per unit?", SALES, "print(df.units.sum() * 3)"),
+        ("Which employee earns most?", STAFF, "print(df.loc[df.salary.idxmax(), 'name'])"),
+        ("What is the average age?", STAFF, "print(((now - df.born).dt.days / 365.25).mean())"),
+        ("How many rows are there?", STAFF, "print(len(df))"),
+    ],
+)
+def test_what_the_data_has_under_its_name_or_another_is_not(query: str, profile: str, code: str) -> None:
+    assert unanswered_subject(query, READ + code, profile) == ""

@@ -1,0 +1,175 @@
+"""What programs make up is told, and what they compute from what is given is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.everyday import DEVELOPMENT
+from benchmarks.tasks import TASKS
+from code_chains.analysis.definitions import defines_what_is_asked
+from code_chains.verification.provenance import Given, find_invention
+
+SALES = ("sales.csv",)
+UNCOMPUTED = [
+    ("Who won the last World Cup?", "print('Germany won')"),
+    ("What is the population of Norway?", "population = 5400000\nprint(population)"),
+    ("How tall is Mount Everest?", "def height():\n    return 8849\nprint('Height in m:', height())"),
+    ("Who is the CEO?", "def ceo():\n    return 'Ann Lee'\nif __name__ == '__main__':\n    print(ceo())"),
+    ("How many r's are in strawberry?", "print('There are 2 r in strawberry')"),
+    ("What is 17 * 23?", "print(391)"),
+    ("¿Cuál es la capital de Perú?", "print('Lima')"),
+]
+MADE_UP = [
+    ("What is the total amount?", "amounts = [100, 200, 300]\nprint('The total amount is', sum(amounts))"),
+    ("Which region sold most?", "s = {'North': 1200, 'South': 1510}\nprint(max(s, key=s.get))"),
+    (
+        "What is the mean age?",
+        "import pandas as pd\ndf = pd.DataFrame({'age': [23, 35, 41]})\nprint(df.age.mean())",
+    ),
+    ("What is the median income?", "import numpy as np\nprint(np.median(np.random.normal(50000, 9000, 99)))"),
+    ("Which city is worst?", "t = '''city,pm\nDelhi,120\nOslo,12'''\nprint(max(t.splitlines()[1:]))"),
+    ("What is my BMI?", "weight = 70\nheight = 1.75\nprint(weight / height**2)"),
+    ("What is the sum of the numbers?", "numbers = [1, 2, 3, 4, 5]\nprint(sum(numbers))"),
+    (
+        "Show last quarter's sales",
+        "import matplotlib.pyplot as plt\nplt.bar(['Oct', 'Nov'], [1217, 1350])\nplt.show()",
+    ),
+]
+ASSUMED = [
+    ("How much is 250 euros in dollars?", "rate = 1.08\nprint(250 * rate)"),
+    ("I drive 420 km. How much petrol do I need?", "consumption = 7\nprint(420 * consumption / 100)"),
+    (
+        "What is left of 52000 a year?",
+        "def net(gross, tax_rate=0.3):\n    return gross * (1 - tax_rate)\nprint(net(52000))",
+    ),
+    (
+        "What are 1200 pounds in yen?",
+        "def convert(a, rate):\n    return a * rate\nprint(convert(1200, 187.3))",
+    ),
+    (
+        "How much will 5000 be worth in 10 years?",
+        "interest_rate = 0.05\nprint(5000 * (1 + interest_rate) ** 10)",
+    ),
+    ("Convert 80 USD to EUR", "rates = {'exchange_rate': 0.92}\nprint(80 * rates['exchange_rate'])"),
+    ("Wie viel kostet es, 60 kWh zu laden?", "preis = 0.38\nprint(60 * preis)"),
+]
+IGNORED = [
+    ("What is the total?", "import pandas as pd\nprint(pd.DataFrame({'amount': [100, 217]}).amount.sum())"),
+    ("How many rows has the file?", "print(120)"),
+    ("What is the mean price in sales.csv?", "print('The mean price is 15.5')"),
+    (
+        "Which product sold best?",
+        "import io, csv\nrows = list(csv.reader(io.StringIO('A,10\\nB,25')))\nprint(rows[1][0])",
+    ),
+]
+HONEST = [
+    ("What is the total amount?", "import pandas as pd\nprint(pd.read_csv('sales.csv').amount.sum())", SALES),
+    ("Total?", "from pathlib import Path\np = Path('.') / 'sales.csv'\nprint(len(p.read_text().splitlines()) - 1)", SALES),
+    ("Total?", "t = 0\nwith open('sales.csv') as f:\n    for r in f:\n        t += float(r)\nprint(t)", SALES),
+    ("Rows in all files?", "import glob\nprint(sum(len(open(f).readlines()) for f in glob.glob('*.csv')))", SALES),
+    ("Sales by age", "d = pd.read_csv('sales.csv')\nprint(d.groupby(pd.cut(d.age, [0, 18, 35, 67])).x.sum())", SALES),
+    ("Is 2024 a leap year?", "import calendar\nprint('Yes' if calendar.isleap(2024) else 'No')", ()),
+    ("How many minutes are 1 hour 45 minutes?", "print(1.75 * 60)", ()),
+    ("What is 15% off 80?", "print(80 * 0.85)", ()),
+    ("Convert 20 °C to Fahrenheit", "print(20 * 1.8 + 32)", ()),
+    ("Write 2649 in Roman numerals", "n = 2649\nfor v, s in ((900, 'CM'), (5, 'V'), (4, 'IV')):\n    n -= v\nprint(n)", ()),
+    ("What day is it today?", "from datetime import date\nprint(date.today())", ()),
+    ("Roll two dice", "import random\nprint(random.randint(1, 6), random.randint(1, 6))", ()),
+    ("Make up three names of customers", "print(['Alice', 'Bob', 'Carla'])", ()),
+    ("How do I read a CSV file with pandas?", "print('use pd.read_csv')", ()),
+    ("Print hello world", "print('hello world')", ()),
+    ("None of them?", "print(None)", ()),
+]  # fmt: skip
+
+
+def kind_of(query: str, code: str, files: tuple[str, ...] = ()) -> str | None:
+    invention = find_invention(query, code, Given(query), files=files)
+    return invention.kind if invention else None
+
+
+@pytest.mark.parametrize(("query", "code"), UNCOMPUTED)
+def test_a_text_or_number_of_the_model_is_no_computation(query: str, code: str) -> None:
+    assert kind_of(query, code) == "text"
+
+
+@pytest.mark.parametrize(("query", "code"), MADE_UP)
+def test_data_that_nobody_gave_is_made_up(query: str, code: str) -> None:
+    assert kind_of(query, code) == "data"
+
+
+@pytest.mark.parametrize(("query", "code"), ASSUMED)
+def test_a_rate_or_price_that_nobody_gave_is_an_assumption(query: str, code: str) -> None:
+    assert kind_of(query, code) == "assumption"
+
+
+@pytest.mark.parametrize(("query", "code"), IGNORED)
+def test_a_file_that_does_not_reach_the_output_is_ignored(query: str, code: str) -> None:
+    assert kind_of(query, code, SALES) == "ignored"
+
+
+def test_a_variable_that_is_replaced_is_ignored() -> None:
+    query, code = "What is the total of the list?", "numbers = [1, 2, 3]\nprint(sum(numbers))"
+    assert find_invention(query, "print(sum(numbers))", Given(query), names=["numbers"]) is None
+    invention = find_invention(query, code, Given(query), names=["numbers"])
+    assert invention is not None
+    assert invention.kind == "ignored"
+
+
+def test_what_a_tool_returns_is_given() -> None:
+    query, code = "What is the price of diesel?", "print(get_price('diesel'))"
+    assert find_invention(query, code, Given(query), names=["get_price"]) is None
+
+
+@pytest.mark.parametrize(("query", "code", "files"), HONEST)
+def test_what_is_computed_from_what_is_given_is_not_told_off(
+    query: str, code: str, files: tuple[str, ...]
+) -> None:
+    assert kind_of(query, code, files) is None
+
+
+def test_right_programs_are_not_told_off() -> None:
+    programs = [(question.query, program) for question in DEVELOPMENT for program in question.programs]
+    programs = [(query, code) for query, code in programs if not defines_what_is_asked(code, query)]
+    assert [code for query, code in programs if kind_of(query, code)] == []
+    assert [task.query for task in TASKS if kind_of(task.query, task.reference, task.files)] == []
+
+
+def test_the_reason_names_value_and_line() -> None:
+    query = "How much is 250 euros in dollars?"
+    invention = find_invention(query, "rate = 1.08\nprint(250 * rate)", Given(query))
+    assert invention is not None
+    assert invention.reason == "The program assumes 1.08 (line 1), which was not given."
+
+
+def test_numbers_of_an_example_are_told_from_those_of_the_question() -> None:
+    example = "prices = [19.95, 24.50]\nrate = 0.0825\nprint(sum(prices) * (1 + rate))"
+    for query, code, kind in (
+        ("Tax of 8.25 % on 80?", "print(80 * 1.0825)", None),
+        ("Tax of 7 % on 80?", "print(80 * 0.0825)", "example"),
+    ):
+        invention = find_invention(query, code, Given(query, examples=example))
+        assert (invention.kind if invention else None) == kind
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_looking_for_inventions_never_raises(query: str, code: str) -> None:
+    find_invention(query, code, Given(query), files=[query[:5]], names=[code[:5]])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = " + "1 + " * 4000 + "1\nprint(x)",
+        "x = [" + "12.5, " * 2500 + "]\nprint(x)",
+        "f(" * 80 + ")" * 80,
+        "x = y\ny = x\n" * 900,
+    ],
+)
+def test_looking_for_inventions_takes_bounded_time(code: str) -> None:
+    began = time.process_time()
+    find_invention("What is it?", code, Given("1 2 3 " * 5000))
+    assert time.process_time() - began < 5

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from code_chains.verification.sanity.formats import broken_format
+
+MEAN = "What is the mean fare?\nFormat: @mean_fare[value], where value is a number with two decimals"
+KEPT = {
+    "a tag": (MEAN, "@mean_fare[34.65]"),
+    "a tag in a sentence": (MEAN, "The answer is @mean_fare[34.65]."),
+    "a choice": ("Is it normal? Answer @normal[yes] or @normal[no].", "@normal[yes]"),
+    "two tags": ("Give @low[value] and @high[value].", "@low[1]\n@high[2]"),
+    "JSON": ("Print the totals as JSON.", '{"a": 1}'),
+    "a date": ("Give the date in the format YYYY-MM-DD.", "2024-03-01"),
+    "a time": ("Print the time as HH:MM.", "It is 07:30."),
+    "a format of the data": ("Dates are stored as DD/MM/YYYY. How many rows are there?", "12"),
+    "a file": ("How many keys does the file hold, which was saved as JSON?", "3"),
+    "none": ("What is the mean?", "3"),
+}
+BROKEN = {
+    "another tag": (MEAN, "@mean[34.65]", "@mean_fare[…]"),
+    "no tag": (MEAN, "34.65", "@mean_fare[…]"),
+    "the placeholder": (MEAN, "@mean_fare[value]", "@mean_fare[…]"),
+    "one of two tags": ("Give @low[value] and @high[value].", "@low[1]", "@high[…]"),
+    "no JSON": ("Print the totals as JSON.", "{'a': 1}", "JSON"),
+    "another date": ("Give the date in the format YYYY-MM-DD.", "March 1, 2024", "YYYY-MM-DD"),
+}
+
+
+@pytest.mark.parametrize(("query", "output"), KEPT.values(), ids=KEPT)
+def test_an_output_in_the_stated_format_raises_no_doubt(query: str, output: str) -> None:
+    assert broken_format(query, output) == ""
+
+
+@pytest.mark.parametrize(("query", "output", "said"), BROKEN.values(), ids=BROKEN)
+def test_another_format_is_a_doubt(query: str, output: str, said: str) -> None:
+    assert said in broken_format(query, output)
