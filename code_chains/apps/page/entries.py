@@ -80,8 +80,8 @@ class EntryProgress(RunView):
         return code
 
 
-_KEYS = ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "notes", "receipt")
-"""The keys of a result that an entry holds as they are, besides the answer."""
+_KEYS = ("code", "execution", "output", "verdict", "sources", "language", "stop_reason", "receipt")
+"""The keys of a result that an entry holds as they are, besides the answer and the notes, which come in parts."""
 
 
 @dataclass
@@ -143,6 +143,7 @@ class EntryOutcome:
             shown = tuple(data for data in self.execution.display_data if data.media_type in _DISPLAYED)
             self.execution = replace(self.execution, display_data=shown)
         self.answer += chunk.get("answer") or ""
+        self.notes = (*self.notes, *chunk.get("notes", ()))
 
     def drop_artifacts(self) -> None:
         """Discard what the program wrote or displayed."""

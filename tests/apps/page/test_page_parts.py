@@ -17,6 +17,7 @@ from code_chains.apps.page.guard import secret_path
 from code_chains.apps.page.history import ConversationHistory
 from code_chains.apps.page.tables import for_spreadsheets, label_of
 from code_chains.apps.page.uploads import Uploads
+from code_chains.apps.run_view import file_notes
 from code_chains.code_chain import CodeChain
 from code_chains.errors import InputError, WeightsError
 from code_chains.executors import SandboxExecutor
@@ -63,6 +64,13 @@ def test_only_tables_of_what_a_program_displays_are_kept() -> None:
     outcome.add({"execution": Execution("ok", display_data=displayed)})
     assert outcome.execution is not None
     assert outcome.execution.display_data == displayed[:1]
+
+
+def test_notes_of_several_parts_of_a_result_are_all_shown() -> None:
+    outcome = EntryOutcome()
+    for notes in (["a.csv: 1 line left out"], ["It was not saved."], []):
+        outcome.add({"notes": notes})
+    assert file_notes(vars(outcome)) == ["Note: a.csv: 1 line left out", "Note: It was not saved."]
 
 
 def test_nothing_holds_artifacts_that_were_dropped() -> None:
