@@ -136,12 +136,11 @@ def resolve_validate(checks: object, executor: Executor, toolbox: Toolbox | None
             raise ConfigurationError("checks", "strict", '"none" or functions of your own', because=because)
         if policy == resolve_checks("standard"):
             policy = ()
-    names = toolbox.program_names if toolbox else ()
     own = {
         "checks": policy,
         "language": executor.language,
         "has_module": validate.has_module or (executor.has_module if policy else None),
-        "names": tuple(dict.fromkeys((*validate.names, *names))),
+        "toolbox": toolbox if executor.language == "python" else None,
     }
     return validate.model_copy(update=own)
 

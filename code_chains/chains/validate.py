@@ -28,7 +28,9 @@ from code_chains.chains.base import Config, Flow, RunFunction, State, StreamingC
 from code_chains.errors import ConfigurationError, refusal_reason
 from code_chains.inputs import check_code
 from code_chains.state import Problem
+from code_chains.toolbox import Toolbox
 from code_chains.toolbox.approval import arejection, rejection
+from code_chains.toolbox.checking import find_wrong_calls
 from code_chains.verification.feedback import same_program
 
 _MAX_INLINE_CHARS = 500
@@ -77,7 +79,8 @@ class ValidateChain(StreamingChain):
         language: The language of programs; the checks of this library read Python.
         has_module: Tells whether programs can import a module, or None if that is unknown; then a program that needs a
             missing one is refused with the name of its distribution, before it runs. See `Executor.has_module`.
-        names: Names that programs find besides variables, such as those of tools.
+        names: Names that programs find besides variables.
+        toolbox: The tools that programs find, whose calls are checked.
 
     Example:
         >>> [str(problem) for problem in ValidateChain().invoke({"code": "print(nope)"})["problems"]]
@@ -96,6 +99,7 @@ class ValidateChain(StreamingChain):
     language: str = "python"
     has_module: Callable[[str], bool | None] | None = None
     names: tuple[str, ...] = ()
+    toolbox: Toolbox | None = None
 
     def __init__(
         self,
@@ -169,8 +173,11 @@ class ValidateChain(StreamingChain):
         budgets = find_budgets(ensure_config())
         limits = [int(budget.limits["code_lines"]) for budget in budgets if "code_lines" in budget.limits]
         checks = list(self.checks)
-        if redefined := _redefined(code, self.names):
+        names = (*self.names, *(self.toolbox.program_names if self.toolbox else ()))
+        if redefined := _redefined(code, names):
             return [Problem("tools_kept", f"{redefined} exists already. Call it; do not define it again.")]
+        if self.toolbox and (wrong := find_wrong_calls(code, self.toolbox)):
+            return wrong
         if limits:
             checks.append(shorter_than(min(limits)))
         if state.get("session") is not None:  # It defines names and modules that only the run knows.
@@ -180,7 +187,7 @@ class ValidateChain(StreamingChain):
                 PurePosixPath(str(name)).parts[0].removesuffix(".py") for name in state.get("files") or ()
             }
             checks.append(imports_available(modules, is_installed=self._may_have))
-        return find_problems(code, checks, defined=(*self.names, *(state.get("variables") or ())))
+        return find_problems(code, checks, defined=(*names, *(state.get("variables") or ())))
 
 
 def _redefined(code: str, names: tuple[str, ...]) -> str:

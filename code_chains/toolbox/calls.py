@@ -15,15 +15,15 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.runnables import ensure_config
 from langchain_core.tools import BaseTool, StructuredTool
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from code_chains.callbacks.budget import find_budgets
 from code_chains.callbacks.redaction import printable
 from code_chains.errors import BudgetError, ConfigurationError, InputError
 from code_chains.records import CallStatus, ToolCall
 from code_chains.toolbox.approval import ToolRequest, arejection, rejection
-from code_chains.toolbox.results import shorten_arguments, summarize
-from code_chains.toolbox.schemas import describe_wrong_arguments
+from code_chains.toolbox.results import returned_value, shorten_arguments, summarize
+from code_chains.toolbox.schemas import describe_wrong_arguments, wrong_arguments
 from code_chains.toolbox.toolbox import Toolbox
 
 T = TypeVar("T")
@@ -168,8 +168,8 @@ class ToolCalls(Generic[T]):
                     reason = rejection(decide, copy.deepcopy(pending.request), _REJECTED)
                 _accept(reason)
             self._set_deadline(pending)
-            value = _invoke(self.toolbox[pending.request.name], dict(pending.request.arguments))
-            return self._succeeded(pending, value)
+            tool, arguments = self.toolbox[pending.request.name], dict(pending.request.arguments)
+            return self._succeeded(pending, returned_value(_invoke(tool, _input(tool, arguments))))
         except BaseException as error:  # Invariant: a tool that raises SystemExit ends nothing but its call.
             raise self._failed(pending, error) from error
 
@@ -182,8 +182,8 @@ class ToolCalls(Generic[T]):
                     reason = await arejection(decide, copy.deepcopy(pending.request), _REJECTED)
                 _accept(reason)
             self._set_deadline(pending)
-            value = await self.toolbox[pending.request.name].ainvoke(dict(pending.request.arguments))
-            return self._succeeded(pending, value)
+            tool, arguments = self.toolbox[pending.request.name], dict(pending.request.arguments)
+            return self._succeeded(pending, returned_value(await tool.ainvoke(_input(tool, arguments))))
         except asyncio.CancelledError:
             self._failed(pending, ToolCallError("It was cancelled.", "cancelled"))
             raise
@@ -234,8 +234,8 @@ class ToolCalls(Generic[T]):
                 f"Wrong arguments for {request.name}: there is no {unknown[0][:100]!r}.", "refused"
             )
         schema = self.toolbox[request.name].tool_call_schema
-        if isinstance(schema, type) and issubclass(schema, BaseModel):
-            schema.model_validate(dict(request.arguments))
+        if reason := wrong_arguments(schema, request.arguments, are_all=True):
+            raise ToolCallError(f"Wrong arguments for {request.name}: {reason}.", "refused")
         for budget in self._budgets:
             budget.begin_tool_call()
 
@@ -295,10 +295,17 @@ def _accept(reason: str) -> None:
         raise ToolCallError(reason, "refused")
 
 
-def _invoke(tool: BaseTool, arguments: dict[str, Any]) -> Any:
+def _input(tool: BaseTool, arguments: dict[str, Any]) -> Any:
+    """Return what a tool is invoked with: a call as models make it, where that alone gives the artifact, too."""
+    if tool.response_format == "content":
+        return arguments
+    return {"type": "tool_call", "id": "program", "name": tool.name, "args": arguments}
+
+
+def _invoke(tool: BaseTool, given: Any) -> Any:
     if isinstance(tool, StructuredTool) and tool.func is None:
-        return asyncio.run(tool.ainvoke(arguments))
-    return tool.invoke(arguments)
+        return asyncio.run(tool.ainvoke(given))
+    return tool.invoke(given)
 
 
 def _is_async(tool: BaseTool) -> bool:

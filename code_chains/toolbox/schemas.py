@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic.v1 import BaseModel as BaseModelV1
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 _MAX_DEPTH = 8
@@ -112,12 +114,66 @@ _RENDERERS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any], int], str]
 """The keyword that decides how a schema is rendered: the first one that it has."""
 
 
+def wrong_arguments(
+    schema: type[BaseModel] | type[BaseModelV1] | dict[str, Any],
+    arguments: Mapping[str, Any],
+    *,
+    are_all: bool = False,
+) -> str:
+    """Return what a schema finds wrong with arguments of a call; empty if nothing is.
+
+    Args:
+        schema: A pydantic model, or a JSON schema as MCP has them.
+        arguments: The arguments, as far as they are known.
+        are_all: Whether these are all of them, so that others are missing.
+    """
+    if isinstance(schema, dict):
+        found = _schema_errors(schema, arguments)
+    elif issubclass(schema, BaseModel):
+        found = _model_errors(schema, arguments)
+    else:
+        return ""
+    if not are_all:
+        found = (each for each in found if each[0].partition(".")[0] in arguments)
+    return _described(found)
+
+
+def _schema_errors(schema: dict[str, Any], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    kind = validator_for(schema)
+    try:
+        kind.check_schema(schema)
+    except SchemaError:  # Nothing can be said by a schema that is none.
+        return
+    for error in kind(schema).iter_errors(dict(arguments)):
+        yield ".".join(map(str, error.absolute_path)), error.message[:_MAX_CHARS]
+
+
+def _model_errors(schema: type[BaseModel], arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    try:
+        schema.model_validate(dict(arguments))
+    except ValidationError as error:
+        yield from _listed(error)
+
+
 def describe_wrong_arguments(error: ValidationError | ValidationErrorV1) -> str:
     """Return what is wrong with each argument of a call, for the model or program that chose them."""
+    return _described(_listed(error))
+
+
+def _described(found: Iterable[tuple[str, str]]) -> str:
+    return "; ".join(
+        f"{place or 'arguments'}: {reason}" for place, reason in itertools.islice(found, _MAX_PROBLEMS)
+    )
+
+
+def _listed(error: ValidationError | ValidationErrorV1) -> Iterator[tuple[str, str]]:
+    """Yield the place and the reason of each error."""
     # Invariant: errors are counted first, as the list of them takes a hundred times the memory of the arguments.
     if isinstance(error, ValidationError) and error.error_count() > _MAX_LISTED:
-        return f"{error.error_count():,} of their parts have another type"
-    return "; ".join(
-        f"{'.'.join(map(str, wrong['loc'])) or 'arguments'}: {wrong['msg']}"
-        for wrong in error.errors()[:_MAX_PROBLEMS]
-    )
+        yield "arguments", f"{error.error_count():,} of their parts have another type"
+        return
+    for wrong in error.errors():
+        yield ".".join(map(str, wrong["loc"])), wrong["msg"]

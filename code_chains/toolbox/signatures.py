@@ -62,7 +62,12 @@ class Signature:
         about = " ".join(self.description.split("\n\n")[0].split())
         if len(about) > _MAX_DESCRIPTION_CHARS:
             about = f"{about[:_MAX_DESCRIPTION_CHARS]}…"
-        return f"def {self.name}({', '.join(map(str, self.parameters))}) -> {self.returns}: ...  # {about}"
+        return f"def {self.call} -> {self.returns}: ...  # {about}"
+
+    @property
+    def call(self) -> str:
+        """How it is called: the name with its parameters."""
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Return it as JSON, for the sandbox."""
@@ -136,7 +141,10 @@ def _description(tool: BaseTool) -> str:
 
 
 def _return_type(tool: BaseTool) -> str:
-    """Return the annotation of what a tool returns, as the program will see it."""
+    """Return the annotation of what a tool returns, as the program will see it, or MCP's `outputSchema` in its metadata."""
+    if schema := (tool.metadata or {}).get("outputSchema"):
+        fields = schema.get("properties") or {}
+        return short_type(fields["result"] if set(fields) == {"result"} else schema, schema.get("$defs"))
     function = _function_of(tool)
     try:
         annotation = get_type_hints(function).get("return", Any)
