@@ -15,6 +15,9 @@ import code_chains
 from code_chains.apps.terminal.cli import cli
 from code_chains.chains.base import StreamingChain
 from code_chains.language import LANGUAGES
+from code_chains.retrieval.curated import curated_folder, known_vectors, text_key, write_vectors
+from code_chains.retrieval.loaders import read_folder
+from code_chains.retrieval.persistence import searched_text
 from code_chains.testing import ScriptedExecutor, ScriptedModel
 
 FOLDER = Path(__file__).parent
@@ -170,7 +173,15 @@ def measured_pages() -> dict[Path, str]:
     return {FOLDER / "values.md": head + "\n".join(value_matrix.rows()) + "\n"}
 
 
+def missing_vectors() -> list[str]:
+    """Return the curated snippets without a vector in the package."""
+    snippets = read_folder(curated_folder())
+    return [one.metadata["source"] for one in snippets if text_key(searched_text(one)) not in known_vectors()]
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(FOLDER.parent))
     for path, text in {**pages(), **measured_pages()}.items():
         path.write_text(text)
+    if missing_vectors():
+        write_vectors()

@@ -7,10 +7,15 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from code_chains.analysis.checks import POLICIES, find_problems
 from code_chains.executors import Limits, SandboxExecutor
+from code_chains.retrieval.curated import CuratedEmbeddings, curated_folder, known_vectors, text_key
+from code_chains.retrieval.embeddings import OfflineEmbeddings
+from code_chains.retrieval.loaders import read_folder
+from code_chains.retrieval.persistence import searched_text
 from tests.conftest import ROOT
 
 SNIPPETS = sorted((ROOT / "snippets").glob("*/*.py"))
@@ -67,3 +72,22 @@ def test_every_topic_has_several() -> None:
 def test_first_lines_are_unique() -> None:
     lines = Counter(map(first_line, SNIPPETS))
     assert [line for line, count in lines.items() if count > 1] == []
+
+
+def test_the_vector_of_each_snippet_comes_with_the_package() -> None:
+    texts = map(searched_text, read_folder(curated_folder()))
+    assert {text_key(text) for text in texts} == set(known_vectors()), "Run docs/generate.py."
+
+
+@pytest.mark.slow
+def test_the_vectors_in_the_package_are_those_that_the_models_compute() -> None:
+    texts = [searched_text(snippet) for snippet in read_folder(curated_folder())[::60]]
+    computed = OfflineEmbeddings(multilingual=True).documents(texts)
+    assert np.allclose([known_vectors()[text_key(text)] for text in texts], computed, atol=0.002)
+
+
+def test_a_text_without_a_vector_is_embedded() -> None:
+    embedding, known = CuratedEmbeddings(), next(iter(read_folder(curated_folder())))
+    both = embedding.documents([searched_text(known), "Draw a fern."])
+    assert np.allclose(both[1], OfflineEmbeddings().documents(["Draw a fern."])[0], atol=0.001)
+    assert not np.allclose(both[0], both[1], atol=0.1)
