@@ -11,6 +11,7 @@ from code_chains.executors.runner import Program
 from code_chains.executors.sandbox.executor import ProcessExecutor, SandboxExecutor
 
 if TYPE_CHECKING:
+    from code_chains.executors.database import DatabaseExecutor
     from code_chains.executors.monty import MontyExecutor
     from code_chains.executors.remote.backend import BackendExecutor
     from code_chains.executors.remote.cloud import CloudExecutor
@@ -22,6 +23,7 @@ __all__ = [
     "BackendExecutor",
     "CloudExecutor",
     "ContainerExecutor",
+    "DatabaseExecutor",
     "Executor",
     "Limits",
     "MontyExecutor",
@@ -37,6 +39,7 @@ _LAZY = {
     "BackendExecutor": "remote.backend",
     "CloudExecutor": "remote.cloud",
     "ContainerExecutor": "remote.container",
+    "DatabaseExecutor": "database",
     "MontyExecutor": "monty",
     "SqlExecutor": "sql",
     "WasmExecutor": "wasm.executor",

@@ -198,7 +198,7 @@ def _sql_execution(execution: Execution, max_bytes: int) -> Execution:
         )
     if "error" in outcome:
         return dataclasses.replace(execution, status="error", error=_report(**outcome["error"]))
-    return _with_table(execution, outcome, max_bytes)
+    return with_table(execution, outcome, max_bytes)
 
 
 def _program_error(error: ErrorReport | None) -> ExecutorError:
@@ -215,7 +215,8 @@ def _report(type: str, message: str) -> ErrorReport:  # noqa: A002 - the name in
     return ErrorReport(type, message[:MAX_MESSAGE_CHARS], int(line[1]) if line else None)
 
 
-def _with_table(execution: Execution, outcome: Mapping[str, Any], max_bytes: int) -> Execution:
+def with_table(execution: Execution, outcome: Mapping[str, Any], max_bytes: int) -> Execution:
+    """Return an execution with rows as its result and as the artifact `result.csv`."""
     columns, rows, has_more = outcome["columns"], outcome["rows"], bool(outcome["more"])
     if not columns:
         return execution
