@@ -14,6 +14,7 @@ from code_chains.chains.generate import HELP, to_text
 from code_chains.errors import ConfigurationError
 from code_chains.inputs import FencedText, check_query, fenced, shortened
 from code_chains.retrieval.embeddings import OfflineEmbeddings
+from code_chains.retrieval.prose import is_prose
 from code_chains.retrieval.references import distinct_texts, is_reference
 from code_chains.retrieval.search import SnippetSearch
 from code_chains.retrieval.store import SnippetStore
@@ -47,11 +48,11 @@ class RetrieveChain(StreamingChain):
 
     Reads `query`, or its `translation` into English if present. Adds `context`, the examples as text (after
     the input `context`, if any), and `sources`, their origins. Documents that say what they are `about` in
-    their metadata become worked examples, a task with its program; references of a package (see
-    `SnippetStore.from_package`) the functions that are installed. Of a small package, up to 12,000 characters,
-    all references are shown as soon as one is found, in an order that is always the same, so that providers
-    and local models can cache the prompt. All of them are untrusted text: the model sees each in a fence, as
-    data.
+    their metadata become worked examples, a task with its program; sections of documentation are shown as they are;
+    references of a package (see `SnippetStore.from_package`) become the functions that are installed. Of a small
+    package, up to 12,000 characters, all references are shown as soon as one is found, in an order that is always the
+    same, so that providers and local models can cache the prompt. All of them are untrusted text: the model sees each
+    in a fence, as data.
 
     Args:
         retriever: A LangChain retriever or another Runnable from text to documents, or a vector store, which
@@ -143,10 +144,9 @@ def _checked(documents: object) -> list[Document]:
 
 def _context(given: str, examples: list[Document], references: list[Document]) -> FencedText:
     """Return what the model is shown; of this the values in references may be used."""
-    told = [_text(document) for document in examples if not _about(document)]
-    tasks = [
-        f"Task: {_about(document)}\nProgram:\n{_text(document)}" for document in examples if _about(document)
-    ]
+    shown = [document for document in examples if _about(document) and not is_prose(document)]
+    told = [_text(document) for document in examples if document not in shown]
+    tasks = [f"Task: {_about(document)}\nProgram:\n{_text(document)}" for document in shown]
     others = [_section(HELP, [given, *told] if given else told), _section(_EXAMPLES, tasks)]
     functions = ["\n\n".join(distinct_texts(references))] if references else []
     sections = [_section(_FUNCTIONS, functions), *others]

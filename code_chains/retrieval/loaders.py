@@ -20,6 +20,7 @@ from markdown_it.token import Token
 
 from code_chains.analysis.parsing import parse
 from code_chains.errors import InputError
+from code_chains.retrieval.prose import PROSE, Section, decode, markdown_of_html, markdown_of_rst, paragraphs
 from code_chains.storage.files import open_regular
 
 _ALL = "*"
@@ -70,10 +71,11 @@ _PYTHON_ALIASES = {"py", "py3", "python3", "ipython", "ipython3"}
 def read_folder(folder: str | Path) -> list[Document]:
     """Read the snippets of all files under a folder, sorted by path.
 
-    Python is split by function and class, Markdown and notebooks by code block and cell, other languages
-    where their structure allows. Skipped are hidden and generated folders, binary files, and files larger
-    than 1 MB. Symbolic links inside the folder are not followed, since they may lead to files that nobody
-    meant to share; the folder itself may be a link. Unreadable files are skipped with a warning in the log.
+    Python is split by function and class, documentation (Markdown, reStructuredText, HTML, text) by code block and
+    section, notebooks by cell, other languages where their structure allows. Skipped are hidden and generated folders,
+    binary files, and files larger than 1 MB: `unread_files` lists them. Symbolic links inside the folder are not
+    followed, since they may lead to files that nobody meant to share; the folder itself may be a link. Unreadable files
+    are skipped with a warning in the log.
 
     Raises:
         InputError: The folder does not exist, or holds no code.
@@ -87,7 +89,7 @@ def read_folder(folder: str | Path) -> list[Document]:
     snippets = [snippet for path in sorted(_files(root)) for snippet in _read_or_skip(path, root)]
     if not snippets:
         raise InputError(
-            f"The folder {str(folder)!r} holds no code: no Python, Markdown, notebook or other source."
+            f"The folder {str(folder)!r} holds no code or documentation: no Python, Markdown, notebook or other source."
         )
     return snippets
 
@@ -114,10 +116,29 @@ def read_file(path: str | Path, *, root: str | Path | None = None) -> list[Docum
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise InputError(f"The file {str(path)!r} cannot be read: {error}.") from error
+    text = decode(data, path.suffix.lower()) if len(data) <= MAX_FILE_BYTES else None
+    return [] if text is None else split(text, name)
+
+
+def unread_files(folder: str | Path) -> dict[str, str]:
+    """Return the files under a folder that `read_folder` leaves out, with the reason; not those of hidden folders."""
+    root = Path(folder).expanduser().resolve()
+    unread = {path.relative_to(root).as_posix(): _why_unread(path) for path in sorted(_files(root))}
+    return {name: reason for name, reason in unread.items() if reason}
+
+
+def _why_unread(path: Path) -> str:
+    """Return why a file is left out; empty if it is read."""
+    if _splitter(path.suffix.lower()) is None:
+        return f"{path.suffix} is not indexed" if path.suffix else "it has no ending"
     try:
-        return [] if len(data) > MAX_FILE_BYTES or b"\0" in data else split(data.decode("utf-8-sig"), name)
-    except UnicodeDecodeError:
-        return []
+        if path.is_symlink():
+            return "it is a symbolic link"
+        if path.stat().st_size > MAX_FILE_BYTES:
+            return f"it is larger than {MAX_FILE_BYTES // 1_000_000} MB"
+        return "it is binary" if decode(path.read_bytes(), path.suffix.lower()) is None else ""
+    except OSError as error:
+        return error.strerror or "it cannot be read"
 
 
 def split_python(source: str, name: str) -> list[Document]:
@@ -156,25 +177,50 @@ def _words_of_text(text: str) -> str:
 
 
 def split_markdown(text: str, name: str) -> list[Document]:
-    """Split Markdown into its code blocks; the headings and the paragraph before a block become its `about`."""
-    headings: list[str] = []
-    paragraph = ""
-    snippets = []
+    """Split Markdown into its code blocks and its prose.
+
+    The headings and the paragraph before a block become its `about`. A section that says more is a snippet of its own.
+    """
+    section, paragraph = Section(), ""
+    sections, snippets = [section], []
     # Inline markup is not parsed: hostile brackets take quadratic time.
     tokens = MarkdownIt("commonmark").disable("inline").parse(text)
     for token, inline in pairwise([*tokens, Token("", "", 0)]):
+        line = token.map[0] + 1 if token.map else 1
         if token.type == "heading_open":
-            headings, paragraph = [*headings[: int(token.tag[1]) - 1], inline.content], ""
+            section = Section([*section.headings[: int(token.tag[1]) - 1], inline.content], line)
+            sections.append(section)
+            paragraph = ""
         elif token.type == "paragraph_open":
             paragraph = inline.content
+            section.paragraphs.append(paragraph)
         elif token.type in ("fence", "code_block") and token.content.strip():
             language = _language(token.info)
-            line = token.map[0] + 1 if token.map else 1
-            about = ". ".join(filter(None, [*headings[-2:], paragraph]))
+            about = ". ".join(filter(None, [*section.headings[-2:], paragraph]))
+            section.has_code, section.told = True, section.told + len(paragraph)
             snippets.append(
                 _snippet(token.content, name, about=about, language=language, line=line, part=f"L{line}")
             )
-    return snippets
+    return _numbered([*snippets, *_prose(sections, name)])
+
+
+def split_prose(text: str, name: str) -> list[Document]:
+    """Split a text without markup between its paragraphs."""
+    return _numbered(list(_prose([Section([words(Path(name).stem)], 1, list(paragraphs(text)))], name)))
+
+
+def _prose(sections: Sequence[Section], name: str) -> Iterator[Document]:
+    for section in sections:
+        for part in section.parts() if section.is_snippet else ():
+            about = ". ".join(section.headings[-2:]) or words(Path(name).stem)
+            metadata = {
+                "source": name,
+                "about": about,
+                "language": "text",
+                "line": section.line,
+                "kind": PROSE,
+            }
+            yield Document(page_content=part, metadata=metadata, id=f"{name}#L{section.line}-text")
 
 
 def split_notebook(text: str, name: str) -> list[Document]:
@@ -184,19 +230,31 @@ def split_notebook(text: str, name: str) -> list[Document]:
         InputError: It is not a valid notebook.
     """
     try:
-        cells = json.loads(text)["cells"]
+        notebook = json.loads(text)
+        cells, language = notebook["cells"], _kernel_language(notebook)
         about, snippets = "", []
         for number, cell in enumerate(cells, 1):
             source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 about = re.sub(r"^#+\s*", "", source, flags=re.MULTILINE).strip()
             elif cell["cell_type"] == "code" and source.strip():
-                snippets.append(_snippet(source, name, about=about, line=number, part=f"cell{number}"))
+                part = f"cell{number}"
+                snippets.append(
+                    _snippet(source, name, about=about, language=language, line=number, part=part)
+                )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"The file {name!r} is not a valid notebook ({error!r}). Save it again, or leave it out."
         ) from error
     return snippets
+
+
+def _kernel_language(notebook: Mapping[str, Any]) -> str:
+    metadata = notebook.get("metadata") or {}
+    named = (metadata.get("language_info") or {}).get("name") or (metadata.get("kernelspec") or {}).get(
+        "language"
+    )
+    return _language(str(named or "python"))
 
 
 def split_text(text: str, name: str, language: str) -> list[Document]:
@@ -275,8 +333,11 @@ def _splitter(suffix: str) -> Callable[[str, str], list[Document]] | None:
         return lambda text, name: split_text(text, name, _LANGUAGES[suffix])
     return {
         ".py": split_python,
-        ".md": split_markdown,
-        ".markdown": split_markdown,
+        ".pyi": split_python,
+        **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd"), split_markdown),
+        **dict.fromkeys((".html", ".htm"), lambda text, name: split_markdown(markdown_of_html(text), name)),
+        ".rst": lambda text, name: split_markdown(markdown_of_rst(text), name),
+        ".txt": split_prose,
         ".ipynb": split_notebook,
         ".sql": _split_sql,
     }.get(suffix)

@@ -18,6 +18,7 @@ from langchain_core.documents import Document
 from code_chains.errors import StoreError
 from code_chains.retrieval.embeddings import Vectors
 from code_chains.retrieval.index import SnippetIndex
+from code_chains.retrieval.prose import PROSE
 from code_chains.storage.files import open_regular
 from code_chains.storage.sqlite import SqliteStore
 from code_chains.storage.sqlite_connections import connect
@@ -63,6 +64,8 @@ def is_saved(folder: Path) -> bool:
 def searched_text(document: Document) -> str:
     """Return the text that is embedded for a document."""
     about = str(document.metadata.get("about") or document.page_content)
+    if document.metadata.get("kind") == PROSE:
+        about = f"{about}. {document.page_content}"
     questions = document.metadata.get("questions")
     return " ".join([about, *map(str, questions)]) if isinstance(questions, list) else about
 

@@ -308,7 +308,6 @@ def test_hidden_and_generated_folders_and_binaries_are_left_out(tmp_path: Path) 
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("print(1)")
     (tmp_path / "binary.py").write_bytes(b"\0\1")
-    (tmp_path / "latin.py").write_bytes(b"# \xe9\n")
     assert [one.metadata["source"] for one in read_folder(tmp_path)] == ["kept.py"]
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from code_chains.models.hub import HubFile
     from code_chains.models.weights import Weights
 
+_MAX_UNREAD_NAMES = 10
+
 # -- models --------------------------------------------------------------------------------------------------
 
 
@@ -96,11 +98,13 @@ def find_weights(name: str) -> Weights | HubFile:
 )
 @handle_errors
 def index(path: str, into: str | None) -> None:
-    """Index the code under PATH for search, or update it.
+    """Index code and documentation under PATH.
 
-    Reads Python, Markdown, notebooks and other languages; only changed files are read again.
+    Reads Python, Markdown, reStructuredText, HTML, text, notebooks and other languages; only changed files are embedded
+    again. Files that are not read are named.
     """
     from code_chains.apps.terminal.progress import spinner
+    from code_chains.retrieval.loaders import unread_files
     from code_chains.retrieval.persistence import is_saved
     from code_chains.retrieval.store import SnippetStore
 
@@ -114,6 +118,10 @@ def index(path: str, into: str | None) -> None:
         store.save(folder)
     counts = ", ".join(f"{count} {name}" for name, count in vars(changes).items())
     echo(f"{len(store)} snippets in {folder} ({counts})")
+    unread = [f"{name}: {reason}" for name, reason in unread_files(path).items()]
+    if unread:
+        more = f" and {len(unread) - _MAX_UNREAD_NAMES} more" if len(unread) > _MAX_UNREAD_NAMES else ""
+        echo(f"Not read: {'; '.join(unread[:_MAX_UNREAD_NAMES])}{more}")
 
 
 @click.command()
