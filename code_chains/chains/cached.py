@@ -46,7 +46,11 @@ def is_cacheable(outputs: Mapping[str, Any], *, repeatable: bool = False) -> boo
         return False
     answered = outputs.get("stop_reason", "answered") == "answered" and outputs.get("answer_complete", True)
     return bool(
-        verdict and verdict.ok and answered and (repeatable or is_repeatable(outputs.get("code") or ""))
+        verdict
+        and verdict.ok
+        and not verdict.reply
+        and answered
+        and (repeatable or is_repeatable(outputs.get("code") or ""))
     )
 
 

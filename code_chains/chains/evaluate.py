@@ -19,6 +19,7 @@ from code_chains.verification.expectations import Expectations, expect, expectat
 from code_chains.verification.expectations.examples import Example
 from code_chains.verification.expectations.harness import UntestableError
 from code_chains.verification.provenance.needs import NOT_GIVEN, missing_inputs
+from code_chains.verification.provenance.replies import OWN_WORDS, own_words
 from code_chains.verification.sanity import sanity_verdict
 from code_chains.verification.values.answer_types import AnswerType, AnswerTypeError
 from code_chains.verification.values.rounding import rounding_problem
@@ -48,7 +49,8 @@ class EvaluateChain(StreamingChain):
     - If none does, the outcome is `unverified`.
 
     A program, or a reply without one, that says `Not given: …` is no answer but a question back: `failed`, with what is
-    missing in the `needs` of the verdict.
+    missing in the `needs` of the verdict. In a conversation a reply without a program that begins with `Reply:` is
+    `unverified`, and in the `reply` of the verdict: thanks, or what was said before.
 
     Of the optional keys, tests and examples need `code`, and verifiers what they read.
 
@@ -103,6 +105,9 @@ class EvaluateChain(StreamingChain):
         expectations = check_expectations(values)
         if needs := _needs(values):
             yield {"verdict": Verdict("failed", "output", f"{NOT_GIVEN} {'; '.join(needs)}", needs)}
+            return
+        if not execution.ok and (reply := own_words(values)):
+            yield {"verdict": Verdict("unverified", "reply", OWN_WORDS, reply=reply)}
             return
         verdict = _verdict_of_run(execution, is_tested=bool(expectations))
         if execution.ok and values.get("answer_type") is not None:

@@ -17,6 +17,7 @@ from code_chains.language import UNKNOWN, language_name
 from code_chains.models.sampling import for_sample, is_openai
 from code_chains.profiles import describe_inputs
 from code_chains.verification.expectations import expectations_of
+from code_chains.verification.provenance.replies import REPLY_RULE, may_reply
 
 GENERATE_PROMPT = """\
 You answer questions by writing one complete Python 3 program whose output is the answer.
@@ -174,6 +175,8 @@ class GenerateChain(AskingChain):
         elif self._is_plain(values):
             prompt = _FUNCTION_PROMPT
         rules = self.rules(values, prompt) + _language_rule(values.get("language"))
+        if may_reply(values):
+            rules = f"{rules}\n{REPLY_RULE}"
         return with_instructions(f"{rules}\n\n{self.tools}" if self.tools else rules, self.instructions)
 
     def _examples_for(self, values: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

@@ -87,8 +87,8 @@ class InterpretChain(AskingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         texts = messages_in(values.get("language"))
-        if needs := _needs(values):
-            yield {"answer": texts.needs.format(needs="; ".join(needs)), "answer_complete": True}
+        if said := _said(values, texts.needs):
+            yield {"answer": said, "answer_complete": True}
             return
         if reason := _failure(values):
             yield {"answer": _no_answer(values, reason), "answer_complete": True}
@@ -222,10 +222,12 @@ def _value_text(values: State) -> str:
     return "" if answer_type is None or is_large else format_value(value, answer_type)
 
 
-def _needs(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the user may state for an answer."""
+def _said(values: Mapping[str, Any], needed: str) -> str:
+    """Return what the model has said already: its own words, or what the user may state for an answer."""
     verdict: Verdict | None = values.get("verdict")
-    return verdict.needs if verdict is not None else ()
+    if verdict is None:
+        return ""
+    return needed.format(needs="; ".join(verdict.needs)) if verdict.needs else verdict.reply
 
 
 def _failure(values: Mapping[str, Any]) -> str:

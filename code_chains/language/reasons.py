@@ -14,6 +14,7 @@ _PATTERNS = {
     "late": r"Timeout: The program did not end within ([\d.e+]+) seconds\.",
     "missing": r"Refused: The reply held no \w+ program\.( It was: .*)?",
     "unchecked": r"The program ran; nothing checked its output\.",
+    "own_words": r"Nothing was computed: these are the model's own words\.",
     "tests": r"The program gives what (\d+|the) (?:tests?|examples?) expects?\.",
     "vote": r"(\d+) of (\d+) programs gave the same outcome\.",
     "nothing": r"Nothing was computed: the program prints what the model wrote: (.*)\.",

@@ -73,20 +73,22 @@ class Verdict(Record):
         status: `verified` (the given tests passed), `plausible` (a judge, a vote or tests that a model wrote
             agree), `unverified` (it ran, and nothing checked it) or `failed`.
         by: Who decided: the `tests`, the `judge`, a `vote` of programs, the `type` of the value, the `output` (it reports a
-            failure, or what is missing), sanity `checks` (they raise a doubt), `provenance` (what is shown was made up), or
-            `none`: the run itself.
+            failure, or what is missing), sanity `checks` (they raise a doubt), `provenance` (what is shown was made up),
+            `reply` (there is no program, but the model's own words), or `none`: the run itself.
         reason: Why, as one sentence.
         needs: What was not given, as the program or the model names it: a question back instead of an answer.
         tests: How each test and example ended.
         worth: How often answers with such a verdict were right in an evaluation, in words; empty if that is not known.
+        reply: What the model said instead of writing a program, in a conversation.
     """
 
     status: Literal["verified", "plausible", "unverified", "failed"]
-    by: Literal["tests", "judge", "vote", "type", "output", "checks", "provenance", "none"]
+    by: Literal["tests", "judge", "vote", "type", "output", "checks", "provenance", "reply", "none"]
     reason: str
     needs: tuple[str, ...] = ()
     tests: tuple[TestResult, ...] = ()
     worth: str = ""
+    reply: str = ""
 
     @property
     def ok(self) -> bool:
@@ -95,8 +97,8 @@ class Verdict(Record):
 
     @property
     def is_open(self) -> bool:
-        """Whether a verifier or a vote may still decide: what is made up stays so, whoever agrees."""
-        return self.status == "unverified" and self.by != "provenance"
+        """Whether a verifier or a vote may still decide: what was not computed stays so, whoever agrees."""
+        return self.status == "unverified" and self.by not in ("provenance", "reply")
 
     @property
     def is_doubt(self) -> bool:
