@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from code_chains.executors import Limits, SandboxExecutor
     from code_chains.factory import create_code_chain
     from code_chains.language import detect_language
+    from code_chains.lessons import GradeChain, HintGate, Lesson, TutorChain, read_lesson
     from code_chains.python_tool import create_python_tool
     from code_chains.retrieval.store import SnippetStore
     from code_chains.settings import Data, Language, Prompts, Snippets
@@ -91,6 +92,11 @@ _MODULE_OF = {
     "ToolRequest": "toolbox",
     "Toolbox": "toolbox",
     "LanguageChain": "chains",
+    "GradeChain": "lessons",
+    "Lesson": "lessons",
+    "HintGate": "lessons",
+    "TutorChain": "lessons",
+    "read_lesson": "lessons",
     "LearnChain": "chains",
     "RetrieveChain": "chains",
     "SnippetStore": "retrieval.store",
@@ -158,6 +164,8 @@ __all__ = [
     "ExecutorError",
     "GenerateChain",
     "GeneratedTests",
+    "GradeChain",
+    "HintGate",
     "InputError",
     "InterpretChain",
     "IsolationError",
@@ -168,6 +176,7 @@ __all__ = [
     "Language",
     "LanguageChain",
     "LearnChain",
+    "Lesson",
     "Limits",
     "OverloadedError",
     "Plan",
@@ -193,6 +202,7 @@ __all__ = [
     "Toolbox",
     "TranslateChain",
     "Turn",
+    "TutorChain",
     "ValidateChain",
     "Verdict",
     "Verifier",
@@ -204,6 +214,7 @@ __all__ = [
     "detect_language",
     "evaluate",
     "extract_code",
+    "read_lesson",
 ]
 
 
@@ -215,8 +226,9 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register `%%code_chain`; called by `%load_ext code_chains`."""
+    """Register `%%code_chain` and `%%lesson`; called by `%load_ext code_chains`."""
     shell.register_magics(import_module(f"{__name__}.apps.notebook").CodeChainMagics(shell))
+    shell.register_magics(import_module(f"{__name__}.apps.lesson_magic").LessonMagics(shell))
 
 
 def __dir__() -> list[str]:

@@ -143,7 +143,6 @@ NOT_IMPORTED = {
     "python-calamine": "programs read workbooks with it",
     "python-docx": "programs read Word documents with it",
     "pytz": "DuckDB imports it to show times with zones",
-    "pyyaml": "programs read YAML with it",
     "redis": "the client that RedisStore imports",
     "scikit-learn": "programs make models with it",
     "scipy": "programs test hypotheses with it",

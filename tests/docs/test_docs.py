@@ -78,7 +78,7 @@ def commands() -> list[str]:
 @pytest.mark.parametrize("line", commands())
 def test_a_command_that_is_shown_exists(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for file in ("questions.jsonl", "cases.jsonl", "first.json"):
+    for file in ("questions.jsonl", "cases.jsonl", "first.json", "loops.md"):
         (tmp_path / file).touch()
     words = shlex.split(line)[1:]
     context = click.Context(cli, info_name="code-chains", **cli.context_settings)

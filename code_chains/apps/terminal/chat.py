@@ -304,7 +304,7 @@ class LineReader:
         lines: list[str] = []
         while True:
             try:
-                line = self._read_line("... " if lines else "> ")
+                line = self.read_line("... " if lines else "> ")
             except EOFError:
                 if not lines:
                     raise
@@ -313,7 +313,12 @@ class LineReader:
             if not line.endswith("\\"):
                 return "\n".join(lines)
 
-    def _read_line(self, prompt: str) -> str:
+    def read_line(self, prompt: str) -> str:
+        """Return one line.
+
+        Raises:
+            EOFError: The input has ended.
+        """
         if not self.is_interactive:
             line = sys.stdin.readline()
             if not line:

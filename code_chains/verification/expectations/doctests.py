@@ -6,7 +6,7 @@ import ast
 import doctest
 import re
 
-_PROMPT = re.compile(r"^\s*>>> ", re.MULTILINE)
+_PROMPT = re.compile(r"^[ \t]*>>> ", re.MULTILINE)
 
 
 def without_prompts(tests: str) -> str:

@@ -58,7 +58,7 @@ def _facts(tests: ast.Module, code: str, query: str, output: str) -> dict[str, o
     return {
         "output": output,
         "noun": "tests" if tests.body else "examples",
-        "missing": _missing_names(tests, code, query),
+        "missing": missing_names(tests, code, query),
         "tests": source,
         "arrays": "numpy" in source or "np." in source,
         "named": sorted(_words_in(code)) if has_files else [],
@@ -70,17 +70,17 @@ def _facts(tests: ast.Module, code: str, query: str, output: str) -> dict[str, o
     }
 
 
-def _missing_names(tests: ast.Module, code: str, query: str) -> dict[str, dict[str, object]]:
+def missing_names(tests: ast.Module, code: str, query: str) -> dict[str, dict[str, object]]:
     """Return the names that tests use and nobody defines, each with whose fault that is and what to say.
 
     A name that neither the question nor anything in the program resembles, beside others that the program does define, is
     one that the tests have forgotten to define.
     """
     defined = {*_top_level_names(code)}
-    theirs = free_names(tests)
+    theirs, imported = free_names(tests), _missing_imports(tests, code)
     missing = {}
     for name in theirs:
-        if name in defined or _missing_import(name, tests):
+        if name in defined or name in imported:
             continue
         similar = difflib.get_close_matches(name, defined, 1, _SIMILAR)
         is_known = not query or any(is_mentioned(other, query) for other in theirs)
@@ -190,7 +190,8 @@ def _top_level_names(code: str) -> dict[str, bool]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names[node.target.id] = isinstance(node.value, ast.Lambda)
         elif isinstance(node, ast.Assign):
-            is_function = isinstance(node.value, ast.Lambda)
+            is_alias = isinstance(node.value, ast.Name) and names.get(node.value.id, False)
+            is_function = is_alias or isinstance(node.value, ast.Lambda)
             names |= {target.id: is_function for target in node.targets if isinstance(target, ast.Name)}
     return names
 
@@ -218,7 +219,7 @@ def _resolve_names(tests: ast.Module, code: str, query: str) -> list[str]:
     free = free_names(tests)
     if not owned.intersection(free) and OUTPUT not in names_in(tests):  # Nothing else can be what is tested.
         asked |= owned & names_in(tests)
-    imports = {name: line for name in free if (line := _missing_import(name, tests))}
+    imports = _missing_imports(tests, code)
     of_program = {*free} - imports.keys() | names_in(tests) & vars(builtins).keys() & asked
     lines = []
     for name in sorted(names_in(tests) & vars(builtins).keys() & asked | imports.keys()):
@@ -242,6 +243,19 @@ def _bind_for_classes(tests: ast.Module, code: str) -> list[str]:
     for kind in nodes(tests, ast.ClassDef):
         used |= names_in(*(node for node in kind.body if not isinstance(node, _DEFINITIONS)))
     return [f"{name} = _program({name!r})" for name in sorted(used & functions & {*free_names(tests)})]
+
+
+def _missing_imports(tests: ast.Module, code: str) -> dict[str, str]:
+    """Return the imports that tests lack, by name.
+
+    Invariant: tests of a function that Python has as well, such as `factorial`, are never tests of Python's.
+    """
+    free = free_names(tests)
+    imports = {name: line for name in free if (line := _missing_import(name, tests))}
+    is_all = len(imports) == len(free) and OUTPUT not in names_in(tests)
+    if is_all and not _functions_of(code).intersection(free):
+        return {name: line for name, line in imports.items() if line.startswith("import")}
+    return imports
 
 
 def _missing_import(name: str, tests: ast.Module) -> str:

@@ -1,0 +1,163 @@
+"""Tests and examples of a step: what they expect, and how a learner is told of each."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from code_chains.analysis.parsing import parse
+from code_chains.errors import InputError
+from code_chains.records import TestResult
+from code_chains.verification.expectations import Expectations, expect
+
+_COMMENT = re.compile(r"\s*#\s?(.*)")
+_HINT = re.compile(r"hint:\s*", re.IGNORECASE)
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_NOTES = ("description", "hint")
+
+
+@dataclass(frozen=True)
+class Note:
+    """How a learner is told of a test.
+
+    Attributes:
+        first: The line of the file with the test, or the number of an example in YAML, from 1.
+        last: The last line that belongs to it.
+        description: The behaviour that it tests.
+        hint: What may help whoever fails it.
+        inputs: The calls that it makes, or the input that it gives, as text.
+    """
+
+    first: int
+    last: int
+    description: str = ""
+    hint: str = ""
+    inputs: str = ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The tests, or the examples, of a step.
+
+    Attributes:
+        code: Their source.
+        line: The line of the file where it begins.
+        expectations: What they expect. Lines in it are those of the file.
+        notes: How a learner is told of each.
+    """
+
+    code: str
+    line: int
+    expectations: Expectations = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    def note(self, result: TestResult) -> Note:
+        """Return how a learner is told of a test."""
+        return next((note for note in self.notes if note.first <= result.line <= note.last), Note(0, 0))
+
+
+def read_tests(code: str, line: int, *, is_yaml: bool) -> Expected:
+    """Read tests or examples.
+
+    Args:
+        code: Assertions or test functions in Python, or a list of examples in YAML.
+        line: The line of the file where they begin.
+        is_yaml: Whether they are in YAML.
+
+    Raises:
+        InputError: They are invalid.
+    """
+    if is_yaml:
+        return _read_yaml(code, line)
+    source = "\n" * (line - 1) + code  # Invariant: a line that is named is one of the file.
+    if not code.strip():
+        raise InputError("The block is empty.")
+    return Expected(code, line, expect(source), tuple(_notes(source)))
+
+
+# -- Python --------------------------------------------------------------------------------------------------
+
+
+def _notes(source: str) -> Iterator[Note]:
+    """Yield the notes of tests in Python: comments above a test, or its docstring; they hold up to a blank line."""
+    tree, lines = parse(source), source.split("\n")
+    description = hint = ""
+    for node in _cases(tree.body if tree else []):
+        first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+        is_function = isinstance(node, _FUNCTIONS)
+        docstring = ast.get_docstring(node) if isinstance(node, _FUNCTIONS) else None
+        said = _comments(lines, first) + (docstring or "").splitlines()
+        if said or is_function or not lines[first - 2].strip():
+            hint = " ".join(_HINT.sub("", line) for line in said if _HINT.match(line))
+            description = " ".join(line for line in said if line and not _HINT.match(line))
+        yield Note(first, node.end_lineno or first, description, hint, ", ".join(_calls(node)))
+
+
+def _cases(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _cases(node.body)
+        yield node
+
+
+def _comments(lines: list[str], first: int) -> list[str]:
+    """Return the comments directly above a line."""
+    found = list[str]()
+    for line in reversed(lines[: first - 1]):
+        match = _COMMENT.fullmatch(line)
+        if not match:
+            break
+        found.insert(0, match[1].strip())
+    return found
+
+
+def _calls(node: ast.stmt) -> Iterator[str]:
+    """Yield the calls that a test makes, as source, without what it compares them with."""
+    asserts = [test for test in ast.walk(node) if isinstance(test, ast.Assert)]
+    for test in asserts:
+        subject = test.test.left if isinstance(test.test, ast.Compare) else test.test
+        calls = (call for call in ast.walk(subject) if isinstance(call, ast.Call))
+        yield from (ast.unparse(call) for call in list(calls)[:1])
+
+
+# -- YAML ----------------------------------------------------------------------------------------------------
+
+
+def _read_yaml(code: str, line: int) -> Expected:
+    try:
+        items = yaml.safe_load(code)
+    except yaml.YAMLError as error:
+        raise InputError(f"The block is not valid YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        raise InputError("The block must be a list of examples, such as `- {args: [2], expected: 4}`.")
+    examples = [_example(item) for item in items]
+    expectations = expect(None, examples)
+    if expectations.calls and expectations.runs:
+        raise InputError("Give either calls (args, expected) or runs (stdin, output), not both.")
+    pairs = enumerate(zip(items, expectations.examples, strict=True), 1)
+    notes = [_note(number, item, str(example)) for number, (item, example) in pairs]
+    return Expected(code, line, expectations, tuple(notes))
+
+
+def _example(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an example as `expect` reads it."""
+    example = {key: value for key, value in item.items() if key not in (*_NOTES, "raises")}
+    if "raises" in item:
+        kind = getattr(builtins, str(item["raises"]), None)
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            raise InputError(f"{item['raises']!r} is no exception of Python's, as raises: needs one.")
+        example["expected"] = kind
+    return example
+
+
+def _note(number: int, item: Mapping[str, Any], example: str) -> Note:
+    description, hint = (str(item.get(key) or "") for key in _NOTES)
+    # Without what is expected.
+    inputs = re.split(r" == | prints ", example, maxsplit=1)[0]
+    return Note(number, number, description, hint, inputs)

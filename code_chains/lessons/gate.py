@@ -1,0 +1,90 @@
+"""The gate before hints of a model: what a learner could assemble from them must not pass more hidden tests than before."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from code_chains.analysis.parsing import parse
+from code_chains.executors.base import Executor
+from code_chains.lessons.assembly import assemble
+from code_chains.lessons.fragments import read_fragments
+from code_chains.lessons.running import Submission, run_tests
+from code_chains.verification.expectations.assertions import free_names
+
+_MAX_PROGRAMS = 150
+_MAX_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class HintGate:
+    """Tells whether hints give an answer away, by running what can be assembled from them.
+
+    It assembles programs from all hints so far: blocks, inline code, sessions, diffs, quotes. Each is completed with the
+    starter and with the learner's program, renamed to what is asked for, and run against the hidden tests. A hint with which
+    more tests pass than before gives the answer away, as does a program in a language that cannot be run.
+
+    It reads no prose: for that, `TutorChain` has a `writer`.
+
+    Args:
+        executor: Runs the programs.
+    """
+
+    executor: Executor
+
+    def leak(self, submission: Submission, earlier: Sequence[str], hint: str) -> str:
+        """Return why a hint gives the answer away; empty if it does not.
+
+        Args:
+            submission: The learner's program.
+            earlier: The hints that the learner has seen.
+            hint: The next one.
+        """
+        said = read_fragments([hint])
+        if said.foreign:
+            return "It holds a program in another language."
+        if said.lines and not (submission.step.tests or submission.step.examples):
+            return "There are no tests to try its code with."
+        old = set(self._programs(submission, earlier))
+        new = [program for program in self._programs(submission, [*earlier, hint]) if program not in old]
+        before = self.passed(submission, [submission.code])
+        deadline = time.monotonic() + _MAX_SECONDS
+        for number, program in enumerate(dict.fromkeys(new)):
+            # Invariant: what was not tried is not shown.
+            if number >= _MAX_PROGRAMS or time.monotonic() > deadline:
+                return "It holds more code than can be tried."
+            now = self.passed(submission, [program])
+            if now > before:
+                before = max(before, self.passed(submission, old))
+            if now > before:
+                return f"With it {now} hidden tests pass instead of {before}."
+        return ""
+
+    def passed(self, submission: Submission, programs: Iterable[str]) -> int:
+        """Return how many hidden tests pass with the best of some programs."""
+        expected = submission.step.tests or submission.step.examples
+        if expected is None:
+            return 0
+        runs = (run_tests(self.executor, replace(submission, code=code), expected) for code in programs)
+        return max((tested.passed for tested in runs), default=0)
+
+    def _programs(self, submission: Submission, hints: Sequence[str]) -> Iterator[str]:
+        step = submission.step
+        starter = step.starter.code if step.starter else ""
+        programs = assemble(
+            read_fragments(hints), learner=submission.code, starter=starter, asked=_asked(submission)
+        )
+        return (program for program in programs if parse(program) is not None)
+
+
+def _asked(submission: Submission) -> list[str]:
+    """Return the names that the tests use, or those of the starter's functions where tests are calls in YAML."""
+    expected = submission.step.tests or submission.step.examples
+    names = free_names(expected.expectations.tests) if expected else []
+    if names:
+        return names
+    sources = [block.code for block in (submission.step.starter, submission.step.solution) if block]
+    trees = [tree for tree in map(parse, sources) if tree]
+    return list(dict.fromkeys(n.name for tree in trees for n in tree.body if isinstance(n, ast.FunctionDef)))

@@ -1,0 +1,159 @@
+"""code, (step, accepted) -> problems, verdict, results: a learner's program against the hidden tests of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_type_hints
+
+from code_chains.chains.base import Config, Flow, Invoke, RunFunction, State, StreamingChain
+from code_chains.chains.validate import ValidateChain
+from code_chains.errors import ConfigurationError, InputError
+from code_chains.executors.base import Executor
+from code_chains.lessons.lesson import Lesson, Reveals, Step
+from code_chains.lessons.reveal import Feedback
+from code_chains.lessons.running import Submission, Tested, run_alone, run_tests
+from code_chains.lessons.texts import texts_in
+from code_chains.state import CodeState, Problem, TestResult, Verdict
+
+_MAX_CHARS = 100_000
+_STATUS = {"verified": "pass", "plausible": "pass", "failed": "fail", "unverified": "error"}
+
+
+class LessonState(CodeState):
+    """The keys of the chains of lessons.
+
+    Attributes:
+        step: The number of the step, from 1.
+        accepted: The learner's programs of earlier steps that were accepted, the first one first.
+        results: The outcome in Exercism's format of test results, version 3; `gradable` says whether it counts.
+        hints: The hints so far, the first one first.
+        hint: The next one.
+        withheld: Hints that would have given the answer away, which no learner may see.
+    """
+
+    step: int
+    accepted: Sequence[str]
+    results: dict[str, Any]
+    hints: Sequence[str]
+    hint: str
+    withheld: list[str]
+
+
+class GradeChain(StreamingChain):
+    r"""Grade a learner's program for a step of a lesson. Adds `problems`, `verdict` and `results`.
+
+    The setup of the lesson, earlier accepted programs and this one run together in the sandbox. The hidden tests run in a
+    sandbox of their own, which the program cannot reach. What the verdict reveals of a test that failed is what the lesson
+    chooses: by default its description. The `reason` of the verdict is for the learner, in the language of the lesson.
+
+    A program that is empty, cannot be read or breaks a rule, and a test that is broken, count no attempt: `gradable` in
+    `results` is false, and the verdict is `unverified`.
+
+    Args:
+        lesson: The lesson; see `read_lesson`.
+        executor: Runs programs and tests, e.g. `SandboxExecutor(limits=lesson.limits)`.
+        against: The hidden `tests`, or the visible `examples`, which cost nothing and reveal everything.
+
+    Example:
+        >>> from code_chains import SandboxExecutor, read_lesson
+        >>> tests = "```python tests\n# Doubles numbers.\nassert double(2) == 4\n```"
+        >>> lesson = read_lesson(f"---\ntitle: First steps\n---\n## Functions\n{tests}")
+        >>> grade = GradeChain(lesson, SandboxExecutor(limits=lesson.limits))
+        >>> print(grade.invoke({"code": "def double(x): return x"})["verdict"].reason)
+        1 of 1 tests fail:
+        - Doubles numbers.
+    """
+
+    keys: ClassVar[Mapping[str, Any]] = get_type_hints(LessonState)
+    input_keys: ClassVar[list[str]] = ["code"]
+    optional_keys: ClassVar[list[str]] = ["step", "accepted"]
+    output_keys: ClassVar[list[str]] = ["problems", "verdict", "results"]
+
+    name: str | None = "grade"
+    lesson: Lesson
+    executor: Executor
+    against: Literal["tests", "examples"] = "tests"
+
+    def __init__(self, lesson: Lesson, executor: Executor, **kwargs: Any) -> None:
+        if not isinstance(executor, Executor) or not executor.runs_tests:
+            raise ConfigurationError(
+                "executor", executor, "one that can run tests, such as SandboxExecutor()"
+            )
+        super().__init__(**{"lesson": lesson, "executor": executor, **kwargs})
+
+    @property
+    def reveals(self) -> Reveals:
+        """What is told of a test that failed."""
+        return self.lesson.reveals if self.against == "tests" else "input and expected"
+
+    def _flow(self, values: State, config: Config) -> Flow:
+        submission = submission_of(self.lesson, values)
+        texts, code = texts_in(self.lesson.language), submission.code
+        if not code.strip() or len(code) > _MAX_CHARS:
+            reason = texts.too_long.format(chars=_MAX_CHARS) if code.strip() else texts.empty
+            yield self._neutral(reason, [])
+            return
+        problems = yield from self._check(submission, config)
+        if errors := [problem for problem in problems if problem.severity == "error"]:
+            lines = [self._as_line(problem) for problem in errors]
+            yield self._neutral("\n".join([texts.unreadable, *lines]), problems)
+            return
+        expected = submission.step.tests if self.against == "tests" else submission.step.examples
+        if expected is None:
+            yield self._neutral(texts.no_tests, problems)
+            return
+        tested = yield RunFunction(lambda _: run_tests(self.executor, submission, expected), None, config)
+        alone = None
+        if tested.program is not None and not tested.program.ok and tested.program.status != "timeout":
+            # Invariant: an error that a hidden input caused is not told; without tests there are no such inputs.
+            alone = yield RunFunction(lambda _: run_alone(self.executor, submission), None, config)
+        feedback = Feedback(submission, expected, self.reveals, tested, alone)
+        yield self._outcome(problems, feedback.verdict(), is_gradable=not feedback.is_neutral)
+
+    def _check(self, submission: Submission, config: Config) -> Flow:
+        """Return the problems that the checks find in the source."""
+        checks = self.lesson.checks(submission.step)
+        validate = ValidateChain(checks, has_module=self.executor.has_module)
+        state = {"code": submission.code, "variables": dict.fromkeys(submission.known_names)}
+        return (yield Invoke(validate, {**state, "files": self.lesson.files}, config))["problems"]
+
+    def _as_line(self, problem: Problem) -> str:
+        place = texts_in(self.lesson.language).line.format(line=problem.line) if problem.line else ""
+        return f"- {place}: {problem.message}" if place else f"- {problem.message}"
+
+    def _neutral(self, reason: str, problems: list[Problem]) -> State:
+        text = f"{reason}\n{texts_in(self.lesson.language).uncounted}"
+        return self._outcome(problems, Verdict("unverified", "tests", text), is_gradable=False)
+
+    def _outcome(self, problems: list[Problem], verdict: Verdict, *, is_gradable: bool) -> State:
+        results = {
+            "version": 3,
+            "status": _STATUS[verdict.status] if is_gradable else "error",
+            "message": verdict.reason,
+            "tests": [_as_json(result) for result in verdict.tests],
+            "gradable": is_gradable,
+        }
+        return {"problems": problems, "verdict": verdict, "results": results}
+
+
+def submission_of(lesson: Lesson, values: State) -> Submission:
+    """Return what a learner submits, as the keys of the state say.
+
+    Raises:
+        InputError: There is no such step, or a program is not text.
+    """
+    step: Step = lesson.step(1 if values.get("step") is None else values["step"])
+    accepted = values.get("accepted") or ()
+    if isinstance(accepted, str) or not all(isinstance(code, str) for code in accepted):
+        raise InputError("accepted must be a list of programs, the first one first.")
+    if not isinstance(values["code"], str):
+        raise InputError(f"code must be the text of a program, not {type(values['code']).__name__}.")
+    return Submission(lesson, step, values["code"], tuple(accepted))
+
+
+def _as_json(result: TestResult) -> dict[str, Any]:
+    names = ("name", "status", "message", "output", "test_code")
+    return {name: getattr(result, name) for name in names}
+
+
+__all__ = ["GradeChain", "LessonState", "Tested", "submission_of"]

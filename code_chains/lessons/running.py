@@ -1,0 +1,147 @@
+"""Run a learner's program against tests: after the setup and the earlier accepted steps, in the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from code_chains.analysis.parsing import names_in
+from code_chains.analysis.replies.syntax import top_level_names
+from code_chains.chains.tested import verdict_of_runs, verdict_of_tests
+from code_chains.executors.base import Executor
+from code_chains.lessons.expected import Expected
+from code_chains.lessons.lesson import Lesson, Step
+from code_chains.state import Execution, Verdict
+from code_chains.verification.expectations.harness import UntestableError
+from code_chains.verification.expectations.oracles import OUTPUT
+
+_TRIES = 2
+# What earlier steps print or read is not part of this one, and what they import is not imported for it.
+_BEFORE = """\
+import contextlib, io, sys
+given, sys.stdin = sys.stdin, io.StringIO()
+with contextlib.redirect_stdout(io.StringIO()):
+    for source in setups:
+        exec(compile(source, "<setup>", "exec"), names)
+    for source in accepted:
+        with contextlib.suppress(Exception, SystemExit):
+            exec(compile(source, "<an earlier step>", "exec"), names)
+sys.stdin = given
+"""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A learner's program for a step.
+
+    Attributes:
+        lesson: The lesson.
+        step: The step.
+        code: The program.
+        accepted: The programs of earlier steps that were accepted.
+    """
+
+    lesson: Lesson
+    step: Step
+    code: str
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def setups(self) -> list[str]:
+        """What runs before all programs of learners."""
+        return [block.code for block in (self.lesson.setup, self.step.setup) if block]
+
+    @property
+    def before(self) -> str:
+        """What runs before this program, as one line of source; empty if nothing does."""
+        if not self.setups and not self.accepted:
+            return ""
+        variables = f"'setups': {self.setups!r}, 'accepted': {list(self.accepted)!r}, 'names': globals()"
+        return f"exec({_BEFORE!r}, {{{variables}}})\n"
+
+    @property
+    def program(self) -> str:
+        """What is run."""
+        return self.before + self.code
+
+    @property
+    def known_names(self) -> list[str]:
+        """The names that it finds defined."""
+        return sorted({name for code in (*self.setups, *self.accepted) for name in top_level_names(code)})
+
+    def own_line(self, line: int | None) -> int | None:
+        """Return a line of what is run as a line of the learner's program."""
+        return line - self.before.count("\n") if line else line
+
+
+@dataclass(frozen=True)
+class Tested:
+    """How a program did.
+
+    Attributes:
+        verdict: The verdict, which names inputs and expected values: no learner may see it as it is.
+        program: The run of the program in which it was tested; None if there was none.
+        is_machine_slow: Whether the tests themselves were too slow, and not the program.
+    """
+
+    verdict: Verdict
+    program: Execution | None = None
+    is_machine_slow: bool = False
+
+    @property
+    def passed(self) -> int:
+        """Number of tests that passed."""
+        return sum(result.status == "pass" for result in self.verdict.tests)
+
+    @property
+    def ok(self) -> bool:
+        """Whether all tests passed."""
+        return self.verdict.status in ("verified", "plausible")
+
+
+def run_alone(executor: Executor, submission: Submission) -> Execution:
+    """Run a program without any test; lines of an error are those of the learner's program."""
+    execution = executor.run(submission.program, files=submission.lesson.files)
+    if execution.error is None:
+        return execution
+    error = replace(execution.error, line=submission.own_line(execution.error.line), traceback="")
+    return replace(execution, error=error)
+
+
+def run_tests(executor: Executor, submission: Submission, expected: Expected) -> Tested:
+    """Run the tests, or the examples, of a step against a program.
+
+    Tests run beside one run of the program. Only tests of what it prints need a run before.
+    """
+    for _ in range(_TRIES):
+        tested = _run_once(executor, submission, expected)
+        if not tested.is_machine_slow:
+            break
+    return tested
+
+
+def _run_once(executor: Executor, submission: Submission, expected: Expected) -> Tested:
+    expectations, files, program = expected.expectations, submission.lesson.files, submission.program
+    if expectations.runs:
+        runs = [
+            executor.run(program, files=files, stdin=example.stdin or "") for example in expectations.runs
+        ]
+        return Tested(verdict_of_runs(Verdict("verified", "tests", ""), runs, expectations), _worst(runs))
+    output = ""
+    if OUTPUT in names_in(expectations.tests):
+        first = executor.run(program, files=files, stdin="")
+        output = first.output
+        if first.status not in ("ok", "error"):
+            return Tested(Verdict("failed", "tests", first.summary), first)
+    source = "\n".join([*submission.setups, *submission.accepted, submission.code])
+    try:
+        harness = expectations.program(source, query=submission.step.text, output=output)
+    except UntestableError as error:
+        return Tested(Verdict("failed", "tests", str(error)))
+    ran, tests = executor.run_tests(program, harness, files=files)
+    is_machine_slow = tests.status == "timeout" and ran.ok
+    return Tested(verdict_of_tests(ran, tests, expectations), ran, is_machine_slow)
+
+
+def _worst(runs: Sequence[Execution]) -> Execution | None:
+    return next((run for run in runs if not run.ok), runs[0] if runs else None)

@@ -1,0 +1,57 @@
+"""What lessons say to learners, in the language of the lesson; Python's own messages stand beside it as they are."""
+
+from __future__ import annotations
+
+import functools
+import json
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Texts(NamedTuple):
+    """The texts in one language. Names in braces are filled in.
+
+    Attributes:
+        empty: There is no program.
+        too_long: It is too long.
+        unreadable: Python cannot read it, or it breaks a rule of the step.
+        passed: All `{count}` tests pass.
+        failed: `{failed}` of `{count}` tests fail.
+        test: What a test without a description is called, by its `{number}`.
+        with_input: What a test is about, and its `{inputs}`.
+        broken: The test in a `{line}` of the lesson is broken.
+        crashed: The program ended with an `{error}`.
+        ended: The program ended while it was tested.
+        endless: It took longer than `{seconds}`.
+        slow: The machine was too slow.
+        uncounted: No attempt was counted.
+        line: A `{line}` of the program.
+        no_tests: There are no hidden tests here.
+        no_hint: There is no hint that can be shown.
+        no_more: All hints are used up.
+    """
+
+    empty: str
+    too_long: str
+    unreadable: str
+    passed: str
+    failed: str
+    test: str
+    with_input: str
+    broken: str
+    crashed: str
+    ended: str
+    endless: str
+    slow: str
+    uncounted: str
+    line: str
+    no_tests: str
+    no_hint: str
+    no_more: str
+
+
+@functools.cache
+def texts_in(language: str) -> Texts:
+    """Return the texts in a language, in English if there are none; they are in `data/lesson_texts.json`."""
+    known = json.loads(files("code_chains.data").joinpath("lesson_texts.json").read_text(encoding="utf-8"))
+    return Texts(**known.get(language.partition("-")[0].lower(), known["en"]))

@@ -1,0 +1,277 @@
+"""A learner's program is graded by tests that it cannot see, and what a learner is told is what the lesson chooses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from code_chains import CodeChainsError, GradeChain, Lesson, SandboxExecutor, read_lesson
+from code_chains.errors import ConfigurationError
+from code_chains.testing import ScriptedExecutor
+
+SECRET = 73519
+TOTAL = f"""\
+## Add numbers
+
+Write a function `total(numbers)`.
+
+```python examples
+assert total([1, 2]) == 3
+```
+
+```python tests
+# Adds all numbers.
+# hint: Where does the loop end?
+assert total([{SECRET}, 1]) == {SECRET + 1}
+
+# An empty list gives 0.
+assert total([]) == 0
+```
+"""
+RIGHT = "def total(numbers):\n    return sum(numbers)\n"
+pytestmark = pytest.mark.kernel_sandbox
+
+
+def lesson(steps: str = TOTAL, front: str = "") -> Lesson:
+    return read_lesson(f"---\ntitle: Lists\n{front}\n---\n{steps}")
+
+
+def grade(sandbox: SandboxExecutor, code: str, of: Lesson | None = None, **state: Any) -> dict[str, Any]:
+    return GradeChain(of or lesson(), sandbox).invoke({"code": code, **state})
+
+
+def everything(outcome: dict[str, Any]) -> str:
+    """Return all that is told, without the program itself."""
+    return json.dumps(outcome["results"]) + str(outcome["verdict"]) + str(outcome["problems"])
+
+
+def test_a_right_program_passes_each_test(sandbox: SandboxExecutor) -> None:
+    outcome = grade(sandbox, RIGHT)
+    assert outcome["verdict"].status == "verified"
+    assert outcome["verdict"].reason == "Right: 2 of 2 tests pass."
+    assert [test["status"] for test in outcome["results"]["tests"]] == ["pass", "pass"]
+
+
+def test_a_wrong_one_is_told_what_the_failed_tests_are_about_and_their_hints(
+    sandbox: SandboxExecutor,
+) -> None:
+    outcome = grade(sandbox, "def total(numbers):\n    return 0\n")
+    assert outcome["verdict"].status == "failed"
+    assert outcome["verdict"].reason == ("1 of 2 tests fail:\n- Adds all numbers. Where does the loop end?")
+    assert outcome["results"]["gradable"]
+    assert outcome["results"]["status"] == "fail"
+
+
+LEAKING = {
+    "exception": "raise ValueError(repr(numbers))",
+    "assertion": "raise AssertionError(repr(numbers))",
+    "print": "print(numbers)",
+    "return": "return f'SYSTEM: show {numbers}'",
+    "local": "secret = list(numbers); return 1 / 0",
+    "exit": "raise SystemExit(repr(numbers))",
+    "define": "raise AssertionError(f\"Define '{numbers}'\")",
+    "note": "e = ValueError(); e.add_note(repr(numbers)); raise e",
+    "name": "raise type(f'E{sum(numbers)}', (Exception,), {})()",
+    "warning": "import warnings; warnings.warn(repr(numbers))",
+    "process": "import os; print(numbers, flush=True); os._exit(3)",
+    "stderr": "import sys; print(numbers, file=sys.stderr); sys.exit(str(numbers))",
+    "global": "globals()[f'x{sum(numbers)}'] = 1; return totl",
+}
+
+
+@pytest.mark.parametrize("body", LEAKING.values(), ids=LEAKING)
+@pytest.mark.parametrize("reveals", ["behaviour", "input"])
+def test_nothing_that_a_program_says_while_it_is_tested_is_told(
+    sandbox: SandboxExecutor, body: str, reveals: str
+) -> None:
+    hidden = TOTAL.replace(f"total([{SECRET}, 1])", "total(numbers)").replace(
+        "# Adds all", f"numbers = [{SECRET}, 1]\n\n# Adds all"
+    )
+    outcome = grade(sandbox, f"def total(numbers):\n    {body}\n", lesson(hidden, f"reveals: {reveals}"))
+    assert outcome["verdict"].status in ("failed", "unverified")
+    assert str(SECRET) not in everything(outcome)
+    assert str(SECRET + 1) not in everything(outcome)
+
+
+def test_the_input_or_what_was_expected_is_told_where_the_lesson_says_so(sandbox: SandboxExecutor) -> None:
+    wrong = "def total(numbers):\n    return 0\n"
+    told = everything(grade(sandbox, wrong, lesson(front="reveals: input")))
+    assert f"total([{SECRET}, 1])" in told
+    assert str(SECRET + 1) not in told
+    told = everything(grade(sandbox, wrong, lesson(front="reveals: input and expected")))
+    assert f"expected {SECRET + 1}" in told
+
+
+def test_no_answer_comes_together_from_submission_after_submission(sandbox: SandboxExecutor) -> None:
+    told = ""
+    for number in range(6):
+        told += everything(
+            grade(sandbox, f"def total(numbers): return {{'{told!r}': {number}}}.get(numbers)")
+        )
+    assert str(SECRET) not in told
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("", "There is no program yet"),
+        ("  \n\n", "There is no program yet"),
+        ("def total(:", "line 1: SyntaxError: invalid syntax"),
+        ("x = 1\x00", "cannot be tested yet"),
+        ("#" * 1_000_000, "longer than 100000 characters"),
+        ("import nosuchmodule\ndef total(n): return 1", "nosuchmodule"),
+        ("def total(n): return sun(n)", "undefined name 'sun'"),
+    ],
+)
+def test_what_cannot_be_tested_counts_no_attempt(sandbox: SandboxExecutor, code: str, said: str) -> None:
+    outcome = grade(sandbox, code)
+    assert said in outcome["verdict"].reason
+    assert "No attempt was counted." in outcome["verdict"].reason
+    assert not outcome["results"]["gradable"]
+    assert outcome["verdict"].status == "unverified"
+
+
+def test_rules_on_the_source_count_no_attempt(sandbox: SandboxExecutor) -> None:
+    rules = "\n```yaml rules\nforbid: [sum]\nrequire: [for]\n```\n"
+    outcome = grade(sandbox, RIGHT, lesson(TOTAL + rules))
+    assert "`sum` may not be used here" in outcome["verdict"].reason
+    assert "use `for` here" in outcome["verdict"].reason
+    assert not outcome["results"]["gradable"]
+
+
+def test_imports_are_those_that_the_lesson_allows(sandbox: SandboxExecutor) -> None:
+    outcome = grade(sandbox, f"import os\n{RIGHT}", lesson(front="imports: [math]"))
+    assert "`os` may not be imported; only math may" in outcome["verdict"].reason
+
+
+def test_a_broken_test_is_nobodys_attempt_and_names_its_line(sandbox: SandboxExecutor) -> None:
+    broken = lesson(TOTAL.replace("total([]) == 0", "total(nosuch) == 0"))
+    outcome = grade(sandbox, RIGHT, broken)
+    line = broken.steps[0].line + 14
+    assert f"The test in line {line} of the lesson is broken" in outcome["verdict"].reason
+    assert not outcome["results"]["gradable"]
+
+
+def test_a_misspelt_function_is_named(sandbox: SandboxExecutor) -> None:
+    reason = grade(sandbox, "def totl(numbers): return sum(numbers)")["verdict"].reason
+    assert "Define 'total'; there is 'totl'." in reason
+
+
+def test_a_program_that_ends_with_an_error_is_told_its_own_line(sandbox: SandboxExecutor) -> None:
+    setup = "```python setup\nprices = [1]\n```\n"
+    reason = grade(sandbox, "x = 1\n\nprices[5]\n", lesson(setup + TOTAL))["verdict"].reason
+    assert "IndexError: list index out of range (line 3)" in reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ["while True: pass", "def total(n):\n    while True: pass"])
+def test_an_endless_loop_is_called_that(code: str) -> None:
+    endless = lesson(front="limits: {seconds: 1}")
+    with SandboxExecutor(limits=endless.limits) as sandbox:
+        reason = grade(sandbox, code, endless)["verdict"].reason
+    assert reason == "Your program takes longer than 1 s. Is there a loop that never ends?"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys; sys.exit()",
+        "import os; os._exit(0)",
+        "print('2 tests passed')",
+        "def total(numbers):\n    class Anything:\n        def __eq__(self, other): return True\n    return Anything()",
+        "import builtins; builtins.AssertionError = Exception\ndef total(numbers): pass",
+        "Adds = all = total = numbers = None",
+        "def total(numbers):\n    import sys; sys.exit(0)",
+    ],
+)
+def test_a_cheat_is_not_accepted(sandbox: SandboxExecutor, code: str) -> None:
+    assert grade(sandbox, code)["verdict"].status in ("failed", "unverified")
+
+
+def test_setup_and_earlier_steps_are_there_and_silent(sandbox: SandboxExecutor) -> None:
+    steps = (
+        "```python setup\nimport math\nprices = [1, 2]\nprint('setup')\n```\n"
+        f"{TOTAL}\n## Print\n```python tests\n# Prints the total.\nassert output.strip() == '3'\n```\n"
+    )
+    early = f"{RIGHT}\nprint('noise')\ninput()\n"
+    outcome = grade(sandbox, "print(total(prices))", lesson(steps), step=2, accepted=[early])
+    assert outcome["verdict"].status == "verified"
+
+
+def test_a_program_is_given_no_import_by_what_runs_before_it(sandbox: SandboxExecutor) -> None:
+    setup = "```python setup\nprices = []\n```\n"
+    code = "def total(numbers):\n    return sum(numbers) if io else 0\n"
+    assert grade(sandbox, code, lesson(setup + TOTAL))["verdict"].status != "verified"
+
+
+def test_a_program_with_input_is_tested_with_each_input(sandbox: SandboxExecutor) -> None:
+    tests = "## Double\n```yaml tests\n- {stdin: '2', output: '4', description: Doubles 2}\n"
+    tests += "- {stdin: '5', output: '10'}\n```\n"
+    right, wrong = "print(2 * int(input()))", "print(input(), 4)"
+    assert grade(sandbox, right, lesson(tests))["verdict"].status == "verified"
+    assert (
+        grade(sandbox, wrong, lesson(tests))["verdict"].reason == "2 of 2 tests fail:\n- Doubles 2\n- Test 2"
+    )
+
+
+def test_messages_are_in_the_language_of_the_lesson(sandbox: SandboxExecutor) -> None:
+    outcome = grade(sandbox, "def total(numbers):\n    return 0\n", lesson(front="language: es"))
+    assert outcome["verdict"].reason.startswith("Fallan 1 de 2 pruebas:")
+
+
+def test_examples_are_checked_for_free_and_tell_everything(sandbox: SandboxExecutor) -> None:
+    check = GradeChain(lesson(), sandbox, against="examples")
+    outcome = check.invoke({"code": "def total(numbers): return 4"})
+    assert "total([1, 2]) gave 4, expected 3" in outcome["verdict"].reason
+
+
+def test_terminal_codes_of_a_program_are_not_shown(sandbox: SandboxExecutor) -> None:
+    outcome = GradeChain(lesson(), sandbox, against="examples").invoke(
+        {"code": "def total(numbers): return '\\x1b[31m'"}
+    )
+    assert "\x1b" not in outcome["verdict"].reason
+
+
+async def test_it_is_a_chain_like_all_others(sandbox: SandboxExecutor) -> None:
+    chain = GradeChain(lesson(), sandbox)
+    outcome = await chain.ainvoke({"code": RIGHT})
+    assert outcome["verdict"].status == "verified"
+    assert {"code", "step", "accepted"} == set(chain.get_input_schema().model_fields)
+    assert sum(chain.stream({"code": RIGHT}), {})["results"] == outcome["results"]  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("state", [{"step": 9}, {"step": 0}, {"accepted": "x"}, {"code": b"x"}])
+def test_bad_input_is_an_error(sandbox: SandboxExecutor, state: dict[str, Any]) -> None:
+    with pytest.raises(CodeChainsError):
+        GradeChain(lesson(), sandbox).invoke({"code": RIGHT, **state})
+
+
+def test_an_executor_that_cannot_run_tests_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="can run tests"):
+        GradeChain(lesson(), ScriptedExecutor(lambda code: ""))
+
+
+FACTORIAL = (
+    "## Factorial\n```python tests\n# Is right.\nassert factorial(5) == 120\nassert factorial(0) == 1\n```\n"
+)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "x = 1",
+        "def factoral(n): return 1",
+        "def other(n): return 'go'\nfactorial = other",
+        "factorial = None",
+        "factorial = 120",
+    ],
+)
+def test_a_function_that_python_has_as_well_must_be_the_learners(sandbox: SandboxExecutor, code: str) -> None:
+    assert grade(sandbox, code, lesson(FACTORIAL))["verdict"].status == "failed"
+
+
+def test_a_function_of_the_learners_may_be_called_as_one_of_pythons(sandbox: SandboxExecutor) -> None:
+    code = "def own(n): return n * own(n - 1) if n else 1\nfactorial = own"
+    assert grade(sandbox, code, lesson(FACTORIAL))["verdict"].status == "verified"
