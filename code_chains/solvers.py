@@ -61,10 +61,12 @@ class Repair(Solver):
     Attributes:
         attempts: Maximum number of attempts of a model, one after the other.
         samples: Number of programs per attempt, of whose outcomes the most common one is selected; see `SampleChain`.
+        repeat_limits: Whether there is another attempt after a program that reached the limit of time or of output.
     """
 
     attempts: int = 3
     samples: int = 1
+    repeat_limits: bool = True
 
     def __post_init__(self) -> None:
         for name in ("attempts", "samples"):
@@ -98,6 +100,7 @@ class Repair(Solver):
             max_attempts=self.attempts,
             on_failed_tests="restart" if restarts_on_failed_tests(parts.model) else "repair",
             repeat_effects=parts.repeats_effects,
+            repeat_limits=self.repeat_limits,
         )
 
 

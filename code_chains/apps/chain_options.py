@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from code_chains.chains.validate import Approve
     from code_chains.code_chain import CodeChain
     from code_chains.conversations.memory import ConversationMemory
-    from code_chains.executors import Executor
+    from code_chains.executors import Executor, Limits
 
 CURATED = "<curated>"
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -144,9 +144,13 @@ def create_chain(
     budget: Budget | tuple[str, ...] | None,
     conversation_memory: ConversationMemory | bool = True,
     executor: Executor | str = "strongest",
+    max_sessions: int | None = None,
     **options: Any,
 ) -> CodeChain:
-    """Create the chain that the options describe, and optimise the process for it."""
+    """Create the chain that the options describe, and optimise the process for it.
+
+    With `max_sessions` its sandbox holds so many conversations at once.
+    """
     import gc
 
     from code_chains.chains.validate import ValidateChain
@@ -157,6 +161,10 @@ def create_chain(
     arguments = read_arguments(spec)
     if not isinstance(executor, str):  # It has limits of its own.
         del arguments["limits"]
+    elif max_sessions is not None:
+        arguments["executor"] = _with_sessions(
+            arguments["executor"], arguments.pop("limits", None), max_sessions
+        )
     arguments["checks"] = ValidateChain(arguments["checks"], approve=approve)
     limits = parse_budget(budget) if isinstance(budget, tuple) else budget
     chain = create_code_chain(**arguments, budget=limits, memory=conversation_memory)
@@ -198,6 +206,7 @@ def chain_spec(
     network: Sequence[str] = (),
     checks: str = "standard",
     max_attempts: int = 3,
+    repeat_limits: bool = True,
     samples: int = 1,
     judge: bool = False,
     verify: bool = False,
@@ -217,6 +226,7 @@ def chain_spec(
 
     check_model_is_named(model, base_url)
     solve: dict[str, Any] = {"type": "Repair", "attempts": max_attempts, "samples": samples}
+    solve |= {} if repeat_limits else {"repeat_limits": False}
     if fallback_models:
         solve = {"type": "Escalate", "models": list(fallback_models), "solver": solve}
     if plan:
@@ -236,6 +246,16 @@ def chain_spec(
         "language": language,
         "cache": cache,
     }
+
+
+def _with_sessions(executor: Any, limits: Limits | None, count: int) -> Executor:
+    from code_chains.arguments import resolve_executor
+    from code_chains.executors import SandboxExecutor
+
+    resolved = resolve_executor(executor, limits)
+    if isinstance(resolved, SandboxExecutor):
+        resolved.max_sessions = count
+    return resolved
 
 
 def _sandbox(executor: Executor | str, network: Sequence[str], limits: dict[str, Any]) -> dict[str, Any]:

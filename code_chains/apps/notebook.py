@@ -20,17 +20,19 @@ from code_chains.apps.artifact_folder import DEFAULT_FOLDER, ArtifactFolder
 from code_chains.apps.chain_options import create_chain, options_named
 from code_chains.apps.remedies import CHECKS, remedy
 from code_chains.apps.run_view import STAGE_LABELS, RunView, file_notes
-from code_chains.apps.safe_html import plain
+from code_chains.apps.safe_html import MAX_CHARS, plain
 from code_chains.callbacks.redaction import describe_error, printable, strip_control_chars
 from code_chains.chains.tools import describe_failure
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.frames import framed
 from code_chains.errors import StoreError
 from code_chains.executors.values import value_of
-from code_chains.inputs import check_files, fenced
+from code_chains.inputs import check_files, fenced, shortened
 from code_chains.language.reasons import how_to_check, verdict_words
+from code_chains.records.screen import as_shown
 from code_chains.state import Artifact, Execution, Verdict
 
+_DEFAULT_SESSION = "notebook"
 _IMAGES = ("image/png", "image/jpeg")
 """Media types of figures that are displayed; SVG could run scripts."""
 _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
@@ -56,7 +58,9 @@ _SHOWN_FIGURE = re.compile(r"figure-\d+\.png")
     multiple=True,
     help="A variable of the notebook to pass to programs; repeatable.",
 )
-@click.option("-s", "--session", default="notebook", show_default=True, help="Name of the conversation.")
+@click.option(
+    "-s", "--session", default=_DEFAULT_SESSION, show_default=True, help="Name of the conversation."
+)
 @click.option("--into", metavar="NAME", help="Variable for the value: a number, text, list, frame …")
 @click.option("--result", metavar="NAME", help="Variable for the complete result.")
 @click.option("--new", is_flag=True, help="Start a new conversation.")
@@ -80,6 +84,13 @@ def _options(**options: Any) -> dict[str, Any]:
 
 _OF_CHAIN = ("model", "base_url", "judge", "max_attempts", "budget", "seconds", "memory")
 """Options of the chain; the others are those of a question."""
+
+
+class _StoppedError(KeyboardInterrupt):
+    """A cell was interrupted. Its line is all that is displayed, and the cells after it do not run."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 class StageDisplay(BaseCallbackHandler):
@@ -118,6 +129,8 @@ class CodeChainMagics(Magics):
             self._answer(f"{rest}\n{cell or ''}".strip(), options)
         except UsageError:
             raise
+        except KeyboardInterrupt:  # Not 200 lines of what happened to be running.
+            raise _StoppedError("Stopped. The conversation is unchanged.") from None
         except click.ClickException as error:
             raise UsageError(error.format_message()) from error
         except Exception as error:
@@ -132,6 +145,12 @@ class CodeChainMagics(Magics):
             chain.forget(options["session"])
         if not question and options["new"]:
             return
+        if (
+            options["session"] != _DEFAULT_SESSION
+            and not options["new"]
+            and not chain.turns(options["session"])
+        ):
+            display(Pretty(printable(f"The conversation {options['session']!r} begins here: it is empty.")))
         result = _display_answer(chain, self._state(question, options))
         if options["result"]:
             self._namespace[options["result"]] = result
@@ -224,7 +243,12 @@ def _display_answer(chain: CodeChain, state: dict[str, Any]) -> dict[str, Any]:
                 run.show(chunk)
                 if chunk.get("answer"):
                     show = answer.update if is_displayed else answer.display
-                    show(_Displayed(_as_html(result), "\n".join([result["answer"], *file_notes(result)])))
+                    show(
+                        _Displayed(
+                            _as_html(result),
+                            "\n".join([shortened(result["answer"], MAX_CHARS), *file_notes(result)]),
+                        )
+                    )
                     is_displayed = True
     finally:
         verdict = (result or {}).get("verdict")
@@ -270,7 +294,8 @@ class _RunDisplay:
         display(Markdown(fenced(strip_control_chars(program), "python")))
 
     def _show_output(self, output: str) -> None:
-        text = Pretty(strip_control_chars(output.rstrip("\n")))
+        shown = shortened(as_shown(output).rstrip("\n"), MAX_CHARS)
+        text = Pretty(strip_control_chars(shown))
         if self._live is None:
             self._live = DisplayHandle()
             self._live.display(text)

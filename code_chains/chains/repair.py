@@ -39,6 +39,7 @@ class RepairChain(EnclosingChain):
         on_failed_tests: What follows a program that tests or examples reject, or cannot call: a `"repair"` with feedback,
             or a `"restart"`. After other failures there is a repair in any case.
         repeat_effects: Whether there is another attempt after a program that called a tool with effects, and failed.
+        repeat_limits: Whether there is another attempt after a program that reached the limit of time or of output.
     """
 
     output_keys: ClassVar[list[str]] = [*LIVE_KEYS, *OUTCOME_KEYS, "attempts", "stop_reason"]
@@ -56,6 +57,7 @@ class RepairChain(EnclosingChain):
     max_attempts: int = Field(default=3, ge=1)
     on_failed_tests: OnFailedTests = "repair"
     repeat_effects: bool = False
+    repeat_limits: bool = True
 
     def __init__(self, *, attempt: Chain, **kwargs: object) -> None:
         if missing := [key for key in OUTCOME_KEYS if key not in attempt.output_keys]:
@@ -66,7 +68,7 @@ class RepairChain(EnclosingChain):
 
     def _flow(self, values: State, config: Config) -> Flow:
         best: State = {}
-        history = RepairHistory(self.on_failed_tests)
+        history = RepairHistory(self.on_failed_tests, repeat_limits=self.repeat_limits)
         try:
             while history.stop_reason is None:
                 count_attempt(config)
@@ -104,6 +106,7 @@ class RepairHistory:
 
     Args:
         on_failed_tests: See `RepairChain`.
+        repeat_limits: See there.
 
     Attributes:
         number: Attempts so far.
@@ -112,8 +115,8 @@ class RepairHistory:
         stop_reason: Why there is no next attempt; None while there is one.
     """
 
-    def __init__(self, on_failed_tests: OnFailedTests = "repair") -> None:
-        self._on_failed_tests = on_failed_tests
+    def __init__(self, on_failed_tests: OnFailedTests = "repair", *, repeat_limits: bool = True) -> None:
+        self._on_failed_tests, self._repeat_limits = on_failed_tests, repeat_limits
         self.number: int = 0
         self.restarts: int = 0
         self.strategy: Literal["initial", "repair", "restart"] = "initial"
@@ -159,7 +162,7 @@ class RepairHistory:
             self.stop_reason = "answered"
         elif (is_known and self._is_last_try and not is_rejected) or (was_offline and self._is_offline):
             self.stop_reason = "same_failure"
-        elif self.number >= max_attempts:
+        elif self.number >= max_attempts or self._ends_at_limit(outcome["execution"]):
             self.stop_reason = "attempts"
         elif is_known or is_rejected:
             self.strategy = "restart"
@@ -169,6 +172,9 @@ class RepairHistory:
         else:
             self.strategy = "repair"
             self._is_last_try = False
+
+    def _ends_at_limit(self, execution: Execution) -> bool:
+        return not self._repeat_limits and execution.status in ("timeout", "output_limit")
 
 
 def merit(outcome: State) -> tuple[int, bool, bool, bool, bool]:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from code_chains.errors import ConfigurationError, InputError
 from code_chains.executors.limits import Limits
-from code_chains.executors.waiting import Operation, adrive, astream, blocking, drive, stream
+from code_chains.executors.waiting import TURNS, Operation, adrive, astream, blocking, drive, in_turn, stream
 from code_chains.state import Execution
 from code_chains.toolbox import ToolCalls
 
@@ -160,6 +160,8 @@ class Runner:
             raise ConfigurationError("check", check, f"None, as {type(self).__name__} has no state to keep")
         self.check_stdin(stdin)
         calls = self._open_calls(tools, loop) if tools else None
+        if calls is not None:  # Invariant: what a tool runs does not wait for the turn that its program has.
+            calls.context.run(TURNS.set, None)
         return Program(code, files, variables, calls, stdin, return_value, check)
 
     def check_stdin(self, stdin: object) -> None:
@@ -234,7 +236,7 @@ class Runner:
         program = self._program(
             code, files, variables, tools, stdin=stdin, return_value=return_value, check=check, loop=loop
         )
-        return await adrive(self._operation(program))
+        return await adrive(in_turn(self._operation(program)))
 
     def stream(
         self,
@@ -274,7 +276,7 @@ class Runner:
         program = self._program(
             code, files, variables, tools, stdin=stdin, return_value=return_value, check=check, loop=loop
         )
-        operation = self._operation(program)
+        operation = in_turn(self._operation(program))
         return astream(operation) if self.streams_output else _awhole(operation)
 
 

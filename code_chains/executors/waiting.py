@@ -12,6 +12,7 @@ import select
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -74,6 +75,17 @@ class Blocking:
 
 Effect = Wait | Ticket | Blocking
 Operation = Generator[Effect, Any, T]
+TURNS: ContextVar[Callable[[Operation[Any]], Operation[Any]] | None] = ContextVar(
+    "code_chains_turns", default=None
+)
+"""What a host wraps around each run of a program on the event loop, so that it waits for its turn: in a task, and in the
+tasks that it starts."""
+
+
+def in_turn(operation: Operation[T]) -> Operation[T]:
+    """Return a run that waits for its turn, if a host has it wait."""
+    wrap = TURNS.get()
+    return operation if wrap is None else wrap(operation)
 
 
 def blocking(function: Callable[[], T], cancel: Callable[[], object] = bool) -> Operation[T]:

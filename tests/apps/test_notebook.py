@@ -127,7 +127,8 @@ def test_the_result_is_a_variable(notebook: Any) -> None:
 @pytest.fixture
 def shell(sandbox: SandboxExecutor) -> Iterator[InteractiveShell]:
     def script(messages: list[Any]) -> str:
-        return "print(n + 1)" if asks_for_code(messages) else "It is so."
+        program = "for i in range(100_000): print(i)" if "many" in str(messages[-1].text) else "print(n + 1)"
+        return program if asks_for_code(messages) else "It is so."
 
     with create_code_chain(ScriptedModel(script), executor=sandbox) as chain:
         shell = InteractiveShell.instance()
@@ -308,3 +309,40 @@ def test_a_figure_that_a_program_saves_is_a_file(
 def test_an_error_of_the_server_names_it(shell: InteractiveShell) -> None:
     with capture_output(), pytest.raises(UsageError, match=r"127\.0\.0\.1:9/v1 cannot be reached"):
         shell.run_line_magic("code_chain", f"-m test --base-url http://127.0.0.1:9/v1 {QUESTION}")
+
+
+# -- interrupted, begun again, and long --------------------------------------------------------------------------------
+
+
+def test_an_interrupted_cell_says_so_in_one_line(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CodeChain, "stream", interrupt)
+    result = shell.run_cell("%%code_chain\nadd up")
+    printed = capsys.readouterr()
+    assert not result.success
+    assert "Stopped. The conversation is unchanged." in printed.out + printed.err
+    assert "Traceback" not in printed.out + printed.err
+
+
+@pytest.mark.kernel_sandbox
+def test_a_named_conversation_that_is_empty_says_so(shell: InteractiveShell) -> None:
+    notes = []
+    for _ in range(2):
+        with capture_output() as captured:
+            shell.run_cell("%%code_chain -s cls -v n\nadd up")
+        notes.append("'cls' begins here" in str([output.data for output in captured.outputs]))
+    assert notes == [True, False]
+
+
+@pytest.mark.kernel_sandbox
+def test_of_a_long_output_the_notebook_stores_the_beginning_and_the_end(shell: InteractiveShell) -> None:
+    with capture_output() as captured:
+        shell.run_cell("%%code_chain\nmany")
+    stored = str([output.data for output in captured.outputs])
+    assert "shortened" in stored
+    assert "99999" in stored
+    assert len(stored) < 200_000

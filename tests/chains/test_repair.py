@@ -35,7 +35,7 @@ from code_chains.chains import (
     ValidateChain,
 )
 from code_chains.errors import ConfigurationError, InputError, SessionError
-from code_chains.executors import SandboxExecutor
+from code_chains.executors import Limits, SandboxExecutor
 from code_chains.testing import ScriptedModel, asks_for_code
 from tests.chains.test_verdicts import fenced, writing
 from tests.conftest import QUESTION
@@ -79,6 +79,19 @@ def test_mends_follow_one_another(sandbox: SandboxExecutor) -> None:
         QUESTION
     )
     assert result["attempts"][0].autofixes == ("added `import math`", "printed `x` at the end")
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "while True: print('x' * 1000)"])
+def test_a_program_that_reached_a_limit_is_not_tried_again_unless_asked_for(code: str) -> None:
+    limits = Limits(seconds=0.5, output="64K")
+    with SandboxExecutor(limits=limits, preload=()) as sandbox:
+        for repeats, attempts in ((False, 1), (True, 2)):
+            model = numbered(code, f"{code}  # again")
+            chain = create_code_chain(
+                model, executor=sandbox, solve=Repair(2, repeat_limits=repeats), interpret=False
+            )
+            result = chain.invoke({"query": "Loop."})
+            assert (len(result["attempts"]), result["stop_reason"]) == (attempts, "attempts")
 
 
 def test_the_same_failure_twice_makes_a_fresh_start_at_a_higher_temperature(sandbox: SandboxExecutor) -> None:

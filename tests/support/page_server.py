@@ -61,6 +61,12 @@ PROGRAMS = {
     "matrix": ("import pandas as pd\npd.DataFrame({'name': ['ä, b', '=1+1'], 'n': [1, 2]})", "There it is."),
     "große Summe": ("print('Summe:', 42)", "Die Summe ist 42."),
     "listed": ("import os\nprint(sorted(os.listdir('.')))", "These are the files."),
+    "progress": (
+        "for n in range(3):\n    print(f'\\r{n} of 2', end='')\nprint('\\n\\x1b[31mred\\x1b[0m')\nprint('a ' * 300)",
+        "Done.",
+    ),
+    "Arabic": ("open('نتيجة 😀.txt', 'w').write('x')\nprint('written')", "There it is."),
+    "many lines": ("for n in range(100_000): print(n)", "Counted."),
     "wide": ("print('x' * 3000)\n" + "# " + "y" * 400, f"A word: {'z' * 500}"),
 }
 
@@ -144,4 +150,13 @@ if __name__ == "__main__":
         }
         served = chains if "--models" in sys.argv else chains["first"]
         port = int(option("port") or 0)
-        serve(served, port=port, token="--token" in sys.argv, open_browser=False, folder=folder)
+        hosts = [host] if (host := option("allowed-host")) else []
+        serve(
+            served,
+            allowed_hosts=hosts,
+            concurrency=int(option("concurrency") or 4),
+            port=port,
+            token="--token" in sys.argv,
+            open_browser=False,
+            folder=folder,
+        )

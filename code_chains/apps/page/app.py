@@ -32,31 +32,30 @@ _THEMES = {
     False: ("light_mode", "Theme: light"),
     True: ("dark_mode", "Theme: dark"),
 }
-_STYLE, _SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
+STYLE, _SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
 _REFRESH_INTERVAL_S = 0.1
+CONVERSATION = "c"
+"""The name of the query parameter with the conversation."""
 
 
 class Page:
-    """An open page of a client, which follows the client's session.
+    """An open page of a client, which follows a session.
 
     Args:
         sessions: All sessions.
-        client_id: The client.
-
-    Raises:
-        InputError: Too many sessions are open.
+        session: The session.
     """
 
-    def __init__(self, sessions: SessionRegistry, client_id: str) -> None:
-        self._sessions, self._client_id = sessions, client_id
+    def __init__(self, sessions: SessionRegistry, session: PageSession) -> None:
+        self._sessions, self._client_id = sessions, session.client_id
         self._views: list[TurnView] = []
         self._version: tuple[int, int] | None = None
-        self._displayed = sessions.open(client_id)
-        ui.add_css(_STYLE)
+        self._displayed = session
+        ui.add_css(STYLE)
         ui.add_body_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
         self._dark = ui.dark_mode(self._displayed.is_dark)
         self._status = text("", "div", "visually-hidden").props("role=status aria-live=polite")
-        with ui.element("div").classes("page"):
+        with ui.element("div").classes("page") as self._page:
             self._head()
             with ui.element("div").classes("content"):
                 self._notice = text("", "p", "notice")
@@ -64,7 +63,7 @@ class Page:
                 self._turns = ui.element("div").classes("turns")
             self._composer = Composer(sessions.models, self._composer_actions())
         self._confirmation = Confirmation()
-        self._list = ConversationList(self._open_conversation, self._confirm_delete)
+        self._list = ConversationList(self._open_conversation, self._confirm_delete, self._confirm_forget)
         self._refresh()
         ui.timer(_REFRESH_INTERVAL_S, self._update)
 
@@ -74,7 +73,7 @@ class Page:
         with ui.element("header"):
             text("code_chains", "h1")
             with ui.element("nav").props('aria-label="Conversation"'):
-                self._undo = quiet_button("Undo", "undo", self._action(PageSession.undo))
+                self._undo = quiet_button("Undo", "undo", self._action(self._undo_turn))
                 self._export = quiet_button("Notebook", "download", self._action(self._download))
                 self._earlier = quiet_button("Conversations", "history", self._action(self._show_list))
                 self._earlier.set_visibility(self._displayed.history.is_listable)
@@ -109,12 +108,12 @@ class Page:
         return partial(self._perform, action)
 
     async def _perform(self, action: Callable[[PageSession], Awaitable[None]]) -> bool:
-        """Act on the client's session, and return whether it worked.
+        """Act on the session, and return whether it worked.
 
         It is another session than the one on display if that was closed since.
         """
         try:
-            await action(await self._sessions.resume(self._client_id))
+            await action(await self._sessions.resume(self._client_id, self._displayed.session_id))
         except CodeChainsError as error:
             notify_error(report_error(error))
             return False
@@ -137,6 +136,11 @@ class Page:
 
         return await self._perform(run)
 
+    async def _undo_turn(self, session: PageSession) -> None:
+        await session.undo()
+        if not session.entries:  # The button cannot keep the focus.
+            self._composer.question.run_method("focus")
+
     async def _stop(self, session: PageSession) -> None:
         await session.stop()
         self._announce("Stopped. The conversation is unchanged.")
@@ -149,18 +153,26 @@ class Page:
         stored = await asyncio.to_thread(session.history.conversations, self._client_id)
         self._list.show(stored, session.session_id)
 
-    async def _open_conversation(self, session_id: str) -> None:
-        await self._perform(lambda session: session.switch(session_id))
+    def _open_conversation(self, session_id: str) -> None:
+        # An address of its own: with Back, bookmarks, and other conversations in other tabs.
+        ui.navigate.to(f"?{CONVERSATION}={session_id}")
 
     async def _begin_new(self, session: PageSession) -> None:
-        if session.is_stored or session.is_blank:
-            await session.switch()
+        if session.is_stored or session.is_blank or session.is_busy:
+            self._open_conversation(session.history.new_id(self._client_id))
         else:
             self._confirm("Delete this conversation and its files?", "Delete", PageSession.reset)
 
     def _confirm_delete(self, conversation: StoredConversation) -> None:
         message = f"Delete “{conversation.title[:100]}” and its files?"
         self._confirm(message, "Delete", lambda session: session.delete(conversation.session_id))
+
+    def _confirm_forget(self) -> None:
+        async def forget() -> None:
+            ui.run_javascript("forget()")
+
+        message = "Delete all conversations, files and drafts of this browser?"
+        self._confirmation.ask(message, "Forget me", forget)
 
     def _confirm(self, message: str, label: str, action: Callable[[PageSession], Awaitable[None]]) -> None:
         self._confirmation.ask(message, label, self._action(action))
@@ -199,10 +211,15 @@ class Page:
     def _refresh(self) -> None:
         """Display what has changed since the last refresh."""
         # A closed session can still be displayed.
-        session = self._displayed = self._sessions.get(self._client_id) or self._displayed
+        displayed = self._displayed
+        if displayed not in self._sessions.sessions(self._client_id):
+            displayed = self._sessions.get(self._client_id, displayed.session_id) or displayed
+        session = self._displayed = displayed
         if (id(session), session.version) == self._version:
             return
         version = (id(session), session.version)
+        if self._page.props.get("data-conversation") != session.session_id:
+            self._page.props(f"data-conversation={session.session_id}")
         self._show_turns(session)
         self._composer.show(session)
         self._notice.set_content(plain(session.notice))
@@ -210,8 +227,6 @@ class Page:
         self._empty.set_visibility(not session.entries)
         for button in (self._undo, self._export):
             button.set_enabled(bool(session.entries) and not session.is_busy)
-        for button in (self._earlier, self._new):
-            button.set_enabled(not session.is_busy)
         self._announce(announcement(session.entries) or session.notice)
         self._version = version
 

@@ -23,7 +23,7 @@ _UPLOADS = f"""async (event) => {{
     const upload = async (file) => {{
         if (file.size > {MAX_UPLOAD_BYTES})
             return {{ ok: false, message: `${{file.name}} is larger than {MAX_UPLOAD_BYTES >> 20} MB.` }};
-        const address = "upload?name=" + encodeURIComponent(file.name);
+        const address = "upload?" + new URLSearchParams({{ name: file.name, c: drafts.conversation() }});
         const response = await fetch(address, {{ method: "POST", body: file }});
         return {{ ok: response.ok, name: file.name, message: await response.text() }};
     }};
@@ -36,7 +36,7 @@ _UPLOADS = f"""async (event) => {{
 
 _REPLACE = """(([id, before, after]) => {
     const field = getElement(id);
-    if (field?.inputValue === before) field.inputValue = after;
+    if (field?.inputValue === before) { field.inputValue = after; after ? drafts.keep(after) : drafts.moveOn(before); }
 })"""
 
 

@@ -20,9 +20,15 @@ class ConversationList:
     Args:
         on_open: Called with the name of a conversation to open.
         on_delete: Called with a conversation to delete.
+        on_forget: Called to forget whoever uses this browser.
     """
 
-    def __init__(self, on_open: Callable[[str], Any], on_delete: Callable[[StoredConversation], Any]) -> None:
+    def __init__(
+        self,
+        on_open: Callable[[str], Any],
+        on_delete: Callable[[StoredConversation], Any],
+        on_forget: Callable[[], Any],
+    ) -> None:
         self._on_open, self._on_delete = on_open, on_delete
         self._dialog = ui.dialog().props('aria-label="Conversations" transition-duration=0')
         with self._dialog, ui.card().classes("confirmation conversations"):
@@ -30,6 +36,8 @@ class ConversationList:
                 text("Conversations", "h2", "kicker")
                 quiet_button("Close", "close", self._dialog.close)
             self._items = ui.element("ul")
+            forget = quiet_button("Forget me on this computer", "logout", on_forget)
+            forget.on("click", self._dialog.close)
 
     def show(self, conversations: Sequence[StoredConversation], current: str) -> None:
         """Open the dialog.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ class EntryProgress(RunView):
         approval: The program that waits for approval, if there is one.
         reply: What the model has written of a program so far.
         is_running: Whether work has not ended.
+        started: When it began, by the monotonic clock.
     """
 
     queue_position: int = 0
@@ -48,8 +50,14 @@ class EntryProgress(RunView):
     approval: Approval | None = None
     reply: str = ""
     is_running: bool = True
+    started: float = field(default_factory=time.monotonic)
     _model_run: str = field(default="", init=False)
     _extracted: tuple[int, str] = field(default=(0, ""), init=False)
+
+    @property
+    def is_executing(self) -> bool:
+        """Whether a program runs, rather than waits for its turn."""
+        return self.stage == "execute" and not self.queue_position
 
     def handle_event(self, event: Mapping[str, Any]) -> None:
         """Advance by an event of `astream_events`."""

@@ -1,9 +1,9 @@
 """Access control of the page: only this machine, or holders of a token.
 
 On a loopback address the `Host` of a request must be a loopback name, which prevents DNS rebinding. On other
-addresses a token is required, which the first request passes as a parameter. In both cases requests and
-WebSockets from pages of other sites are refused, and a content security policy prevents the page from loading
-anything from elsewhere.
+addresses, and behind a proxy of another name, a token is required, which the first request passes as a parameter.
+In both cases requests and WebSockets from pages of other sites are refused, and a content security policy prevents
+the page from loading anything from elsewhere.
 
 Browsers send cookies to every port of a host, so a cookie with the token would reach the servers of other
 users there. The token is therefore exchanged for a random path and a cookie restricted to that path; neither
@@ -27,11 +27,12 @@ import hmac
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from http.cookies import SimpleCookie
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -45,6 +46,7 @@ from code_chains.storage.files import atomic_write
 TOKEN = "token"  # noqa: S105 (the name of the query parameter)
 _CLIENT_ID = re.compile(r"[\w-]{20,64}")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::\d{1,5})?", re.IGNORECASE | re.ASCII)
+_PREFIX = re.compile(r"(/[\w.~-]+)*", re.ASCII)
 _COOKIE_MAX_AGE_S = 365 * 86_400
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -75,6 +77,7 @@ class Guard:
         path: The secret part of the path with a token, by which browsers are recognised after a restart; None for a new
             one, with cookies that end with this process.
         max_bytes: Maximum size of a request body.
+        allowed_hosts: Names in addresses for which a proxy stands, whatever `Host` it passes.
     """
 
     app: ASGIApp
@@ -87,7 +90,9 @@ class Guard:
         token: str | None = None,
         path: str | None = None,
         max_bytes: int = 32 << 20,
+        allowed_hosts: Sequence[str] = (),
     ) -> None:
+        self._allowed_hosts = {name.lower() for name in allowed_hosts}
         self.app, self._token, self._max_bytes = app, token, max_bytes
         self._client_cookie, self._access_cookie = f"code_chains_client_{port}", f"code_chains_access_{port}"
         self._access_key = secrets.token_urlsafe(24)
@@ -104,14 +109,13 @@ class Guard:
         if refusal is None:
             client_id = self._client_id(request)
             is_new = client_id != request.cookies.get(self._client_cookie)
-            scope = {
-                **scope,
-                "root_path": self._root_path,
-                "state": {**scope.get("state", {}), "client_id": client_id},
-            }
-            cookies = (
-                [self._cookie(self._client_cookie, client_id)] if is_new and scope["type"] == "http" else []
-            )
+            state = {**scope.get("state", {}), "client_id": client_id, "allowed_hosts": self._allowed_hosts}
+            scope = {**scope, "root_path": self._root_path, "state": state}
+
+            def cookies() -> list[str]:  # The application may have chosen another id meanwhile.
+                is_sent = scope["type"] == "http" and (is_new or state["client_id"] != client_id)
+                return [self._cookie(request, self._client_cookie, state["client_id"])] if is_sent else []
+
             await self.app(scope, _limit_body(receive, self._max_bytes), _with_headers(send, cookies))
         elif scope["type"] == "websocket":
             await WebSocketClose(1008)(scope, receive, send)
@@ -120,21 +124,27 @@ class Guard:
 
     def _client_id(self, request: HTTPConnection) -> str:
         client_id = request.cookies.get(self._client_cookie, "")
-        return client_id if _CLIENT_ID.fullmatch(client_id) else secrets.token_urlsafe(24)
+        return client_id if _CLIENT_ID.fullmatch(client_id) else new_client_id()
 
     def _refusal(self, request: HTTPConnection) -> Response | None:
         """Return the response to a request that is refused or redirected; None if it is allowed."""
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if self._token is None and not is_loopback(_host_name(host)):
             return PlainTextResponse(
-                "This page is only available on this machine: open it as http://127.0.0.1.", 403
+                "This page is only available on this machine: open it as http://127.0.0.1. "
+                "Behind a proxy, start it with --allowed-host and the name in its address.",
+                403,
             )
-        if (origin is not None and origin.partition("://")[2] != host) or self._is_cross_site(request):
+        if (origin is not None and not self._is_own(origin, host)) or self._is_cross_site(request):
             return PlainTextResponse("Requests from pages of other sites are refused.", 403)
         length = request.headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._max_bytes:
             return PlainTextResponse("The request is too large.", 413)
         return None if self._token is None else self._check_token(request, self._token)
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        name = origin.partition("://")[2]
+        return name == host or _host_name(name) in self._allowed_hosts
 
     def _is_cross_site(self, request: HTTPConnection) -> bool:
         """Return whether a page of another origin makes a request other than opening this page in a tab or window."""
@@ -156,21 +166,30 @@ class Guard:
         if is_below and _is_equal(request.cookies.get(self._access_cookie, ""), self._access_key):
             return None
         if request.scope["type"] == "http" and _is_equal(request.query_params.get(TOKEN, ""), token):
-            response = RedirectResponse(f"{self._root_path}/", 303)
-            response.headers.append("set-cookie", self._cookie(self._access_cookie, self._access_key))
+            response = RedirectResponse(f"{_prefix(request)}{self._root_path}{_target(request)}", 303)
+            cookie = self._cookie(request, self._access_cookie, self._access_key)
+            response.headers.append("set-cookie", cookie)
             return response
         return PlainTextResponse(
             "Open the address that `code-chains serve` printed, including its token.", 401
         )
 
-    def _cookie(self, name: str, value: str) -> str:
+    def _cookie(self, request: HTTPConnection, name: str, value: str) -> str:
         cookie: SimpleCookie = SimpleCookie({name: value})
-        attributes = {"httponly": True, "samesite": "Lax", "path": f"{self._root_path}/"}
+        path = f"{_prefix(request)}{self._root_path}/"
+        attributes = {"httponly": True, "samesite": "Lax", "path": path}
+        if request.url.scheme == "https":  # Also of a proxy on this machine, which passes X-Forwarded-Proto.
+            attributes["secure"] = True
         if name in self._lasting_cookies:
             attributes["max-age"] = _COOKIE_MAX_AGE_S
         for attribute, setting in attributes.items():
             cookie[name][attribute] = setting
         return cookie[name].OutputString()
+
+
+def new_client_id() -> str:
+    """Return the id of a client that is not known yet."""
+    return secrets.token_urlsafe(24)
 
 
 def secret_path(folder: Path) -> str:
@@ -200,6 +219,18 @@ def _host_name(host: str) -> str:
     return match[1].strip("[]").lower() if match else ""
 
 
+def _prefix(request: HTTPConnection) -> str:
+    """Return the path below which a proxy serves the page."""
+    prefix = request.headers.get("x-forwarded-prefix", "").rstrip("/")
+    return prefix if _PREFIX.fullmatch(prefix) else ""
+
+
+def _target(request: HTTPConnection) -> str:
+    """Return what a request with the token is to open, without it."""
+    is_class = request.scope["path"] == "/class"
+    return f"/class?{urlencode({'k': request.query_params.get('k', '')})}" if is_class else "/"
+
+
 def _is_equal(value: str, secret: str) -> bool:
     return hmac.compare_digest(value.encode(), secret.encode())
 
@@ -217,7 +248,7 @@ def _limit_body(receive: Receive, max_bytes: int) -> Receive:
     return limited
 
 
-def _with_headers(send: Send, cookies: list[str] | None = None) -> Send:
+def _with_headers(send: Send, cookies: Callable[[], list[str]] = list) -> Send:
     """Add security headers that the application does not set itself."""
 
     async def send_with_headers(message: Message) -> None:
@@ -225,7 +256,7 @@ def _with_headers(send: Send, cookies: list[str] | None = None) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
-            for cookie in cookies or []:
+            for cookie in cookies():
                 headers.append("set-cookie", cookie)
         await send(message)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Collection, Iterator
@@ -90,13 +91,20 @@ class ConversationHistory:
         stored = [_summarize(name, turns) for name in names if (turns := memory.turns(name))]
         return sorted(stored, key=lambda conversation: conversation.time, reverse=True)
 
+    @staticmethod
+    def check_owner(client_id: str, session_id: str) -> None:
+        """Raise `InputError` if a conversation is not the client's."""
+        name = session_id.removeprefix(_prefix(client_id))
+        if name == session_id or not re.fullmatch("[0-9a-f]{32}", name):  # It is the name of a folder, too.
+            raise InputError("There is no such conversation in this browser.")
+
     def turns(self, client_id: str, session_id: str) -> list[Turn]:
         """Return the turns of a conversation of a client, with their artifacts.
 
         Raises:
             InputError: It is not the client's.
         """
-        _check_owner(client_id, session_id)
+        self.check_owner(client_id, session_id)
         return self._chain.turns(session_id)
 
     def delete(self, client_id: str, session_id: str) -> None:
@@ -105,7 +113,7 @@ class ConversationHistory:
         Raises:
             InputError: It is not the client's.
         """
-        _check_owner(client_id, session_id)
+        self.check_owner(client_id, session_id)
         self._chain.forget(session_id)
         shutil.rmtree(self.folder(session_id), ignore_errors=True)
 
@@ -138,11 +146,6 @@ class ConversationHistory:
 def _prefix(client_id: str) -> str:
     # Hashed, as the id of a client is the secret that grants access to its conversations.
     return f"page-{hashlib.sha256(client_id.encode()).hexdigest()[:32]}-"
-
-
-def _check_owner(client_id: str, session_id: str) -> None:
-    if not session_id.startswith(_prefix(client_id)):
-        raise InputError("There is no such conversation.")
 
 
 def _last_used(folder: Path) -> int:

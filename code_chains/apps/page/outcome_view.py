@@ -13,6 +13,7 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.page.tables import has_table, label_of
 from code_chains.apps.safe_html import plain
 from code_chains.callbacks.redaction import strip_control_chars
+from code_chains.records.screen import as_shown
 from code_chains.state import Artifact, ErrorReport
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
@@ -62,7 +63,7 @@ class OutcomeView:
                 text("Output so far", "p", "kicker")
                 self._printed = _printed_text("", f"Output {self._number} so far")
             self.element.set_visibility(True)
-        self._printed.set_content(plain(printed.rstrip()))
+        self._printed.set_content(plain(as_shown(printed).rstrip()))
 
     def _show_outcome(self) -> None:
         self.element.clear()
@@ -70,7 +71,7 @@ class OutcomeView:
         assert execution is not None
         artifacts = list(_visible_artifacts(self._entry))
         has_view = any(artifact.media_type == "text/html" for _, artifact in artifacts)
-        output = execution.stdout.rstrip() if has_view else execution.output
+        output = as_shown(execution.stdout).rstrip() if has_view else execution.output
         with self.element:
             text("Outcome", "p", "kicker")
             if output.strip():

@@ -77,13 +77,16 @@
   }
 
   // The editor is drawn a moment later, and its field has no name of its own.
-  function focusEditor(element, label, description) {
+  function focusEditor(element, label, description, key) {
     const field = element?.querySelector(".cm-content");
     if (!element?.isConnected) return;
-    if (!field) { requestAnimationFrame(() => focusEditor(element, label, description)); return; }
+    if (!field) { requestAnimationFrame(() => focusEditor(element, label, description, key)); return; }
     field.setAttribute("aria-label", label);
     field.setAttribute("aria-describedby", description);
     field.focus();
+    // Whatever changes the text is drawn: also what no event of the keyboard tells.
+    new MutationObserver(() => drafts.keepEdit(key, getElement(element)?.editor?.state.doc.toString()))
+      .observe(field, { childList: true, subtree: true, characterData: true });
   }
   window.focusEditor = focusEditor;
 
@@ -102,6 +105,103 @@
     const input = document.querySelector(".composer input[type=file]");
     input.files = event.dataTransfer.files;
     input.dispatchEvent(new Event("change"));
+  }
+
+  // What is typed stays in this browser, by the conversation: the connection, the server and the turn may be gone.
+  const PREFIX = "code_chains ", MOST = 60;
+  const conversation = () => document.querySelector(".page")?.dataset.conversation ?? "";
+  const nameOf = (key) => `${PREFIX}${conversation()} ${key}`;
+  const recall = (name) => { try { return JSON.parse(localStorage.getItem(name)); } catch { return null; } };
+
+  function store(name, value) {
+    try {
+      if (value) localStorage.setItem(name, JSON.stringify({ ...value, time: Date.now() }));
+      else localStorage.removeItem(name);
+      const kept = Object.keys(localStorage).filter((one) => one.startsWith(PREFIX));
+      if (kept.length <= MOST) return;
+      kept.sort((one, other) => (recall(one)?.time ?? 0) - (recall(other)?.time ?? 0));
+      for (const old of kept.slice(0, kept.length - MOST)) localStorage.removeItem(old);
+    } catch {
+      Quasar.Notify.create({ message: "What you type is too long to be kept in this browser.", position: "top", group: "draft" });
+    }
+  }
+
+  const drafts = window.drafts = {
+    conversation,
+    keep: (text) => { if (conversation()) store(nameOf("question"), text && { text }); },
+    // What was asked is a draft until its turn has ended: the server may be killed before.
+    moveOn: (text) => { if (text) store(nameOf("asked"), { text }); drafts.keep(""); },
+    keepEdit: (key, code) => { if (typeof code === "string") store(nameOf(key), { code, isOpen: true }); },
+    openEdit: (key) => {
+      const edit = recall(nameOf(key));
+      if (edit) drafts.keepEdit(key, edit.code);
+      return [document.body.classList.contains("body--dark"), edit?.code ?? ""];
+    },
+    closeEdit: (key, how) => {
+      const edit = recall(nameOf(key));
+      store(nameOf(key), how === "cancelled" && edit && { ...edit, isOpen: false });
+      if (how === "cancelled") requestAnimationFrame(() => document.querySelector(`[data-edit="${key}"]`)?.focus());
+      else questionField()?.focus();
+    },
+    forget: () => { for (const name of Object.keys(localStorage)) if (name.startsWith(PREFIX)) localStorage.removeItem(name); },
+  };
+  window.forget = async () => {
+    const response = await fetch("forget", { method: "POST" }).catch(() => null);
+    if (!response?.ok) return;
+    drafts.forget();
+    location.replace(location.pathname);
+  };
+  const questionField = () => document.querySelector(".composer textarea");
+
+  const isDisplayed = (asked) => latest?.querySelector(".question").textContent.slice(0, 1000) === asked.trim().slice(0, 1000);
+  let shown = "";
+  const reopened = new Set();
+  function restore() {
+    const id = conversation(), field = questionField();
+    if (!id || !field) return;
+    if (id !== shown) {
+      shown = id;
+      const address = new URL(location.href);
+      address.searchParams.set("c", id);
+      history.replaceState(history.state, "", address);
+      const asked = recall(nameOf("asked"))?.text;
+      const draft = recall(nameOf("question"))?.text || (asked && !isDisplayed(asked) && asked);
+      if (draft && !field.value) {
+        field.value = draft;
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+    }
+    const asked = latest?.dataset.part === "end" && recall(nameOf("asked"))?.text;
+    if (asked && isDisplayed(asked)) store(nameOf("asked"));
+    for (const button of document.querySelectorAll("[data-edit]")) {
+      const name = nameOf(button.dataset.edit);
+      if (reopened.has(name)) continue;
+      reopened.add(name);
+      if (recall(name)?.isOpen) button.click();
+    }
+    showOrphans(id);
+  }
+
+  // Edits of turns that were undone, perhaps in another tab.
+  function showOrphans(id) {
+    const names = Object.keys(localStorage).filter((name) => name.startsWith(`${PREFIX}${id} `) && recall(name)?.isOpen);
+    const name = names.find((one) => !document.querySelector(`[data-edit="${one.split(" ").pop()}"]`));
+    let note = document.querySelector(".orphan");
+    if (note?.dataset.name === name) return;
+    note?.remove();
+    if (!name || latest?.dataset.part !== "end" && latest) return; // What runs is not undone.
+    note = document.createElement("p");
+    note.className = "notice orphan";
+    note.dataset.name = name;
+    note.setAttribute("role", "status");
+    note.append("The program that you were editing is kept, though its turn was undone. ");
+    for (const [label, act] of [["Copy", () => Quasar.copyToClipboard(recall(name).code)], ["Discard", () => { store(name); showOrphans(id); }]]) {
+      const button = document.createElement("button");
+      button.textContent = label;
+      button.addEventListener("click", act);
+      note.append(button, " ");
+    }
+    turns.after(note);
   }
 
   function showTimes() {
@@ -123,7 +223,10 @@
     for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
       window.addEventListener(kind, handleReading, { passive: true, capture: true });
     for (const kind of ["dragover", "dragleave", "drop"]) window.addEventListener(kind, handleDrop);
-    new MutationObserver(showTimes).observe(document.body, { childList: true, subtree: true });
+    document.addEventListener("input", (event) => { if (event.target === questionField()) drafts.keep(event.target.value); }, true);
+    new MutationObserver(() => { showTimes(); restore(); })
+      .observe(document.body, { childList: true, subtree: true, attributes: true, attributeFilter: ["data-conversation", "data-edit", "data-part"] });
+    restore();
     followLatest();
     measure();
     return true;

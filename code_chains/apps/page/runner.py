@@ -14,6 +14,7 @@ from code_chains.apps.page.entries import ChatEntry
 from code_chains.apps.safe_html import MAX_CHARS
 from code_chains.chains.validate import ApprovalRequest
 from code_chains.code_chain import CodeChain
+from code_chains.executors.waiting import TURNS, Operation
 
 
 class EntryRunner:
@@ -23,12 +24,19 @@ class EntryRunner:
         entry: The entry, which follows the work.
         chain: What answers.
         session_id: The conversation.
+        in_turn: Has a run of a program wait for its turn; called with the run and what follows its place in the queue.
         on_change: Called whenever the entry has changed.
     """
 
     def __init__(
-        self, entry: ChatEntry, chain: CodeChain, session_id: str, on_change: Callable[[], None]
+        self,
+        entry: ChatEntry,
+        chain: CodeChain,
+        session_id: str,
+        in_turn: Callable[..., Operation[Any]],
+        on_change: Callable[[], None],
     ) -> None:
+        self._in_turn = partial(in_turn, on_position=self._set_queue_position)
         self._entry, self._chain, self._session_id, self._on_change = entry, chain, session_id, on_change
         self._task: asyncio.Task[Any] | None = None
         self._approval_lock = asyncio.Lock()
@@ -36,6 +44,7 @@ class EntryRunner:
     async def run(self, files: Mapping[str, Path]) -> None:
         """Answer the question, or run the program of the user."""
         self._task = asyncio.current_task()
+        TURNS.set(self._in_turn)
         await (self._execute(files) if self._entry.is_user_code else self._answer(files))
 
     async def _answer(self, files: Mapping[str, Path]) -> None:
@@ -58,6 +67,11 @@ class EntryRunner:
                 entry.outcome.add(chunk)
                 self._on_change()
 
+    def _set_queue_position(self, position: int) -> None:
+        if position != self._entry.progress.queue_position:
+            self._entry.progress.queue_position = position
+            self._on_change()
+
     async def _request_approval(self, request: ApprovalRequest) -> bool | str:
         if len(request.code) > MAX_CHARS:
             return "It is too long to be read before it runs. Write a shorter program."
@@ -67,7 +81,7 @@ class EntryRunner:
             self._on_change()
             try:
                 return await asyncio.wait_for(approval.decision, TIMEOUT_S)
-            except TimeoutError:  # An absent user gets no further requests, and frees the slot.
+            except TimeoutError:  # An absent user gets no further requests.
                 entry.outcome.error = "The program was not approved in time and did not run. Ask again."
                 if self._task is not None:
                     self._task.cancel()

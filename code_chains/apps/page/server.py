@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 import secrets
 import webbrowser
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import click
 
@@ -20,14 +23,16 @@ from code_chains.state import Artifact
 
 with needs("ui", "command", "serve"):
     import uvicorn
-    from fastapi import FastAPI, Request, Response
+    from fastapi import FastAPI, HTTPException, Request, Response
     from fastapi.responses import HTMLResponse, PlainTextResponse
     from nicegui import Client, ui
 
     from code_chains.apps.http_server import GracefulServer, is_loopback, listen, url_name
-    from code_chains.apps.page.app import Page
-    from code_chains.apps.page.guard import TOKEN, Guard, redirect_file, secret_path
+    from code_chains.apps.page.app import STYLE, Page
+    from code_chains.apps.page.class_view import ClassView
+    from code_chains.apps.page.guard import TOKEN, Guard, new_client_id, redirect_file, secret_path
     from code_chains.apps.page.outcome_view import IMAGES
+    from code_chains.apps.page.sessions import PageSession
 
 _MAX_PAGES, _CONNECT_TIMEOUT_S = 64, 5.0
 """Beyond this number of pages, those are deleted to which no browser has connected within the timeout."""
@@ -38,6 +43,13 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; border: 0
 th, td { padding: 6px 14px; border: 0; border-bottom: 1px solid rgb(28 25 23 / 14%); text-align: right }
 thead th { border-bottom: 1px solid rgb(28 25 23 / 40%); font-weight: 600 }
 </style>"""
+_NO_SCRIPT = "This page needs JavaScript, which this browser does not run."
+_CHECK_ADDRESS = """addEventListener("DOMContentLoaded", () => {
+    const [host, allowed] = %s;
+    if (host === location.host || allowed.includes(location.hostname)) return;
+    document.body.textContent = `The proxy at ${location.host} passes the Host “${host}” to code_chains, so that this page `
+        + `cannot work. Have it pass its own, or start code-chains serve with --allowed-host ${location.hostname}.`;
+});"""
 _SANDBOXED = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 
 
@@ -57,43 +69,89 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
 
     @app.get("/artifacts/{entry_id}/{index}")
     async def artifact(request: Request, entry_id: str, index: int) -> Response:
-        content = _find_artifact(sessions, request, entry_id, index)
-        return (
-            _artifact_response(content) if content else PlainTextResponse("There is no such artifact.", 404)
-        )
+        return _artifact_response(_find_artifact(sessions, request, entry_id, index))
 
     @app.get("/tables/{entry_id}/{index}")
     def table(request: Request, entry_id: str, index: int) -> Response:
-        content = _find_artifact(sessions, request, entry_id, index)
-        return _table_response(content) if content else PlainTextResponse("There is no such table.", 404)
+        return _table_response(_find_artifact(sessions, request, entry_id, index))
 
     @app.post("/upload")
-    async def upload(request: Request, name: str) -> Response:
-        try:
-            session = await sessions.resume(request.state.client_id)
-            stored_name = await session.add_file(name, await request.body())
-        except CodeChainsError as error:
-            return PlainTextResponse(report_error(error), 400)
-        return PlainTextResponse(stored_name)
+    async def upload(request: Request, name: str, c: str | None = None) -> Response:
+        return await _respond(_store_file(sessions, request, name, c))
+
+    @app.post("/forget")
+    async def forget(request: Request) -> Response:
+        response = await _respond(sessions.forget(request.state.client_id))
+        if response.status_code == 200:
+            request.state.client_id = new_client_id()
+        return response
 
     @ui.page("/", title="code_chains", language="en-US", response_timeout=_CONNECT_TIMEOUT_S * 6)
-    async def page(request: Request) -> Response | None:
-        if len(Client.instances) > _MAX_PAGES:
-            Client.prune_instances(client_age_threshold=_CONNECT_TIMEOUT_S)
-        try:
-            await sessions.resume(request.state.client_id)
-            Page(sessions, request.state.client_id)
-        except InputError as error:
-            return PlainTextResponse(str(error), 503)
-        return None
+    async def page(request: Request, c: str | None = None) -> Response | None:
+        return await _open_page(sessions, request, c)
 
+    _add_class_view(sessions)
     ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=_RECONNECT_TIMEOUT_S)
     return app
 
 
-def _find_artifact(sessions: SessionRegistry, request: Request, entry_id: str, index: int) -> Artifact | None:
-    session = sessions.get(request.state.client_id)
-    return session.artifact(entry_id, index) if session else None
+def _add_class_view(sessions: SessionRegistry) -> None:
+    @ui.page("/class", title="Class · code_chains", language="en-US")
+    def class_view(k: str = "") -> Response | None:
+        if not hmac.compare_digest(k.encode(), sessions.class_key.encode()):
+            return PlainTextResponse("Open the address of the class that `code-chains serve` printed.", 401)
+        ui.add_css(STYLE)
+        ClassView(sessions)
+        return None
+
+
+async def _open_page(sessions: SessionRegistry, request: Request, session_id: str | None) -> Response | None:
+    if len(Client.instances) > _MAX_PAGES:
+        Client.prune_instances(client_age_threshold=_CONNECT_TIMEOUT_S)
+    ui.add_head_html(_check_of_address(request))
+    try:
+        Page(sessions, await _resume(sessions, request.state.client_id, session_id))
+    except InputError as error:
+        return PlainTextResponse(str(error), 503)
+    return None
+
+
+def _check_of_address(request: Request) -> str:
+    """Return what says so in the browser if the page cannot work at its address, or without scripts."""
+    hosts = json.dumps([request.headers.get("host", ""), sorted(request.state.allowed_hosts)])
+    script = _CHECK_ADDRESS % hosts.replace("<", "\\u003c")
+    return f"<script>{script}</script><noscript>{_NO_SCRIPT}</noscript>"
+
+
+async def _store_file(sessions: SessionRegistry, request: Request, name: str, session_id: str | None) -> str:
+    session = await sessions.resume(request.state.client_id, session_id)
+    return await session.add_file(name, await request.body())
+
+
+async def _respond(action: Awaitable[str]) -> Response:
+    """Return what an action returns, or why it is refused."""
+    try:
+        return PlainTextResponse(await action)
+    except CodeChainsError as error:
+        return PlainTextResponse(report_error(error), 400)
+
+
+async def _resume(sessions: SessionRegistry, client_id: str, session_id: str | None) -> PageSession:
+    """Return the session that an address names; the latest one for the address of another client, or of nothing."""
+    try:
+        return await sessions.resume(client_id, session_id)
+    except InputError as error:
+        session = await sessions.resume(client_id)
+        session.notice = str(error)
+        return session
+
+
+def _find_artifact(sessions: SessionRegistry, request: Request, entry_id: str, index: int) -> Artifact:
+    found = (session.artifact(entry_id, index) for session in sessions.sessions(request.state.client_id))
+    artifact = next(filter(None, found), None)
+    if artifact is None:
+        raise HTTPException(404, "There is no such artifact.")
+    return artifact
 
 
 def _table_response(artifact: Artifact) -> Response:
@@ -111,11 +169,12 @@ def _artifact_response(artifact: Artifact) -> Response:
 
 
 def _download(data: bytes, name: str) -> Response:
-    ascii_name = safe_name(name).encode("ascii", "replace").decode()
+    ascii_name = safe_name(name).encode("ascii", "replace").decode().replace("?", "_")
+    full_name = quote(name.replace("/", "-"), safe="")
     headers = {
         "content-security-policy": _SANDBOXED,
         "cache-control": "private, max-age=3600",
-        "content-disposition": f'attachment; filename="{ascii_name}"',
+        "content-disposition": f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{full_name}",
     }
     return Response(data, media_type="application/octet-stream", headers=headers)
 
@@ -126,7 +185,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8080,
     token: bool = False,
-    concurrency: int = 2,
+    allowed_hosts: Sequence[str] = (),
+    concurrency: int = 4,
     open_browser: bool = True,
     folder: Path | None = None,
 ) -> None:
@@ -138,8 +198,9 @@ def serve(
         host: The address to listen on.
         port: The port; 0 selects a free one.
         token: Whether to require a token, which is part of the printed address. It locks out other users of
-            this machine; beyond loopback addresses it is always required.
-        concurrency: How many questions run at once.
+            this machine; beyond loopback addresses, and with `allowed_hosts`, it is always required.
+        allowed_hosts: Names in addresses of proxies that stand in front of the page.
+        concurrency: How many programs run at once.
         open_browser: Whether to open the page in a browser.
         folder: Where uploaded files are stored with a memory in a file; None for a temporary folder.
 
@@ -148,17 +209,26 @@ def serve(
     """
     listening = listen(host, port)
     port = listening.getsockname()[1]
-    secret = secrets.token_urlsafe(24) if token or not is_loopback(host) else None
+    secret = secrets.token_urlsafe(24) if token or allowed_hosts or not is_loopback(host) else None
     address = f"http://{url_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
     registry = SessionRegistry(chain, concurrency=concurrency, folder=folder, is_owners=is_loopback(host))
     app = create_app(registry)
     config = uvicorn.Config(
-        Guard(app, port=port, token=secret, path=secret_path(folder) if folder and secret else None),
+        Guard(
+            app,
+            port=port,
+            token=secret,
+            path=secret_path(folder) if folder and secret else None,
+            allowed_hosts=allowed_hosts,
+        ),
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=2,
     )
     click.echo(f"The page is at {address} (press Ctrl-C to stop)", err=True)
+    if secret:
+        for_class = urlencode({"k": registry.class_key, TOKEN: secret})
+        click.echo(f"Who runs and who waits: {address.partition('?')[0]}class?{for_class}", err=True)
     with listening, redirect_file(address) if secret else nullcontext(address) as url:
         if open_browser:
             webbrowser.open(url)

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
-from code_chains.apps.page.queue import RequestQueue
+from code_chains.apps.page.queue import ProgramQueue
 from code_chains.apps.page.runner import EntryRunner
 from code_chains.apps.page.uploads import Uploads, upload_name
 from code_chains.code_chain import CodeChain
@@ -46,16 +46,18 @@ def _exclusive(
 
 
 class PageSession:
-    """The session of one client.
+    """An open conversation of a client.
 
     Args:
         client_id: The client.
         chains: What answers, by the name of the model. They share their conversations.
-        queue: Where questions wait for a slot.
+        queue: Where programs wait for a slot.
         history: The stored conversations.
         all_sessions: Returns all open sessions, whose files are limited together.
+        session_id: The name of its conversation; None for a new one.
 
     Attributes:
+        client_id: The client.
         session_id: The name of its conversation.
         model: The name of the model that answers the next question.
         entries: The turns, the first one first.
@@ -71,18 +73,20 @@ class PageSession:
         self,
         client_id: str,
         chains: Mapping[str, CodeChain],
-        queue: RequestQueue,
+        queue: ProgramQueue,
         history: ConversationHistory,
         all_sessions: Callable[[], Collection[PageSession]],
         *,
         is_owners: bool = False,
+        session_id: str | None = None,
     ) -> None:
         self._is_owners = is_owners
-        self._client_id, self._chains, self._queue = client_id, chains, queue
+        self.client_id: str = client_id
+        self._chains, self._queue = chains, queue
         self.history: ConversationHistory = history
         self._all_sessions = all_sessions
         self.model: str = next(iter(chains))
-        self._begin(history.new_id(client_id))
+        self._begin(session_id or history.new_id(client_id))
         self.notice: str = ""
         self.is_dark: bool | None = None
         self.version: int = 0
@@ -159,10 +163,10 @@ class PageSession:
 
     async def _work(self, entry: ChatEntry) -> None:
         try:
-            async with self._queue.slot(partial(self._set_queue_position, entry)):
-                files = dict(self.uploads.pending)
-                self.history.touch(self.session_id)
-                await EntryRunner(entry, self._chain, self.session_id, self._notify).run(files)
+            files = dict(self.uploads.pending)
+            self.history.touch(self.session_id)
+            in_turn = partial(self._queue.limit, learner=self.client_id)
+            await EntryRunner(entry, self._chain, self.session_id, in_turn, self._notify).run(files)
             # The state of the conversation holds what a successful program has received.
             if self._keeps_files and entry.outcome.verdict is not None and entry.outcome.verdict.ok:
                 self.uploads.settle(files)
@@ -177,16 +181,12 @@ class PageSession:
             _limit_artifacts(self, self._all_sessions())
             self._notify()
 
-    def _set_queue_position(self, entry: ChatEntry, position: int) -> None:
-        entry.progress.queue_position = position
-        self._notify()
-
     def _handle_stop(self, entry: ChatEntry) -> None:
-        if entry.is_user_code:  # The program must not be lost.
-            entry.outcome.error = "Stopped. The conversation is unchanged."
-            return
-        self.draft = entry.query
-        if not entry.outcome.error:
+        self.draft = "" if entry.is_user_code else entry.query
+        entry.outcome.code = entry.visible_code(self.language)
+        if entry.outcome.code.strip():  # Neither the program nor what it has printed must be lost.
+            entry.outcome.error = entry.outcome.error or "Stopped. The conversation is unchanged."
+        elif not entry.outcome.error:
             self.entries.remove(entry)
 
     async def stop(self) -> None:
@@ -224,8 +224,8 @@ class PageSession:
 
     @_exclusive
     async def _reset(self, notice: str) -> None:
-        await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
-        self._begin(self.history.new_id(self._client_id))
+        await asyncio.to_thread(self.history.delete, self.client_id, self.session_id)
+        self._begin(self.history.new_id(self.client_id))
         self.notice = notice
         self._notify()
 
@@ -241,10 +241,10 @@ class PageSession:
         """
         turns = []
         if session_id is not None:
-            turns = await asyncio.to_thread(self.history.turns, self._client_id, session_id)
-        if not self.is_stored:
-            await asyncio.to_thread(self.history.delete, self._client_id, self.session_id)
-        self._begin(session_id or self.history.new_id(self._client_id))
+            turns = await asyncio.to_thread(self.history.turns, self.client_id, session_id)
+        if not self.is_stored and session_id != self.session_id:
+            await asyncio.to_thread(self.history.delete, self.client_id, self.session_id)
+        self._begin(session_id or self.history.new_id(self.client_id))
         self.entries = [ChatEntry.from_turn(turn) for turn in turns]
         self.uploads.restore(turns, keeps_files=self._keeps_files)
         _limit_artifacts(self, self._all_sessions())
@@ -258,10 +258,13 @@ class PageSession:
             InputError: A question is being answered, or there is no such conversation.
         """
         self._check_idle()
-        if session_id == self.session_id:
-            await self.reset()
-        else:
-            await asyncio.to_thread(self.history.delete, self._client_id, session_id)
+        self.history.check_owner(self.client_id, session_id)
+        is_open = [session for session in self._all_sessions() if session.session_id == session_id]
+        for session in is_open:  # In another tab, too.
+            session._check_idle()
+            await session.reset()
+        if not is_open:
+            await asyncio.to_thread(self.history.delete, self.client_id, session_id)
 
     async def close(self, notice: str) -> None:
         """Stop, and free what the conversation holds besides its turns and files.

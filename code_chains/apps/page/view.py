@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -30,14 +31,13 @@ _EDITOR_KEYS = "Ctrl+Enter runs the program. Tab indents; to leave the editor, p
 def stages(entry: ChatEntry) -> str:
     """Return the finished stages of an entry and the current one as an HTML list."""
     progress = entry.progress
-    if progress.queue_position:
-        return _stage_list([], f"Waiting: {_queue_text(progress.queue_position)}")
+    waiting = f"Waiting: {_queue_text(progress.queue_position)}" if progress.queue_position else ""
     if not progress.stage:
-        return _stage_list([], "Starting")
+        return _stage_list([], waiting or "Starting")
     order = list(STAGE_LABELS)
     earlier = order[: order.index(progress.stage)]
     finished = [STAGE_LABELS[name] for name in earlier if name in progress.finished_stages]
-    current = STAGE_LABELS[progress.stage]
+    current = waiting or STAGE_LABELS[progress.stage]
     attempt = progress.finished_stages.count("generate") + 1
     if progress.approval:
         current = "Waiting for your approval"
@@ -53,7 +53,7 @@ def _stage_list(finished: Sequence[str], current: str, why: str = "") -> str:
 
 
 def _queue_text(position: int) -> str:
-    return f"{position} question{'' if position == 1 else 's'} ahead"
+    return f"{position} program{'' if position == 1 else 's'} ahead"
 
 
 class TurnView:
@@ -160,15 +160,15 @@ class TurnView:
     def _finish(self) -> None:
         """Display what is known at the end."""
         self._is_final = True
-        entry, outcome = self.entry, self.entry.outcome
+        outcome = self.entry.outcome
         with self._above:
             for message in filter(None, (outcome.error, outcome.limit_message)):
                 text(message, "p", "error-message").props("role=alert")
-        if outcome.code.strip() and (entry.is_turn or entry.is_user_code):
+        if outcome.code.strip():
             with self._bar:
                 if len(outcome.code) <= MAX_CHARS:
                     copy_button(self._code, "program")
-                quiet_button("Edit", "edit", self._edit)
+                quiet_button("Edit", "edit", self._edit).props(f"data-edit={self._edit_key}")
         with self._below:
             self._show_verdict()
             if outcome.answer and len(outcome.answer) <= MAX_CHARS:
@@ -194,14 +194,15 @@ class TurnView:
     # -- editing the program ---------------------------------------------------------------------------------
 
     async def _edit(self) -> None:
-        dark = await ui.run_javascript("document.body.classList.contains('body--dark')")
+        program = self.entry.outcome.code.strip("\n")
+        dark, kept = await ui.run_javascript(f"drafts.openEdit({json.dumps(self._edit_key)})", timeout=5.0)
         self._code.set_visibility(False)
         self._bar.set_visibility(False)
         self._editing.set_visibility(True)
         with self._editing:
             bar = ui.element("div").classes("bar")
             editor = ui.codemirror(
-                self.entry.outcome.code.strip("\n"),
+                kept or program,
                 language="Python" if self._language == "python" else "SQL",
                 theme="githubDark" if dark else "githubLight",
                 line_wrapping=True,
@@ -210,17 +211,26 @@ class TurnView:
         editor.map_key("Mod-Enter", lambda: self._run(editor.value))
         with bar:
             text("Edit and run", "p", "kicker")
-            ui.button("Cancel", on_click=self._close_editor, color=None).props("flat dense no-caps").classes(
-                "quiet"
-            )
+            if kept and kept != program:
+                reset = quiet_button("Original", "restart_alt", partial(editor.set_value, program))
+                reset.tooltip("Your edit was kept. Put the original program in its place.")
+            cancel = ui.button("Cancel", on_click=partial(self._close_editor, "cancelled"), color=None)
+            cancel.props("flat dense no-caps").classes("quiet")
             run = ui.button("Run", icon="play_arrow", on_click=lambda: self._run(editor.value), color=None)
             run.props('unelevated dense no-caps title="Ctrl+Enter"').classes("main")
         label = f"Edit program {self._number}"
         ui.run_javascript(
-            f"focusEditor(getHtmlElement({editor.id}), '{label}', getHtmlElement({keys.id}).id)"
+            f"focusEditor(getHtmlElement({editor.id}), '{label}', getHtmlElement({keys.id}).id, "
+            f"{json.dumps(self._edit_key)})"
         )
 
-    def _close_editor(self) -> None:
+    @property
+    def _edit_key(self) -> str:
+        """What the browser keeps an edit by: the same after a restart of the server."""
+        return f"{self._number}-{hashlib.sha256(self.entry.outcome.code.encode()).hexdigest()[:16]}"
+
+    def _close_editor(self, how: str) -> None:
+        ui.run_javascript(f"drafts.closeEdit({json.dumps(self._edit_key)}, {json.dumps(how)})")
         self._editing.clear()
         self._editing.set_visibility(False)
         self._code.set_visibility(True)
@@ -228,7 +238,7 @@ class TurnView:
 
     async def _run(self, code: str) -> None:
         if await self._on_run(code):
-            self._close_editor()
+            self._close_editor("run")
 
     # -- verdict ---------------------------------------------------------------------------------------------
 

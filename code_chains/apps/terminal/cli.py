@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from code_chains.apps.chain_options import (
     approve_option,
@@ -56,6 +57,8 @@ class _QuestionCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
+_MAX_CONVERSATIONS = 64
+"""Conversations of the page whose state is held at once; those of others are computed again when they continue."""
 _NEGATIVE = re.compile(r"-[\d.( ][^=]*\s")
 
 
@@ -227,8 +230,15 @@ def chat(
 )
 @click.option("--port", default=8080, show_default=True, help="Port to listen on; 0 selects a free one.")
 @click.option("--token", is_flag=True, help="Always require a token; locks out other users of this machine.")
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name in the address of a proxy in front of the page, which then requires a token; repeatable.",
+)
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
-@click.option("--concurrency", default=2, show_default=True, help="How many questions run at once.")
+@click.option("--concurrency", default=4, show_default=True, help="How many programs run at once.")
 @click.option("--no-store", is_flag=True, help="Do not store conversations; they end with the server.")
 @approve_option
 @chains_options
@@ -237,6 +247,7 @@ def serve(
     host: str,
     port: int,
     token: bool,
+    allowed_hosts: tuple[str, ...],
     no_open: bool,
     concurrency: int,
     no_store: bool,
@@ -256,6 +267,9 @@ def serve(
     from code_chains.apps.page.history import open_memory
     from code_chains.apps.terminal.question_log import data_folder
 
+    # A class would wait for second attempts at endless loops, which nobody asked for.
+    source = click.get_current_context().get_parameter_source("max_attempts")
+    options |= {"repeat_limits": source is not ParameterSource.DEFAULT, "max_sessions": _MAX_CONVERSATIONS}
     folder = None if no_store else data_folder() / "page"
     approver = approve_on_page if approve else None
     with (
@@ -267,6 +281,7 @@ def serve(
             host=host,
             port=port,
             token=token,
+            allowed_hosts=allowed_hosts,
             concurrency=concurrency,
             open_browser=not no_open,
             folder=folder,

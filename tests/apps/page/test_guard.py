@@ -26,7 +26,12 @@ async def echo(request: Request) -> PlainTextResponse:
 
 
 def client(
-    *, token: str | None = None, path: str | None = None, max_bytes: int = 1000, base_url: str = ORIGIN
+    *,
+    token: str | None = None,
+    path: str | None = None,
+    max_bytes: int = 1000,
+    base_url: str = ORIGIN,
+    allowed_hosts: tuple[str, ...] = (),
 ) -> httpx.AsyncClient:
     app = Guard(
         Starlette(routes=[Route("/", echo, methods=["GET", "POST"])]),
@@ -34,6 +39,7 @@ def client(
         token=token,
         path=path,
         max_bytes=max_bytes,
+        allowed_hosts=allowed_hosts,
     )
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=base_url
@@ -248,3 +254,69 @@ async def test_a_lasting_path_recognises_a_browser_and_grants_it_nothing(tmp_pat
         assert (await browser.get(f"/{path}/")).status_code == 401
         second = await browser.get("/?token=another token", follow_redirects=True)
     assert second.text == first.text
+
+
+# -- behind a proxy ----------------------------------------------------------------------------------------------------
+
+PROXIED = {"host": "127.0.0.1:8080"}
+"""What proxies pass that replace the host by their upstream's."""
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("https://class.example", 200),
+        ("https://CLASS.example:8443", 200),
+        ("https://evil.example", 403),
+        ("https://class.example.evil.example", 403),
+        ("https://evil.example@class.example", 403),
+        ("null", 403),
+    ],
+)
+async def test_the_page_of_a_proxy_with_an_allowed_name_may_use_it(origin: str, status: int) -> None:
+    async with client(token=TOKEN, allowed_hosts=("class.example",)) as browser:
+        path = await exchange_token(browser)
+        response = await browser.post(path, headers={**PROXIED, "origin": origin})
+        # Not found: below its path the small application of this test has nothing.
+        assert (response.status_code == 403) == (status == 403)
+    async with client(token=TOKEN) as browser:
+        path = await exchange_token(browser)
+        refused = await browser.post(path, headers={**PROXIED, "origin": origin})
+        assert refused.status_code == 403
+
+
+async def test_below_a_path_of_a_proxy_the_token_leads_there() -> None:
+    async with client(token=TOKEN, base_url="https://class.example") as browser:
+        headers = {"x-forwarded-prefix": "/learn/python/"}
+        response = await browser.get(f"/?token={TOKEN}", headers=headers)
+        assert response.headers["location"].startswith("/learn/python/")
+        assert "Path=/learn/python/" in response.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("prefix", ["//evil.example", "/a;b", "https://evil.example", "/\r\nx: y", "/a b"])
+async def test_a_prefix_that_is_no_path_leads_nowhere(prefix: str) -> None:
+    async with client(token=TOKEN) as browser:
+        headers = {"x-forwarded-prefix": prefix.replace("\r\n", " ")}
+        response = await browser.get(f"/?token={TOKEN}", headers=headers)
+        assert "evil" not in response.headers["location"]
+        assert response.headers["location"].count("/") == 2
+
+
+@pytest.mark.parametrize(("scheme", "is_secure"), [("https", True), ("http", False)])
+async def test_cookies_of_https_are_sent_over_https_only(scheme: str, is_secure: bool) -> None:
+    async with client(base_url=f"{scheme}://127.0.0.1:8080") as browser:
+        assert ("Secure" in (await browser.get("/")).headers["set-cookie"]) == is_secure
+
+
+async def test_a_client_that_is_forgotten_gets_another_id() -> None:
+    async def forget(request: Request) -> PlainTextResponse:
+        request.state.client_id = "z" * 32
+        return PlainTextResponse("")
+
+    routes = [Route("/", echo), Route("/forget", forget)]
+    app = Guard(Starlette(routes=routes), port=8080)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ORIGIN) as browser:
+        before = (await browser.get("/")).text
+        await browser.get("/forget")
+        assert (await browser.get("/")).text != before
+        assert (await browser.get("/")).text.startswith("z" * 32)

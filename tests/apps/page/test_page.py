@@ -128,6 +128,18 @@ def test_a_program_can_be_approved_with_the_keyboard(browser: Browser) -> None:
         page.context.close()
 
 
+def test_output_is_shown_as_a_terminal_would_show_it(page: Page) -> None:
+    printed = ask_and_wait(page, "Show its progress").locator(".outcome .printed")
+    expect(printed).to_contain_text(re.compile("^2 of 2\nred\n(a )+"))
+    assert printed.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_of_many_lines_the_first_and_the_last_are_shown(page: Page) -> None:
+    printed = ask_and_wait(page, "Print many lines").locator(".outcome .printed")
+    expect(printed).to_contain_text(re.compile(r"^0\n1\n2\n(.|\n)*shortened(.|\n)*99998\n99999$"))
+
+
 # -- user programs and undo ------------------------------------------------------------------------------------------
 
 
@@ -154,7 +166,8 @@ def test_stopping_leaves_the_conversation_unchanged(page: Page) -> None:
     turn = ask(page, "Something endless")
     expect(turn.locator(".stages .now")).to_have_text("Running the program")
     page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".turn")).to_have_count(1)
+    expect(turn.locator(".error-message")).to_have_text("Stopped. The conversation is unchanged.")
+    expect(turn.locator(".code")).to_contain_text("while True")
     expect(page.get_by_label("Your question")).to_have_value("Something endless")
     expect(ask_and_wait(page, "and one more").locator(".outcome")).to_contain_text("43")
 
@@ -180,6 +193,7 @@ def test_the_notebook_contains_the_programs(page: Page) -> None:
 def test_a_row_that_is_left_out_is_named_below_the_answer(page: Page, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("r,n\nN,1\nTotal,1\n")
     page.locator("input[type=file]").set_input_files(tmp_path / "a.csv")
+    expect(page.get_by_role("list", name="Files")).to_contain_text("a.csv")
     turn = ask_and_wait(page, "What is six times seven?")
     expect(turn.get_by_text("Note: a.csv: 1 line left out")).to_be_visible()
 

@@ -43,7 +43,7 @@ def test_a_new_attempt_says_why_until_it_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "label"), [(1, "Waiting: 1 question ahead"), (3, "Waiting: 3 questions ahead")]
+    ("position", "label"), [(1, "Waiting: 1 program ahead"), (3, "Waiting: 3 programs ahead")]
 )
 def test_a_waiting_entry_shows_its_queue_position(position: int, label: str) -> None:
     assert labels(stages(ChatEntry("?", progress=EntryProgress(queue_position=position)))) == [label]
