@@ -8,9 +8,8 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackManager
@@ -18,8 +17,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tracers.context import register_configure_hook
 
+from code_chains.callbacks.blocks import Block
 from code_chains.callbacks.runs import RunObserver
 from code_chains.callbacks.usage import ModelCall, UsageMeter
 from code_chains.errors import BudgetError, BudgetLimit, ConfigurationError, check_int
@@ -31,18 +30,16 @@ INTEGER_LIMITS = ("tokens", "model_calls", "tool_calls", "attempts", "code_lines
 """Names of the limits, and of those that are integers."""
 _POLL_INTERVAL_S, _MAX_WAIT_S = 0.02, 300.0
 """How often and how long a call checks whether it fits into what is left."""
-_CURRENT: ContextVar[Budget | None] = ContextVar("budget", default=None)
-register_configure_hook(_CURRENT, inheritable=True)
 _suppressed: set[str] = set()
 
 
-class Budget(UsageMeter):
+class Budget(Block, UsageMeter):
     """Limits on spending, and the record of what was spent. It may be used from many threads and tasks at once.
 
     Pass it once to `create_code_chain(budget=…)`; there the limit that is reached becomes the `stop_reason`,
     with the best result so far. On any other LangChain chain it is a callback handler, `chain.invoke(…,
     {"callbacks": [budget]})`, and the call that would go beyond a limit raises `BudgetError` instead of being
-    made. `with Budget() as budget:` counts and limits all calls in it, of every chain and model.
+    made. `with Budget() as budget:` counts and limits all calls in it, of every chain and model, as do blocks around it.
 
     Before a call its messages and the longest reply are reserved. A call that does not fit beside others in
     flight waits until they have settled; as a callback handler on an event loop, where waiting would block
@@ -115,14 +112,6 @@ class Budget(UsageMeter):
         self._reservations: dict[UUID, _Reservation] = {}
         self._settled = threading.Condition(self._lock)
         suppress_callback_errors(Budget.__name__, _OnTheLoop.__name__)
-
-    def __enter__(self) -> Self:
-        """Count and limit the calls from here on."""
-        self._token = _CURRENT.set(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _CURRENT.reset(self._token)
 
     @property
     def spent(self) -> Usage:

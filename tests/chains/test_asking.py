@@ -109,6 +109,32 @@ def test_steps_of_ones_own_are_not_planned(sandbox: SandboxExecutor) -> None:
         chain.invoke({"query": "Do it.", "steps": "Load."})
 
 
+def test_a_budget_in_a_block_and_those_around_it_all_count() -> None:
+    model = ScriptedModel(lambda messages: "x")
+    with Budget() as day:
+        with Budget() as first:
+            model.invoke("a")
+        with Budget(model_calls=1) as second:
+            model.invoke("b")
+            with pytest.raises(BudgetError):
+                model.invoke("c")
+        model.invoke("d")
+    model.invoke("e")
+    assert [budget.spent.model_calls for budget in (day, first, second)] == [3, 1, 1]
+
+
+def test_too_many_budgets_in_each_other_are_refused() -> None:
+    with (
+        Budget(),
+        Budget(),
+        Budget(),
+        Budget(),
+        pytest.raises(ConfigurationError, match="4 blocks"),
+        Budget(),
+    ):
+        pass
+
+
 def test_a_budget_counts_and_limits_what_happens_within_it() -> None:
     with Budget(model_calls=1) as budget:
         MODEL.invoke("Hi")
