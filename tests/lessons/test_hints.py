@@ -10,6 +10,7 @@ import yaml
 
 from code_chains import HintGate, SandboxExecutor, TutorChain, read_lesson
 from code_chains.errors import InputError
+from code_chains.lessons import gate
 from code_chains.lessons.fragments import read_fragments
 from code_chains.lessons.hints import Hints
 from code_chains.lessons.running import Submission
@@ -134,8 +135,11 @@ def test_a_hint_without_code_costs_no_run() -> None:
     assert (found.blocks, found.inline, found.diffs, found.foreign) == ((), (), (), ())
 
 
-def test_more_code_than_can_be_tried_is_withheld(sandbox: SandboxExecutor) -> None:
-    many = "\n".join(f"`x{number} = numbers[{number}] + {number}`" for number in range(200))
+def test_more_code_than_can_be_tried_is_withheld(
+    sandbox: SandboxExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "_MAX_PROGRAMS", 3)
+    many = "\n".join(f"`x{number} = numbers[{number}] + {number}`" for number in range(20))
     assert HintGate(sandbox).leak(TOTAL.submission, [], many)
 
 
