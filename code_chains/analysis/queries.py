@@ -1,30 +1,26 @@
-"""SQL that only reads, by its syntax."""
+"""SQL that only reads, by its syntax: for servers, whose tables and functions are not known here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NamedTuple
+import functools
+import logging
+from collections.abc import Collection, Iterator
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 _DIALECTS = {"postgresql": "postgres", "mssql": "tsql", "mariadb": "mysql"}
 """sqlglot's names of dialects that SQLAlchemy calls otherwise."""
-_OUTSIDE = (
-    *("pg_", "lo_", "dblink", "query_to_", "table_to_", "cursor_to_", "schema_to_", "database_to_", "set_"),
-    *(
-        "setval",
-        "nextval",
-        "load_",
-        "readfile",
-        "writefile",
-        "xp_",
-        "sp_",
-        "openrowset",
-        "openquery",
-        "opendata",
-    ),
-    *("sys_", "utl_", "dbms_", "httpuri", "sleep", "benchmark", "get_lock", "release_lock"),
-)
-"""How the names of functions begin that do more than read tables; servers allow some of them to any role."""
-_HARMLESS = ("pg_typeof", "pg_size_pretty", "set_bit", "set_byte")
+
+_CATALOGS = ("pg_catalog", "information_schema", "sys", "mysql", "performance_schema", "msdb", "master")
+"""Schemas of servers themselves; what a model may know of the tables it is told."""
+_REFUSED_COLUMNS = ("nextval", "currval")
+"""What reads as a column and moves a sequence."""
+
+
+@functools.cache
+def _functions() -> frozenset[str]:
+    """Return the functions, beside those that sqlglot knows, which only compute; others may reach files."""
+    return frozenset(files("code_chains.data").joinpath("sql_functions.txt").read_text("utf-8").split())
 
 
 class Query(NamedTuple):
@@ -53,49 +49,87 @@ def read_only(sql: str, dialect: str, tables: Collection[str] = ()) -> Query:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # Its warnings would show statements.
     known = _DIALECTS.get(dialect, dialect)
     if known not in sqlglot.Dialect.classes:
         known = ""  # sqlglot's own, which is close to standard SQL.
     try:
         statements = [each for each in sqlglot.parse(sql, read=known) if each is not None]
-    except (SqlglotError, RecursionError) as error:
+        if len(statements) != 1:
+            return Query(refusal=f"there are {len(statements)} statements; write a single one")
+        [statement] = statements
+        if not isinstance(statement, exp.Query):
+            return Query(refusal=f"{statement.key.upper()} is not allowed")
+        refused = next(filter(None, map(_refusal, statement.walk())), "")
+        if not refused and tables:
+            refused = next(_other_tables(statement, tables), "")
+        return Query(refusal=refused) if refused else Query(statement.sql(dialect=known, comments=False))
+    except (SqlglotError, RecursionError, ValueError) as error:
         return Query(refusal=f"it is no SQL that can be checked ({str(error).splitlines()[0]})")
-    if len(statements) != 1:
-        return Query(refusal=f"there are {len(statements)} statements; write a single one")
-    [statement] = statements
-    if not isinstance(statement, exp.Query):
-        return Query(refusal=f"{statement.key.upper()} is not allowed")
-    refused = next(filter(None, map(_refusal, statement.walk())), "")
-    if not refused and tables and (others := _others(statement, tables)):
-        refused = f"there is no table {others[0]}; there are {', '.join(sorted(tables))}"
-    return Query(refusal=refused) if refused else Query(statement.sql(dialect=known, comments=False))
 
 
-def _refusal(node: object) -> str:
+def _refusal(node: Any) -> str:
     """Return why a part of a statement is not allowed; empty if it is."""
     from sqlglot import exp
 
-    writing = (exp.DML, exp.DDL, exp.Into, exp.Lock, exp.Command, exp.Set)
+    writing = (
+        exp.DML,
+        exp.DDL,
+        exp.Into,
+        exp.Lock,
+        exp.Command,
+        exp.Set,
+        exp.NextValueFor,
+        exp.WithTableHint,
+    )
     if isinstance(node, writing) and not isinstance(node, exp.Query):
         return f"{node.key.upper()} is not allowed"
-    if isinstance(node, exp.Func):
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"the function {name} is not allowed" if _is_outside(name) else ""
+    if isinstance(node, exp.ReadCSV | exp.ReadParquet):
+        return f"the function {node.key} is not allowed"
+    if isinstance(node, exp.Anonymous) and node.name.lower() not in _functions():
+        return f"the function {node.name} is not among those that are known to compute only"
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Func):
+        return f"the function {node.sql()[:60]} of a schema or package is not allowed"
+    if isinstance(node, exp.Table) and _is_catalog(node):
+        return f"the table {node.sql()[:60]} is the server's own"
+    if isinstance(node, exp.Column) and node.name.lower() in _REFUSED_COLUMNS:
+        return f"{node.name} is not allowed"
     return ""
 
 
-def _is_outside(name: str) -> bool:
-    name = name.lower()
-    return name.startswith(_OUTSIDE) and name not in _HARMLESS
+def _is_catalog(table: Any) -> bool:
+    schemas = [
+        str(part).strip('"').lower() for part in (table.args.get("db"), table.args.get("catalog")) if part
+    ]
+    return bool(set(schemas) & set(_CATALOGS)) or table.name.lower().startswith(("pg_", "sys."))
 
 
-def _others(statement: object, tables: Collection[str]) -> list[str]:
-    """Return the tables of a statement that are none of these, nor named by itself."""
+def _is_named(table: Any, tables: Collection[str]) -> bool:
+    """Return whether a table is one of these; without quotes the case of letters does not count."""
+    if table.args.get("db"):
+        return False
+    if getattr(table.this, "quoted", False):
+        return table.name in tables
+    return table.name.lower() in {name.lower() for name in tables}
+
+
+def _other_tables(statement: Any, tables: Collection[str]) -> Iterator[str]:
+    """Yield why a statement reads other tables than these."""
     from sqlglot import exp
+    from sqlglot.optimizer.scope import traverse_scope
 
-    assert isinstance(statement, exp.Query)
-    known = {name.lower() for name in tables} | {each.alias.lower() for each in statement.find_all(exp.CTE)}
-    named = [
-        each.name for each in statement.find_all(exp.Table) if each.name
-    ]  # Not functions, as `generate_series`.
-    return [name for name in named if name.lower() not in known]
+    # Invariant: what a name refers to is up to its scope, as a CTE may have the name of a table that it reads.
+    named = {id(table): table for scope in traverse_scope(statement) for table in scope.tables}
+    own = {
+        id(table)
+        for scope in traverse_scope(statement)
+        for table in scope.tables
+        if table.name in scope.cte_sources and not table.args.get("db")
+    }
+    for table in statement.find_all(exp.Table):
+        if isinstance(table.this, exp.Func):
+            continue  # Its function was checked.
+        if id(table) not in named:
+            yield f"the table {table.name} is read in a way that cannot be checked"
+        elif id(table) not in own and not _is_named(table, tables):
+            yield f"there is no table {table.sql()[:60]}; there are {', '.join(sorted(tables))}"

@@ -93,7 +93,7 @@ class SqlExecutor(Executor):
             )
         finally:
             prepared.__exit__(None, None, None)
-        return _sql_execution(execution, self.limits.output_bytes)
+        return sql_execution(execution, self.limits.output_bytes)
 
     def warm_up(self) -> None:
         """Warm up the executor of DuckDB."""
@@ -174,21 +174,12 @@ def _as_parquet(name: str, frame: object, folder: Path) -> Path:
     return path
 
 
-def _sql_execution(execution: Execution, max_bytes: int) -> Execution:
+def sql_execution(execution: Execution, max_bytes: int) -> Execution:
     """Translate the execution of the program in the sandbox to that of the statements."""
-    if execution.status == "error":
-        raise _program_error(execution.error)
-    output, execution = execution.stdout, dataclasses.replace(execution, stdout="", stderr="", result=None)
-    if not execution.ok:
-        if execution.status != "memory":
-            return execution
-        return dataclasses.replace(execution, error=ErrorReport("MemoryLimit", "DuckDB needed more memory."))
-    try:
-        outcome: dict[str, Any] = parse(output.encode(errors="replace"))
-    except ValueError as error:
-        raise ExecutorError(
-            f"The output of DuckDB's program is malformed: {output[:MAX_SHOWN_CHARS]!r}."
-        ) from error
+    outcome = outcome_of(execution)
+    if isinstance(outcome, Execution):
+        return outcome
+    execution = dataclasses.replace(execution, stdout="", stderr="", result=None)
     if "refused" in outcome:
         message = (
             f"Nothing was run: {outcome['refused']} is not allowed. Only read: SELECT, WITH, PIVOT, DESCRIBE."
@@ -199,6 +190,30 @@ def _sql_execution(execution: Execution, max_bytes: int) -> Execution:
     if "error" in outcome:
         return dataclasses.replace(execution, status="error", error=_report(**outcome["error"]))
     return with_table(execution, outcome, max_bytes)
+
+
+def outcome_of(execution: Execution) -> dict[str, Any] | Execution:
+    """Return what the program in the sandbox printed, or the execution of the statements if it did not end.
+
+    Raises:
+        ExecutorError: The program failed, or what it printed is malformed.
+    """
+    if execution.status == "error":
+        raise _program_error(execution.error)
+    if not execution.ok:
+        ended = dataclasses.replace(execution, stdout="", stderr="", result=None)
+        if execution.status != "memory":
+            return ended
+        return dataclasses.replace(
+            ended, error=ErrorReport("MemoryLimit", "The database needed more memory.")
+        )
+    try:
+        outcome: dict[str, Any] = parse(execution.stdout.encode(errors="replace"))
+    except ValueError as error:
+        raise ExecutorError(
+            f"The output of the database's program is malformed: {execution.stdout[:MAX_SHOWN_CHARS]!r}."
+        ) from error
+    return outcome
 
 
 def _program_error(error: ErrorReport | None) -> ExecutorError:
