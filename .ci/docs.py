@@ -23,6 +23,11 @@ from tests.docs.test_docs import PAGES, blocks, reply  # noqa: E402
 
 COMMAND = re.compile(r'^`*(pip install -e "[^"]+")', re.MULTILINE)
 
+_RUN = """\
+if __name__ == "__main__":  # Worker processes import this file again.
+    exec(compile(open("program.py").read(), "program.py", "exec"))
+"""
+
 
 class Model(BaseHTTPRequestHandler):
     """Answers as OpenAI's API does, whole or as a stream."""
@@ -72,7 +77,8 @@ def failure(page: Path, python: Path, address: str) -> str:
     }
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sales.csv").write_text("region,amount\nnorth,10\nsouth,32\n")
-        Path(folder, "page.py").write_text(f"if __name__ == '__main__':\n{indented(program)}")
+        Path(folder, "program.py").write_text(program)
+        Path(folder, "page.py").write_text(_RUN)
         done = subprocess.run(
             [python, "page.py"],
             cwd=folder,
@@ -90,11 +96,6 @@ def failure(page: Path, python: Path, address: str) -> str:
     if done.returncode or "No module named" in done.stdout or missing:
         return f"{page.name}: {missing} {done.stdout[-800:]} {done.stderr[-2000:]}"
     return ""
-
-
-def indented(program: str) -> str:
-    """Return a program as the body of a statement: worker processes import the file again."""
-    return "".join(f"    {line}" for line in program.splitlines(keepends=True))
 
 
 def main() -> None:
