@@ -119,17 +119,15 @@ def _other_tables(statement: Any, tables: Collection[str]) -> Iterator[str]:
     from sqlglot.optimizer.scope import traverse_scope
 
     # Invariant: what a name refers to is up to its scope, as a CTE may have the name of a table that it reads.
-    named = {id(table): table for scope in traverse_scope(statement) for table in scope.tables}
-    own = {
-        id(table)
-        for scope in traverse_scope(statement)
-        for table in scope.tables
-        if table.name in scope.cte_sources and not table.args.get("db")
-    }
+    is_own = dict[int, bool]()
+    for scope in traverse_scope(statement):
+        for table in scope.tables:
+            is_cte = table.name in scope.cte_sources and not table.args.get("db")
+            is_own[id(table)] = is_own.get(id(table), False) or is_cte
     for table in statement.find_all(exp.Table):
         if isinstance(table.this, exp.Func):
             continue  # Its function was checked.
-        if id(table) not in named:
+        if id(table) not in is_own:
             yield f"the table {table.name} is read in a way that cannot be checked"
-        elif id(table) not in own and not _is_named(table, tables):
+        elif not is_own[id(table)] and not _is_named(table, tables):
             yield f"there is no table {table.sql()[:60]}; there are {', '.join(sorted(tables))}"

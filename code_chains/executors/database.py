@@ -119,6 +119,7 @@ class DatabaseExecutor(Executor):
         if self._owns_executor:
             preload = ("duckdb",) if self.dialect == "duckdb" else ()
             self._executor = SandboxExecutor(limits=self.limits, preload=preload)
+        self._code = PROGRAM_FILE.read_text(encoding="utf-8")
         self._is_closed = False
 
     @property
@@ -243,8 +244,7 @@ class DatabaseExecutor(Executor):
     def _program_for(self, request: dict[str, Any], path: Path) -> Program:
         given = {"kind": self.dialect, "file": "given.db", "tables": list(self.tables), "rows": self.max_rows}
         given["memory"] = self.limits.memory_bytes * 3 // 4
-        code = PROGRAM_FILE.read_text(encoding="utf-8")
-        return Program(code, {"given.db": path}, {"request": {**given, **request}})
+        return Program(self._code, {"given.db": path}, {"request": {**given, **request}})
 
     @contextmanager
     def _snapshot(self) -> Iterator[Path]:
