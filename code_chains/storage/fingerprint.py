@@ -7,7 +7,9 @@ import dis
 import functools
 import hashlib
 import importlib.metadata
+import itertools
 import json
+import operator
 import os
 import re
 import site
@@ -16,7 +18,7 @@ import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
@@ -161,7 +163,10 @@ def _bound(value: RunnableBinding[Any, Any], within: tuple[int, ...]) -> Any:
 
 
 def _function(function: Any, within: tuple[int, ...]) -> Any:
-    description, counters = [function.__module__, function.__qualname__], _counters(function.__code__)
+    description, counters = (
+        [function.__module__, function.__qualname__],
+        _written(function.__code__).irrelevant,
+    )
     if _is_installed(function.__code__.co_filename):
         description.append("")  # The version of its package, a part of `environment`, covers its code.
         used_globals: dict[str, Any] = {}
@@ -180,22 +185,40 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
+class _Written(NamedTuple):
+    """Names that code writes to: numbers that it adds to, lists that it appends to, and what it reads."""
+
+    counted: frozenset[str] = frozenset()
+    noted: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+
+    def __or__(self, other: _Written) -> _Written:
+        return _Written(*(mine | theirs for mine, theirs in zip(self, other, strict=True)))
+
+    @property
+    def irrelevant(self) -> frozenset[str]:
+        """What changes with each question and says nothing of it: `self.calls += 1`, and lists that are only appended to."""
+        return self.counted | (self.noted - self.read)
+
+
 @functools.cache
-def _counters(code: types.CodeType) -> frozenset[str]:
-    """Return what a function counts, as in `self.calls += 1`: it changes with each question, and says nothing of it."""
-    names, is_counted = set[str](), False
-    for step in dis.get_instructions(code):
-        if is_counted and step.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"):
-            names.add(step.argval)
-        is_counted = step.argrepr == "+=" or (is_counted and step.opname == "SWAP")
-    return frozenset(names).union(
-        *(_counters(each) for each in code.co_consts if isinstance(each, types.CodeType))
-    )
+def _written(code: types.CodeType) -> _Written:
+    counted, noted, read = set[str](), set[str](), set[str]()
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "SWAP")]
+    for step, following in itertools.pairwise(steps):
+        if step.argrepr == "+=" and following.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"):
+            counted.add(following.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_DEREF", "LOAD_GLOBAL"):
+            (noted if following.argval == "append" else read).add(step.argval)
+    written = _Written(frozenset(counted), frozenset(noted), frozenset(read))
+    inner = (_written(each) for each in code.co_consts if isinstance(each, types.CodeType))
+    return functools.reduce(operator.or_, inner, written)
 
 
 @functools.cache
 def _counters_of(kind: type) -> frozenset[str]:
-    return frozenset().union(*(_counters(method.__code__) for _, _, method in _methods(kind)))
+    methods = (_written(method.__code__) for _, _, method in _methods(kind))
+    return functools.reduce(operator.or_, methods, _Written()).irrelevant
 
 
 @functools.cache

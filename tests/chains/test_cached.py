@@ -309,6 +309,28 @@ def test_what_a_function_counts_makes_no_other_question(executor: ProcessExecuto
     assert seen == 1
 
 
+class Noting:
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def reply(self, messages: list[Any]) -> str:
+        self.seen.append(messages)
+        return f"```python\n{SUM_CODE}\n```" if asks_for_code(messages) else "Told."
+
+
+class Showing(Noting):
+    def last(self) -> Any:
+        return self.seen[-1]
+
+
+@pytest.mark.parametrize(("kind", "is_same"), [(Noting, True), (Showing, False)])
+def test_a_list_that_is_only_appended_to_makes_no_other_question(kind: type[Noting], is_same: bool) -> None:
+    noting = kind()
+    before = fingerprint(noting.reply)
+    noting.reply([HumanMessage("What?")])
+    assert (fingerprint(noting.reply) == before) is is_same
+
+
 def test_models_that_are_configured_later_are_told_apart() -> None:
     from langchain.chat_models import init_chat_model
 

@@ -25,7 +25,7 @@ def pack_frame(frame: Any, pack: Pack, leaf: Leaf) -> list[Any]:
     """Return the index, the labels of the columns, the columns, and the attributes and the flag of a frame."""
     index = placed(".index", pack_index, frame.index, pack, leaf)
     labels = placed(".columns", pack_index, frame.columns, pack)
-    arrays = [(f"[{label!r}]", frame.iloc[:, position].array) for position, label in enumerate(frame.columns)]
+    arrays = [(f"[{label!r}]", column.array) for label, column in frame.items()]
     columns = [placed(place, pack_array, array, leaf) for place, array in arrays]
     return [index, labels, columns, placed(".attrs", pack, frame.attrs), frame.flags.allows_duplicate_labels]
 
