@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from code_chains.lessons.progress import Progress
     from code_chains.lessons.reading import read_lesson
     from code_chains.lessons.tutor import TutorChain
+    from code_chains.lessons.work import LearnerWork
 
 _MODULE_OF = {
     "GradeChain": "grade",
     "HintGate": "gate",
+    "LearnerWork": "work",
     "Lesson": "lesson",
     "Progress": "progress",
     "Step": "lesson",
@@ -23,7 +25,7 @@ _MODULE_OF = {
     "read_lesson": "reading",
 }
 
-__all__ = ["GradeChain", "HintGate", "Lesson", "Progress", "Step", "TutorChain", "read_lesson"]
+__all__ = ["GradeChain", "HintGate", "LearnerWork", "Lesson", "Progress", "Step", "TutorChain", "read_lesson"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.runnables import Runnable
+
 from code_chains.errors import InputError
+from code_chains.executors.base import Executor
+from code_chains.lessons.gate import HintGate
 from code_chains.lessons.lesson import Lesson
 from code_chains.lessons.texts import texts_in
 from code_chains.lessons.tutor import TutorChain
@@ -60,3 +64,10 @@ class Hints:
         if solution and full not in shown:
             return Hint(full)
         return Hint(texts_in(self._lesson.language).no_more, is_new=False)
+
+
+def hints_of(lesson: Lesson, executor: Executor, model: Runnable[Any, Any] | None) -> Hints:
+    """Return what gives the hints of a lesson: the teacher's, and those of a model behind the gate, if there is one."""
+    if model is None:
+        return Hints(lesson)
+    return Hints(lesson, TutorChain(model=model, lesson=lesson, gate=HintGate(executor), writer=model))

@@ -15,7 +15,7 @@ from langchain_core.stores import BaseStore
 from code_chains.lessons.lesson import Lesson, Step
 
 Kind = Literal["draft", "attempt", "hint"]
-_PREFIX = "lessons"
+PREFIX = "lessons"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Event:
         status: How an attempt was graded: `pass`, `fail` or `error`.
         counts: Whether it counts as an attempt.
         text: The hint.
+        failed: What the tests that failed are about.
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Event:
     status: str = ""
     counts: bool = True
     text: str = ""
+    failed: Sequence[str] = ()
 
 
 class Progress:
@@ -56,7 +58,8 @@ class Progress:
 
     def __init__(self, store: BaseStore[str, bytes], lesson: Lesson, learner: str) -> None:
         self._store, self.lesson = store, lesson
-        self._prefix = f"{_PREFIX}/{quote(learner, safe='')}/{quote(lesson.name, safe='')}/"
+        self._events: dict[str, Event | None] = {}
+        self._prefix = f"{PREFIX}/{quote(learner, safe='')}/{quote(lesson.name, safe='')}/"
 
     def add(self, kind: Kind, step: Step, **values: Any) -> None:
         """Add what a learner does at a step; see `Event`."""
@@ -69,13 +72,10 @@ class Progress:
     def events(self) -> list[Event]:
         """Return all events, the first one first; an entry that cannot be read is left out."""
         keys = sorted(self._store.yield_keys(prefix=self._prefix))
-        found = []
-        for data in self._store.mget(keys):
-            try:
-                found.append(Event(**json.loads(data or b"")))
-            except (ValueError, TypeError):
-                continue
-        return found
+        new = [key for key in keys if key not in self._events]
+        # Invariant: an entry never changes.
+        self._events |= dict(zip(new, map(_read, self._store.mget(new)), strict=True))
+        return [event for key in keys if (event := self._events[key]) is not None]
 
     def of(self, step: Step, kind: Kind) -> list[Event]:
         """Return the events of one kind at a step."""
@@ -114,6 +114,13 @@ class Progress:
     def forget(self) -> None:
         """Delete all of it."""
         self._store.mdelete(list(self._store.yield_keys(prefix=self._prefix)))
+
+
+def _read(data: bytes | None) -> Event | None:
+    try:
+        return Event(**json.loads(data or b""))
+    except (ValueError, TypeError):
+        return None
 
 
 def _accepted(events: Sequence[Event], step: Step) -> str | None:

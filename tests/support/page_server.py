@@ -13,10 +13,12 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryByteStore
 
 from code_chains import Repair, SandboxExecutor, ValidateChain, create_code_chain
 from code_chains.apps.page import approve, serve, server
 from code_chains.apps.page.history import open_memory
+from code_chains.apps.page.lessons import LessonShelf
 from code_chains.errors import WeightsError
 from code_chains.executors import Limits
 from code_chains.testing import ScriptedModel, asks_for_code
@@ -151,8 +153,10 @@ if __name__ == "__main__":
         served = chains if "--models" in sys.argv else chains["first"]
         port = int(option("port") or 0)
         hosts = [host] if (host := option("allowed-host")) else []
+        lessons = LessonShelf(Path(path), InMemoryByteStore(), model) if (path := option("lessons")) else None
         serve(
             served,
+            lessons=lessons,
             allowed_hosts=hosts,
             concurrency=int(option("concurrency") or 4),
             port=port,

@@ -32,7 +32,7 @@ _THEMES = {
     False: ("light_mode", "Theme: light"),
     True: ("dark_mode", "Theme: dark"),
 }
-STYLE, _SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
+STYLE, SCRIPT = Path(__file__).with_name("page.css"), Path(__file__).with_name("page.js")
 _REFRESH_INTERVAL_S = 0.1
 CONVERSATION = "c"
 """The name of the query parameter with the conversation."""
@@ -52,7 +52,7 @@ class Page:
         self._version: tuple[int, int] | None = None
         self._displayed = session
         ui.add_css(STYLE)
-        ui.add_body_html(f"<script>{_SCRIPT.read_text(encoding='utf-8')}</script>")
+        ui.add_body_html(f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>")
         self._dark = ui.dark_mode(self._displayed.is_dark)
         self._status = text("", "div", "visually-hidden").props("role=status aria-live=polite")
         with ui.element("div").classes("page") as self._page:
@@ -78,6 +78,8 @@ class Page:
                 self._earlier = quiet_button("Conversations", "history", self._action(self._show_list))
                 self._earlier.set_visibility(self._displayed.history.is_listable)
                 self._new = quiet_button("New conversation", "add", self._action(self._begin_new))
+                if self._sessions.lessons is not None:
+                    quiet_button("Lessons", "school", partial(ui.navigate.to, "lessons"))
                 self._theme = ui.button(on_click=self._switch_theme, color=None)
                 self._theme.props("flat dense").classes("quiet")
         self._show_theme()
@@ -171,7 +173,7 @@ class Page:
         async def forget() -> None:
             ui.run_javascript("forget()")
 
-        message = "Delete all conversations, files and drafts of this browser?"
+        message = "Delete all conversations, files, drafts and work at lessons of this browser?"
         self._confirmation.ask(message, "Forget me", forget)
 
     def _confirm(self, message: str, label: str, action: Callable[[PageSession], Awaitable[None]]) -> None:

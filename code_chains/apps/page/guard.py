@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from html import escape
 from http.cookies import SimpleCookie
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -159,7 +159,8 @@ class Guard:
             and request.headers.get("sec-fetch-dest") == "document"
             and "sec-purpose" not in request.headers  # Not a speculative prefetch.
         )
-        return not (is_navigation and request.scope["path"] in ("/", f"{self._root_path}/"))
+        path = request.scope["path"].removeprefix(self._root_path)
+        return not (is_navigation and (path == "/" or _is_of_lessons(path)))
 
     def _check_token(self, request: HTTPConnection, token: str) -> Response | None:
         is_below = request.scope["path"].startswith(f"{self._root_path}/")
@@ -227,8 +228,15 @@ def _prefix(request: HTTPConnection) -> str:
 
 def _target(request: HTTPConnection) -> str:
     """Return what a request with the token is to open, without it."""
-    is_class = request.scope["path"] == "/class"
+    path = request.scope["path"]
+    if _is_of_lessons(path):
+        return quote(path)
+    is_class = path == "/class"
     return f"/class?{urlencode({'k': request.query_params.get('k', '')})}" if is_class else "/"
+
+
+def _is_of_lessons(path: str) -> bool:
+    return path == "/lessons" or path.startswith("/lessons/")
 
 
 def _is_equal(value: str, secret: str) -> bool:

@@ -61,7 +61,7 @@ class OutcomeView:
         if self._printed is None:
             with self.element:
                 text("Output so far", "p", "kicker")
-                self._printed = _printed_text("", f"Output {self._number} so far")
+                self._printed = printed_text("", f"Output {self._number} so far")
             self.element.set_visibility(True)
         self._printed.set_content(plain(as_shown(printed).rstrip()))
 
@@ -75,11 +75,11 @@ class OutcomeView:
         with self.element:
             text("Outcome", "p", "kicker")
             if output.strip():
-                _printed_text(output, f"Output {self._number}")
+                printed_text(output, f"Output {self._number}")
             for index, artifact in artifacts:
                 self._show_artifact(index, artifact)
             if execution.error is not None:
-                _show_error(execution.error)
+                show_error(execution.error)
             if not output.strip() and not artifacts and execution.ok:
                 text("The program ran without output.", "p", "hint")
         self.element.set_visibility(True)
@@ -90,20 +90,21 @@ class OutcomeView:
         name = strip_control_chars(artifact.name)
         if artifact.media_type in IMAGES:
             alt = f"Figure {name} for: {self._entry.query[:150]}"
-            _figure(f'<img src="{url}" alt="{escape(alt)}">').classes("paper")
+            figure(f'<img src="{url}" alt="{escape(alt)}">').classes("paper")
         elif artifact.media_type == "text/html":
             height, title = frame_height(artifact.data), f"{name} of question {self._number}"
             frame = (
                 f'<iframe sandbox src="{url}" title="{escape(title)}" style="height: {height}px"></iframe>'
             )
-            _figure(frame).classes("table" if is_recoloured(artifact.data) else "paper")
+            figure(frame).classes("table" if is_recoloured(artifact.data) else "paper")
         elif artifact in self._entry.outcome.displayed:
             _link(f"tables/{self._entry.id}/{index}", label_of(artifact.data))
         else:
             _link(url, name)
 
 
-def _figure(content: str) -> ui.html:
+def figure(content: str) -> ui.html:
+    """Add what a program drew."""
     return ui.html(content, sanitize=False, tag="figure")
 
 
@@ -111,12 +112,13 @@ def _link(url: str, label: str) -> None:
     ui.html(f'<a href="{url}" download>{escape(label)}</a>', sanitize=False, tag="p").classes("download")
 
 
-def _printed_text(content: str, label: str) -> ui.html:
+def printed_text(content: str, label: str) -> ui.html:
     """Add output, which may scroll, so that it takes the focus and has a name."""
     return text(content, "pre", "printed").props(f'tabindex=0 role=group aria-label="{label}"')
 
 
-def _show_error(error: ErrorReport) -> None:
+def show_error(error: ErrorReport) -> None:
+    """Add how a program ended."""
     with ui.element("div").classes("failure"):
         text(f"Line {error.line}" if error.line else "Error", "strong")
         text(str(error), "span")

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 import click
 
 from code_chains.apps.page.failures import report_error
+from code_chains.apps.page.lessons import LessonShelf
 from code_chains.apps.page.registry import SessionRegistry
 from code_chains.apps.page.tables import for_spreadsheets
 from code_chains.code_chain import CodeChain
@@ -31,6 +32,7 @@ with needs("ui", "command", "serve"):
     from code_chains.apps.page.app import STYLE, Page
     from code_chains.apps.page.class_view import ClassView
     from code_chains.apps.page.guard import TOKEN, Guard, new_client_id, redirect_file, secret_path
+    from code_chains.apps.page.lesson_page import LessonPage, show_lessons
     from code_chains.apps.page.outcome_view import IMAGES
     from code_chains.apps.page.sessions import PageSession
 
@@ -91,6 +93,8 @@ def create_app(sessions: SessionRegistry) -> FastAPI:
         return await _open_page(sessions, request, c)
 
     _add_class_view(sessions)
+    if sessions.lessons is not None:
+        _add_lessons(sessions, sessions.lessons)
     ui.run_with(app, tailwind=False, show_welcome_message=False, reconnect_timeout=_RECONNECT_TIMEOUT_S)
     return app
 
@@ -102,6 +106,22 @@ def _add_class_view(sessions: SessionRegistry) -> None:
             return PlainTextResponse("Open the address of the class that `code-chains serve` printed.", 401)
         ui.add_css(STYLE)
         ClassView(sessions)
+        return None
+
+
+def _add_lessons(sessions: SessionRegistry, shelf: LessonShelf) -> None:
+    @ui.page("/lessons", title="Lessons · code_chains", language="en-US")
+    def all_lessons(request: Request) -> None:
+        show_lessons(shelf, request.state.client_id)
+
+    @ui.page("/lessons/{name}", title="Lesson · code_chains", language="en-US")
+    def lesson(request: Request, name: str) -> Response | None:
+        try:
+            desk = shelf.desk(request.state.client_id, name, sessions.queue)
+        except InputError as error:
+            return PlainTextResponse(str(error), 404)
+        ui.page_title(desk.work.lesson.title)
+        LessonPage(shelf, desk)
         return None
 
 
@@ -189,6 +209,7 @@ def serve(
     concurrency: int = 4,
     open_browser: bool = True,
     folder: Path | None = None,
+    lessons: LessonShelf | None = None,
 ) -> None:
     """Serve the page until interrupted.
 
@@ -203,6 +224,7 @@ def serve(
         concurrency: How many programs run at once.
         open_browser: Whether to open the page in a browser.
         folder: Where uploaded files are stored with a memory in a file; None for a temporary folder.
+        lessons: Lessons at which the visitors work as well.
 
     Raises:
         ConfigurationError: The address is not available.
@@ -211,7 +233,9 @@ def serve(
     port = listening.getsockname()[1]
     secret = secrets.token_urlsafe(24) if token or allowed_hosts or not is_loopback(host) else None
     address = f"http://{url_name(host)}:{port}/" + (f"?{TOKEN}={secret}" if secret else "")
-    registry = SessionRegistry(chain, concurrency=concurrency, folder=folder, is_owners=is_loopback(host))
+    registry = SessionRegistry(
+        chain, concurrency=concurrency, folder=folder, is_owners=is_loopback(host), lessons=lessons
+    )
     app = create_app(registry)
     config = uvicorn.Config(
         Guard(
@@ -226,6 +250,11 @@ def serve(
         timeout_graceful_shutdown=2,
     )
     click.echo(f"The page is at {address} (press Ctrl-C to stop)", err=True)
+    if lessons is not None:
+        click.echo(
+            f"The lessons are at {address.replace('/?', '/lessons?') if secret else address + 'lessons'}",
+            err=True,
+        )
     if secret:
         for_class = urlencode({"k": registry.class_key, TOKEN: secret})
         click.echo(f"Who runs and who waits: {address.partition('?')[0]}class?{for_class}", err=True)

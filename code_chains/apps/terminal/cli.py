@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -240,6 +242,11 @@ def chat(
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @click.option("--concurrency", default=4, show_default=True, help="How many programs run at once.")
 @click.option("--no-store", is_flag=True, help="Do not store conversations; they end with the server.")
+@click.option(
+    "--lessons",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with lessons, at which learners work on the page; -m answers their questions.",
+)
 @approve_option
 @chains_options
 @handle_errors
@@ -251,6 +258,7 @@ def serve(
     no_open: bool,
     concurrency: int,
     no_store: bool,
+    lessons: Path | None,
     approve: bool,
     **options: Any,
 ) -> None:
@@ -275,6 +283,7 @@ def serve(
     with (
         open_memory(folder) as memory,
         create_chains(approve=approver, conversation_memory=memory, **options) as chains,
+        _opened_lessons(lessons, folder, options["models"][:1], options["base_url"]) as shelf,
     ):
         serve_page(
             chains,
@@ -285,7 +294,28 @@ def serve(
             concurrency=concurrency,
             open_browser=not no_open,
             folder=folder,
+            lessons=shelf,
         )
+
+
+@contextmanager
+def _opened_lessons(
+    lessons: Path | None, folder: Path | None, models: Sequence[str], base_url: str | None
+) -> Iterator[Any]:
+    """Yield the lessons in a folder, or None without one."""
+    if lessons is None:
+        yield None
+        return
+    from langchain_core.stores import InMemoryByteStore
+
+    from code_chains.apps.page.lessons import LessonShelf
+    from code_chains.models import resolve_model
+    from code_chains.storage.sqlite import SqliteStore
+
+    tutors = [resolve_model(model, base_url=base_url) for model in models]
+    with ExitStack() as stack:
+        kept = stack.enter_context(SqliteStore(folder / "lessons.sqlite")) if folder else InMemoryByteStore()
+        yield stack.enter_context(closing(LessonShelf(lessons, kept, *tutors)))
 
 
 @cli.command()

@@ -97,6 +97,35 @@ def release(file: Path, out: Path | None, force: bool) -> None:
     echo(f"Wrote {target}. Give it to learners with the files that the lesson names.", err=True)
 
 
+@lesson.command()
+@click.argument("file", type=_EXISTING)
+@click.option("--store", type=_EXISTING, help="Where the work is kept.  [default: that of the page]")
+@handle_errors
+def report(file: Path, store: Path | None) -> None:
+    """Print a CSV of what learners did at the lesson in FILE on the page, with a row for each exercise.
+
+    Example: code-chains lesson report loops.md > loops.csv
+    """
+    import csv
+
+    from code_chains.apps.terminal.question_log import data_folder
+    from code_chains.batch.export import without_formula
+    from code_chains.lessons import read_lesson
+    from code_chains.lessons.report import COLUMNS, report
+    from code_chains.storage.sqlite import SqliteStore
+
+    kept = store or data_folder() / "page" / "lessons.sqlite"
+    if not kept.exists():
+        raise InputError(
+            f"Nobody has worked at a lesson yet: there is no {str(kept)!r}. See serve --lessons."
+        )
+    with SqliteStore(kept) as opened:
+        rows = report(read_lesson(file), opened)
+    writer = csv.DictWriter(sys.stdout, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: without_formula(cell) for name, cell in row.items()} for row in rows)
+
+
 def _write(file: Path, text: str, *, force: bool) -> None:
     if file.exists() and not force:
         raise InputError(f"{str(file)!r} exists. Choose another name.")

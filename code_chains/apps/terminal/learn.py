@@ -1,4 +1,4 @@
-"""A learner's work at a lesson, as its hosts show it: read, write, run, check, submit, ask."""
+"""A lesson at the terminal and in notebooks: its commands, and what they say."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ from code_chains.apps.terminal import question_log
 from code_chains.apps.terminal.chat import LineReader
 from code_chains.arguments import resolve_executor
 from code_chains.callbacks.redaction import strip_control_chars
-from code_chains.errors import CodeChainsError, InputError, SessionError
-from code_chains.executors.base import Executor, Session
-from code_chains.lessons.gate import HintGate
-from code_chains.lessons.grade import GradeChain
-from code_chains.lessons.hints import Hints
-from code_chains.lessons.lesson import Lesson, Step
+from code_chains.errors import CodeChainsError, InputError
+from code_chains.lessons.hints import hints_of
+from code_chains.lessons.lesson import Step
 from code_chains.lessons.progress import Progress
 from code_chains.lessons.reading import read_lesson
-from code_chains.lessons.running import Submission
-from code_chains.lessons.tutor import TutorChain
+from code_chains.lessons.work import LOST_STATE, LearnerWork
 from code_chains.models import resolve_model
 from code_chains.storage.sqlite import SqliteStore
 
@@ -33,40 +29,25 @@ _END = "."
 
 
 class Learn:
-    """A learner's work at a lesson.
+    """A lesson at the terminal or in a notebook.
 
     Args:
-        lesson: The lesson.
-        executor: Runs programs and tests, with the lesson's limits.
-        progress: What the learner did before, and does now.
-        hints: Gives hints.
+        work: The learner's work.
         say: Shows a text, which may be Markdown.
     """
 
-    def __init__(
-        self,
-        lesson: Lesson,
-        executor: Executor,
-        progress: Progress,
-        hints: Hints,
-        say: Callable[[str], object] = click.echo,
-    ) -> None:
-        self._lesson, self._executor, self._progress = lesson, executor, progress
-        self._hints, self._show_text = hints, say
+    def __init__(self, work: LearnerWork, say: Callable[[str], object] = click.echo) -> None:
+        self._work, self._show_text = work, say
         self._lines: LineReader | None = None
-        self._grade = GradeChain(lesson, executor)
-        self._check_examples = GradeChain(lesson, executor, against="examples")
-        self._session: Session | None = None
-        self._told = ""
-        self._step = progress.next_step() or lesson.steps[0]
 
     def begin(self) -> None:
         """Show where the learner is."""
-        self._say(f"{self._lesson.title}\n")
-        if self._progress.has_changed:
+        lesson, progress = self._work.lesson, self._work.progress
+        self._say(f"{lesson.title}\n")
+        if progress.has_changed:
             self._say("The lesson was changed since you were here. Your programs are kept.\n")
-        elif not self._progress.events() and self._lesson.text:
-            self._say(f"{self._lesson.text}\n")
+        elif not progress.events() and lesson.text:
+            self._say(f"{lesson.text}\n")
         self._show("")
 
     def run(self, lines: LineReader) -> None:
@@ -83,11 +64,10 @@ class Learn:
                     self._say("Stopped.")
                 except CodeChainsError as error:
                     self._say(f"Error: {error}")
-        self.close()
 
     def write(self, code: str) -> None:
         """Keep a program as the learner's draft."""
-        self._progress.add("draft", self._step, code=code)
+        self._work.write(code)
 
     def _say(self, text: str) -> None:
         self._show_text(strip_control_chars(text))
@@ -100,20 +80,11 @@ class Learn:
         """
         word, _, rest = entry.strip().partition(" ")
         if not word.startswith("/"):
-            self._ask(entry.strip())
+            self._say(self._work.ask(entry.strip()).text)
         elif word in _COMMANDS:
             _COMMANDS[word][1](self, rest.strip())
         else:
             self._say(f"Unknown command {word}. Commands: {', '.join([*_COMMANDS, '/exit'])}")
-
-    @property
-    def _code(self) -> str:
-        return self._progress.draft(self._step)
-
-    @property
-    def _state(self) -> dict[str, object]:
-        accepted = self._progress.accepted(self._step)
-        return {"code": self._code, "step": self._step.number, "accepted": accepted}
 
     # -- read and write --------------------------------------------------------------------------------------
 
@@ -123,20 +94,20 @@ class Learn:
         self._say("/exit    leave; your work is kept. Anything else is a question about the exercise.")
 
     def _show(self, _: str) -> None:
-        step = self._step
-        done = " (done)" if step.is_exercise and self._progress.is_done(step) else ""
-        self._say(f"Step {step.number} of {len(self._lesson.steps)}: {step.title}{done}\n\n{step.text}\n")
+        work, step = self._work, self._work.step
+        done = " (done)" if step.is_exercise and work.progress.is_done(step) else ""
+        self._say(f"Step {step.number} of {len(work.lesson.steps)}: {step.title}{done}\n\n{step.text}\n")
         if step.examples:
             self._say(f"Examples:\n{_indented(step.examples.code)}\n")
-        if self._code:
-            self._say(f"Your program:\n{_indented(self._code)}\n")
+        if code := work.code:
+            self._say(f"Your program:\n{_indented(code)}\n")
         self._say("Type /help for commands.")
 
     def _edit(self, path: str) -> None:
         if path:
             self._keep(_read(Path(path).expanduser()))
         elif sys.stdin.isatty():
-            text = click.edit(self._code, extension=".py", editor=os.environ.get("EDITOR"))
+            text = click.edit(self._work.code, extension=".py", editor=os.environ.get("EDITOR"))
             if text is None:
                 self._say("Nothing was changed.")
             else:
@@ -154,20 +125,22 @@ class Learn:
                 yield line
 
     def _keep(self, code: str) -> None:
-        self._progress.add("draft", self._step, code=code)
+        self._work.write(code)
         self._say(
             f"Kept, {len(code.splitlines())} lines. /run runs it, /check tries the examples, /submit grades it."
         )
 
     def _restart(self, _: str) -> None:
-        self._keep(self._step.starter.code if self._step.starter else "")
-        self.close()
+        self._work.restart()
+        self._say("This step begins again.")
 
     # -- run and submit --------------------------------------------------------------------------------------
 
     def _run(self, words: str) -> None:
-        given = "\n".join(words.split()) + "\n" if words else self._example_input()
-        run = self._open().run(self._code, files=self._lesson.files, stdin=given)
+        given = "\n".join(words.split()) + "\n" if words else self._work.example_input
+        run = self._work.run(given)
+        if self._work.has_lost_state:
+            self._say(LOST_STATE)
         if given:
             self._say(f"(input: {' '.join(given.split())})")
         self._say(run.output or "(no output)")
@@ -175,94 +148,44 @@ class Learn:
             place = f" (line {run.error.line})" if run.error and run.error.line else ""
             self._say(f"{run.summary}{place}")
 
-    def _example_input(self) -> str:
-        """Return the input of the first example; empty if there is none."""
-        runs = self._step.examples.expectations.runs if self._step.examples else ()
-        return (runs[0].stdin or "") if runs else ""
-
-    def _open(self) -> Session:
-        """Return the session, in which what was set up and accepted before has run already."""
-        if self._session is None or not self._session.alive:
-            self._session = self._executor.session()
-            accepted = tuple(self._progress.accepted(self._step))
-            self._session.run(Submission(self._lesson, self._step, "", accepted).before or "0")
-        return self._session
-
     def _undo(self, _: str) -> None:
-        if self._session is None or not self._session.alive:
-            raise InputError("There is no run to undo.")
-        try:
-            self._session.rollback()
-        except SessionError:
-            self.close()
+        self._work.undo()
         self._say("The effects of the last run are undone.")
 
-    def close(self) -> None:
-        """End the session with what was run."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
-
     def _check(self, _: str) -> None:
-        if self._step.examples is None:
-            raise InputError("This step has no examples. /run your program, or /submit it.")
-        self._say(self._check_examples.invoke(self._state)["verdict"].reason)
+        self._say(self._work.check().reason)
 
     def _submit(self, _: str) -> None:
-        if not self._step.is_exercise:
-            raise InputError("There is nothing to submit at this step. /next goes on.")
-        outcome = self._grade.invoke(self._state)
-        results = outcome["results"]
-        status, counts = results["status"], results["gradable"]
-        self._progress.add("attempt", self._step, code=self._code, status=status, counts=counts)
-        self._told = outcome["verdict"].reason
-        self._say(self._told)
-        if status == "pass":
-            following = self._progress.next_step()
-            self._say("That was the last exercise." if following is None else "/next goes on.")
-
-    # -- ask -------------------------------------------------------------------------------------------------
+        is_accepted = self._work.submit()
+        self._say(self._work.reason)
+        if is_accepted:
+            is_last = self._work.progress.next_step() is None
+            self._say("That was the last exercise." if is_last else "/next goes on.")
 
     def _hint(self, _: str) -> None:
-        self._ask("")
-
-    def _ask(self, question: str) -> None:
-        earlier = [event.text for event in self._progress.of(self._step, "hint")]
-        state = {**self._state, "hints": earlier, "verdict": self._told, "query": question}
-        hint = self._hints.give(state)
-        if hint.is_new:
-            self._progress.add("hint", self._step, text=hint.text)
-        self._say(hint.text)
+        self._say(self._work.ask().text)
 
     # -- other steps -----------------------------------------------------------------------------------------
 
     def _next(self, _: str) -> None:
-        if self._step.number == len(self._lesson.steps):
-            raise InputError("This is the last step.")
-        if not self._progress.is_done(self._step) and not self._lesson.is_released:
-            raise InputError("This step is not done yet. /step N goes to another one.")
-        self._go(self._step.number + 1)
+        self._work.next()
+        self._show("")
 
     def _goto(self, number: str) -> None:
-        if not number.isdecimal():
-            titles = [f"{step.number} {self._mark(step)} {step.title}" for step in self._lesson.steps]
-            self._say("\n".join(titles))
+        if number.isdecimal():
+            self._work.go(int(number))
+            self._show("")
             return
-        self._go(int(number))
+        steps = self._work.lesson.steps
+        self._say("\n".join(f"{step.number} {self._mark(step)} {step.title}" for step in steps))
 
     def _mark(self, step: Step) -> str:
-        return "✓" if step.is_exercise and self._progress.is_done(step) else " "
-
-    def _go(self, number: int) -> None:
-        self._step, self._told = self._lesson.step(number), ""
-        self.close()
-        self._show("")
+        return "✓" if step.is_exercise and self._work.progress.is_done(step) else " "
 
     def _forget(self, _: str) -> None:
         if sys.stdin.isatty():
             click.confirm("Delete your programs, attempts and hints of this lesson?", abort=True, err=True)
-        self._progress.forget()
-        self.close()
+        self._work.forget()
         self._say("Your work at this lesson is deleted.")
 
 
@@ -315,12 +238,10 @@ def opened(
     lesson = read_lesson(path)
     store = SqliteStore(question_log.data_folder() / "lessons.sqlite")
     with resolve_executor("strongest", lesson.limits) as executor, store:
-        tutor = None
-        if model is not None:
-            chosen = resolve_model(model, base_url=base_url)
-            tutor = TutorChain(model=chosen, lesson=lesson, gate=HintGate(executor), writer=chosen)
-        learn = Learn(lesson, executor, Progress(store, lesson, learner), Hints(lesson, tutor), say)
+        chosen = None if model is None else resolve_model(model, base_url=base_url)
+        hints = hints_of(lesson, executor, chosen)
+        work = LearnerWork(lesson, executor, Progress(store, lesson, learner), hints)
         try:
-            yield learn
+            yield Learn(work, say)
         finally:
-            learn.close()
+            work.close()

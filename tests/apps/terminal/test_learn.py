@@ -110,6 +110,15 @@ def test_what_cannot_be_done_is_told(learn: Run) -> None:
         assert said in shown
 
 
+def test_a_report_counts_what_learners_did(learn: Run, tmp_path: Path) -> None:
+    learn(*WRONG, "/submit", "/hint", *RIGHT, "/submit")
+    arguments = ["lesson", "report", str(tmp_path / "first.md"), "--store"]
+    done = CliRunner().invoke(cli, [*arguments, str(tmp_path / "data" / "lessons.sqlite")])
+    assert "1,Double a number,1,1,2,2,1,Doubles a negative number." in done.output
+    missing = CliRunner().invoke(cli, arguments[:-1])
+    assert "Nobody has worked at a lesson yet" in missing.output
+
+
 def test_work_can_be_deleted(learn: Run) -> None:
     learn(*RIGHT, "/submit", "/forget")
     assert "(done)" not in learn("/show")

@@ -1,0 +1,167 @@
+"""A learner works at lessons on the page, in a real browser (see `page_server.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.apps.page.test_page_accessibility import findings
+from tests.support.page_browser import needs_browser, page_of, server_address
+
+pytestmark = needs_browser
+LESSON = """---
+title: First steps
+limits: {seconds: 20}
+---
+
+## Double a number
+
+Write `double(n)`.
+
+```python starter
+def double(n):
+    pass
+```
+
+```python examples
+assert double(4) == 8
+```
+
+```python tests
+# Doubles a negative number.
+assert double(-3) == -6
+```
+
+```text hint
+Which operator multiplies?
+```
+
+## Say it
+
+Print `<b>done</b>`, and draw something.
+
+```python tests
+assert "done" in output
+```
+"""
+RIGHT = "def double(n): return 2 * n"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("lessons")
+    (folder / "first.md").write_text(LESSON)
+    (folder / "README.md").write_text("# For teachers\n")
+    with server_address(f"--lessons={folder}") as address:
+        yield f"{address}lessons"
+
+
+@pytest.fixture(params=["light", "dark"])
+def listed(request: pytest.FixtureRequest, profile: BrowserContext, address: str) -> Iterator[Page]:
+    with page_of(profile, address, scheme=request.param) as page:
+        yield page
+
+
+@pytest.fixture
+def page(profile: BrowserContext, address: str) -> Iterator[Page]:
+    with page_of(profile, f"{address}/first") as page:
+        yield page
+
+
+def write(page: Page, code: str) -> None:
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text(code)
+    expect(page.locator(".cm-content")).to_contain_text(code.splitlines()[-1])
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_learner_checks_submits_and_goes_on(page: Page, address: str) -> None:
+    write(page, "def double(n): return abs(2 * n)")
+    press(page, "Check examples")
+    expect(page.locator(".told")).to_contain_text("1 of 1 tests pass")
+    press(page, "Submit")
+    expect(page.locator(".told")).to_contain_text("Doubles a negative number.")
+    assert "-6" not in page.locator("body").inner_text()
+    write(page, RIGHT)
+    press(page, "Submit")
+    press(page, "Next step")
+    expect(page.get_by_role("heading", name="Say it")).to_be_visible()
+    page.goto(address)
+    expect(page.locator("li")).to_have_count(1)
+    expect(page.locator("li")).to_contain_text("1 of 2 exercises done")
+
+
+def test_what_was_typed_and_what_was_sent_is_there_after_a_reload(page: Page) -> None:
+    write(page, "# typed")
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("# typed")
+    write(page, "# sent")
+    press(page, "Run")
+    expect(page.locator(".outcome")).to_contain_text("without output")
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("# sent")
+
+
+def test_tabs_at_two_steps_keep_their_programs_apart(page: Page, address: str) -> None:
+    write(page, "print('first')")
+    other = page.context.new_page()
+    other.goto(f"{address}/first")
+    other.get_by_role("button", name="2. Say it").click()
+    write(other, "print('second')")
+    press(other, "Run")
+    expect(other.locator(".printed")).to_have_text("second")
+    press(page, "Run")
+    expect(page.locator(".printed")).to_have_text("first")
+    page.get_by_role("button", name="2. Say it").click()
+    expect(page.locator(".cm-content")).to_contain_text("second")
+
+
+def test_output_is_shown_literally_with_figures_and_errors(page: Page) -> None:
+    page.get_by_role("button", name="2. Say it").click()
+    write(page, "import matplotlib.pyplot as plt\nplt.plot([1]); plt.show(); print('<b>done</b>')")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".printed")).to_have_text("<b>done</b>")
+    expect(page.locator("figure img")).to_be_visible()
+    write(page, "n = 0\n1 / n")
+    press(page, "Run")
+    expect(page.locator(".failure")).to_contain_text("Line 2ZeroDivisionError")
+
+
+def test_a_program_reads_the_input(page: Page) -> None:
+    write(page, "print(int(input()) + 1)")
+    page.get_by_label("Input of the program").fill("41")
+    press(page, "Run")
+    expect(page.locator(".printed")).to_have_text("42")
+
+
+def test_hints_come_one_by_one_and_work_can_be_deleted(page: Page) -> None:
+    press(page, "Hint")
+    expect(page.get_by_role("list", name="Hints")).to_contain_text("Which operator multiplies?")
+    write(page, RIGHT)
+    press(page, "Submit")
+    expect(page.get_by_role("button", name="1. Double a number ✓ done")).to_be_visible()
+    press(page, "Delete my work")
+    press(page, "Delete")
+    expect(page.get_by_role("button", name="1. Double a number", exact=True)).to_be_visible()
+    expect(page.locator(".cm-content")).to_contain_text("pass")
+
+
+def test_a_lesson_that_is_not_there_is_said(profile: BrowserContext, address: str) -> None:
+    with page_of(profile, f"{address}/second") as page:
+        expect(page.locator("body")).to_contain_text("There is no lesson 'second'.")
+
+
+def test_lists_and_lessons_are_accessible(listed: Page) -> None:
+    assert not findings(listed)
+    listed.get_by_role("link", name="First steps").click()
+    write(listed, "def double(n): return n")
+    press(listed, "Hint")
+    press(listed, "Submit")
+    expect(listed.locator(".told")).to_be_visible()
+    assert not findings(listed)
