@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import re
@@ -169,8 +170,8 @@ class LessonPage:
         if kept:
             self._editor.set_value(kept)
 
-    def _save(self) -> None:
-        self._work.write(self._editor.value or "")
+    async def _save(self) -> None:
+        await asyncio.to_thread(self._work.write, self._editor.value or "")
         ui.run_javascript(f"drafts.closeEdit({json.dumps(self._key)}, 'sent')")
 
     # -- actions ---------------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ class LessonPage:
         try:
             if self._work.step != self._step:  # Another tab is at another step.
                 self._work.go(self._step.number)
-            self._save()
+            await self._save()
             await action()
         except CodeChainsError as error:
             notify_error(report_error(error))
