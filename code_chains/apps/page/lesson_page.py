@@ -94,7 +94,10 @@ class LessonPage:
                     ui.html(listing(step.examples.code, "python"), sanitize=False).classes("panel code")
             with ui.element("section").classes("writing"):
                 self._show_program(step)
-                self._stage = text("", "p", "hint")
+                with ui.element("div").classes("bar") as self._stage:
+                    self._state = text("", "p", "hint")
+                    quiet_button("Stop", "stop", self._desk.stop)
+                self._stage.set_visibility(False)
                 self._result = ui.element("section").classes("panel outcome").props("aria-label=Outcome")
                 self._result.set_visibility(False)
                 self._hints = ui.element("ol").classes("hints").props("aria-label=Hints")
@@ -308,7 +311,8 @@ class LessonPage:
         """Show what waits, and what was done in another tab."""
         ahead = self._desk.position
         waiting = f"Waiting: {ahead} program{'' if ahead == 1 else 's'} ahead" if ahead else "Running …"
-        self._stage.set_content(waiting if self._desk.is_busy else "")
+        self._state.set_content(waiting)
+        self._stage.set_visibility(self._desk.is_busy)
         if self._version != self._desk.version and not self._desk.is_busy:
             self._version = self._desk.version
             self._show_steps()

@@ -16,7 +16,7 @@ from langchain_core.stores import BaseStore
 
 from code_chains.apps.page.queue import ProgramQueue
 from code_chains.arguments import resolve_executor
-from code_chains.errors import CodeChainsError, InputError, OverloadedError
+from code_chains.errors import CodeChainsError, InputError, OverloadedError, SessionError
 from code_chains.executors.base import Executor
 from code_chains.executors.limits import Limits
 from code_chains.executors.waiting import adrive, blocking
@@ -47,6 +47,7 @@ class Desk:
     def __init__(self, work: LearnerWork, client_id: str, queue: ProgramQueue) -> None:
         self.work, self._client_id, self._queue = work, client_id, queue
         self.is_busy, self.position, self.version = False, 0, 0
+        self._is_stopping = False
 
     async def perform(self, action: Callable[[], T], *, runs_program: bool = True) -> T:
         """Do something that blocks, one thing at a time; a program waits for its turn.
@@ -56,7 +57,7 @@ class Desk:
         """
         if self.is_busy:
             raise InputError("Your last program still runs. Wait for it.")
-        self.is_busy = True
+        self.is_busy, self._is_stopping = True, False
         try:
             operation = blocking(action)
             if runs_program:
@@ -64,9 +65,18 @@ class Desk:
                     operation, learner=self._client_id, on_position=partial(setattr, self, "position")
                 )
             return await adrive(operation)
+        except SessionError:
+            if self._is_stopping:
+                raise InputError("Stopped.") from None
+            raise
         finally:
             self.is_busy = False
             self.version += 1
+
+    async def stop(self) -> None:
+        """End the run of a program, and what earlier ones made."""
+        self._is_stopping = True
+        await asyncio.to_thread(self.work.release)
 
 
 class LessonShelf:

@@ -133,6 +133,17 @@ def test_output_is_shown_literally_with_figures_and_errors(page: Page) -> None:
     expect(page.locator(".failure")).to_contain_text("Line 2ZeroDivisionError")
 
 
+def test_a_run_can_be_stopped(page: Page) -> None:
+    write(page, "while True: pass")
+    press(page, "Run")
+    press(page, "Stop")
+    expect(page.get_by_text("Stopped.")).to_be_visible()
+    write(page, "print('on')")
+    press(page, "Run")
+    expect(page.locator(".printed")).to_have_text("on")
+    expect(page.locator(".outcome")).to_contain_text("What earlier runs made is gone")
+
+
 def test_a_program_reads_the_input(page: Page) -> None:
     write(page, "print(int(input()) + 1)")
     page.get_by_label("Input of the program").fill("41")
