@@ -328,7 +328,8 @@ def at_rest() -> int:
 
 
 def is_built(fork: Fork) -> bool:
-    fork.read_all()
+    for descriptor in fork.descriptors:
+        fork.read(descriptor)
     return fork.is_started()
 
 

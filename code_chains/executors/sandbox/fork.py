@@ -16,7 +16,6 @@ from code_chains.executors.guest import wire
 from code_chains.executors.guest.sandbox.pipes import ProgramPipes
 from code_chains.executors.sandbox.supervisor_process import SupervisorProcess
 from code_chains.executors.sandbox.worker import Worker
-from code_chains.state import Isolation
 
 TEMPORARY_ERRORS = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETOOMANYREFS)
 
@@ -28,9 +27,9 @@ class ForkState(Enum):
     """
 
     STARTING = auto()
-    """The sandbox is being built, and its probe has not reported."""
+    """The sandbox is being built, or its probe has not reported."""
     IDLE = auto()
-    """The probe has reported; no program was sent."""
+    """It is built, and its probe has reported or is not awaited; no program was sent."""
     RUNNING = auto()
     """A program runs."""
     FINISHED = auto()
@@ -57,7 +56,6 @@ class Fork:
         threads: Threads of the process that its program's process was forked from.
         lacks_descriptors: Whether that is because this process has too many files open.
         last_reply: The supervisor's last message about a run or a command; None while it is awaited.
-        isolation: The probe's report, once it was accepted.
         listening: Sockets in the sandbox on which connections to allowed addresses arrive.
         root: Descriptor of the directory with the folders that the program writes to; None until the sandbox
             is built.
@@ -79,7 +77,6 @@ class Fork:
         self.libraries, self.is_renewed, self.threads = 0, False, 1
         self.lacks_descriptors: bool = False
         self.last_reply: dict[str, Any] | None = None
-        self.isolation: Isolation | None = None
         self.listening: list[int] = []
         self.root: int | None = None
         self._stack, self._reading = ExitStack(), threading.RLock()
@@ -160,11 +157,6 @@ class Fork:
         reusable: bool | None = reply.get("reusable")
         return reusable
 
-    def read_all(self) -> None:
-        """Take in what has arrived on all descriptors, without waiting."""
-        for descriptor in self.descriptors:
-            self.read(descriptor)
-
     def _hand_over(self, successor: SupervisorProcess) -> None:
         """Give the supervisor away, and close everything else."""
         self.supervisor.move_to(successor)
@@ -230,8 +222,7 @@ class Fork:
         except OSError:
             message, descriptors = None, []
         if len(descriptors) > 1 and self.root is None:
-            self.threads = (message or {}).get("threads", 1)
-            self._adopt(descriptors)
+            self._adopt(message or {}, descriptors)
         else:
             for stray in descriptors:
                 os.close(stray)
@@ -246,8 +237,11 @@ class Fork:
             self.lacks_descriptors = True
             self._fail("too many files are open")
 
-    def _adopt(self, descriptors: list[int]) -> None:
+    def _adopt(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """Take over the descriptors of a sandbox that is built."""
+        self.threads = message.get("threads", 1)
+        if message.get("is_proven"):
+            self.pipes.probe = {}
         self.root, pidfd, *self.listening = descriptors
         if self.supervisor.pidfd is None:
             self.supervisor.adopt(pidfd)
@@ -259,7 +253,7 @@ class Fork:
 
     def _advance(self) -> None:
         """Move on to the state that follows from what has arrived."""
-        if self.state is ForkState.STARTING and self.root is not None and self.pipes.messages:
+        if self.state is ForkState.STARTING and self.root is not None and self.pipes.probe is not None:
             self.state = ForkState.IDLE
         elif self.state is ForkState.RUNNING and self.pipes.is_over:
             self.state = ForkState.FINISHED

@@ -47,7 +47,7 @@ class Pool:
 
     def __init__(self, make_spec: Callable[[], WorkerSpec], make_fork: Callable[[Worker], Fork]) -> None:
         self._make_spec, self._make_fork = make_spec, make_fork
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._resources = _Resources()
         self._is_closed = False
         self._finalizer = weakref.finalize(self, _release, self._resources)
@@ -108,7 +108,8 @@ class Pool:
         """Return forks with more libraries than necessary, some at least, that need not be waited for."""
         candidates = [fork for fork in self._resources.idle if fork.libraries > libraries > 0]
         for fork in candidates:
-            fork.read_all()  # Nobody else reads what idle forks report.
+            for descriptor in fork.descriptors:
+                fork.read(descriptor)  # Nobody else reads what idle forks report.
         return [fork for fork in candidates if fork.is_started()]
 
     def _start_fork(self, worker: Worker, *, libraries: int) -> Fork:
@@ -146,7 +147,7 @@ class Pool:
             raise ExecutorError(EXECUTOR_CLOSED)
         resources = self._resources
         if resources.worker is not None and resources.worker.is_worn:
-            self._drop()
+            self.drop()
         if resources.worker is None:
             resources.folder = resources.folder or _make_folder()
             try:
@@ -158,19 +159,16 @@ class Pool:
     def drop(self, *, kill: bool = False) -> None:
         """Replace the worker with the next run; with `kill`, end all that runs in it now."""
         with self._lock:
-            self._drop(kill=kill)
-
-    def _drop(self, *, kill: bool = False) -> None:
-        worker, self._resources.worker = self._resources.worker, None
-        unused = [*self._resources.idle, *self._resources.spent]
-        self._resources.idle.clear()
-        self._resources.spent.clear()
-        for fork in unused:
-            fork.close()
-        if worker and kill:
-            worker.close()
-        elif worker:
-            worker.retire()
+            worker, self._resources.worker = self._resources.worker, None
+            unused = [*self._resources.idle, *self._resources.spent]
+            self._resources.idle.clear()
+            self._resources.spent.clear()
+            for fork in unused:
+                fork.close()
+            if worker and kill:
+                worker.close()
+            elif worker:
+                worker.retire()
 
     def close(self) -> None:
         """End everything. Nothing is started any more, not even for a run that is waiting already."""
@@ -185,7 +183,7 @@ class Pool:
 
     def abandon(self) -> None:
         """Forget everything in a forked process, as it belongs to the parent."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         for fork in list(self._resources.forks):
             fork.abandon()
         if self._resources.worker:

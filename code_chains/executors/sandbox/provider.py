@@ -83,7 +83,8 @@ class SandboxSettings:
 class SandboxProvider:
     """Provides sandboxes whose isolation was proven.
 
-    Invariants: a fork leaves `acquire` only after its probe reported the required isolation. A launcher is replaced by a
+    Invariants: a fork leaves `acquire` only after its probe, or that of another fork of its template, reported the required
+    isolation. A launcher is replaced by a
     weaker one only while none is proven yet, and never by one below `min_isolation`.
 
     Args:
@@ -142,7 +143,7 @@ class SandboxProvider:
                         fork.close()
                         self.pool.drop()
                         continue
-                    fork.isolation, self._is_proven = isolation, True
+                    fork.supervisor.isolation, self._is_proven = isolation, True
                     self._open_network(fork)
                     return fork
             except BaseException:
@@ -211,8 +212,13 @@ class SandboxProvider:
     # -- isolation -------------------------------------------------------------------------------------------
 
     def _judge(self, fork: Fork) -> Isolation | None:
-        """Return what the probe reported, if it meets the required level; None if another launcher is to be tried."""
-        report = fork.pipes.probe
+        """Return what the probe reported, if it meets the required level; None if another launcher is to be tried.
+
+        Invariant: only a supervisor with a template whose first program was judged here sends no report.
+        """
+        report, proven = fork.pipes.probe or {}, fork.supervisor.isolation
+        if proven is not None and not report:
+            return proven
         if "probe" not in report:
             reason = report.get("broken", "its report is malformed")
             raise ExecutorError(f"The sandbox broke: {reason}.", is_retryable=True)

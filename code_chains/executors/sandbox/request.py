@@ -83,7 +83,7 @@ class Request(Closing):
                     for name, kind in tables.items()
                 },
             }
-            self._body = self._memory_file(partial(_write_json, body))
+            self._body = self._memory_file(lambda target: target.write(json.dumps(body).encode()))
             with files_on_disk(program.files) as paths:
                 self.files: dict[str, int] = {name: self._open(name, path) for name, path in paths.items()}
             if self._calls is not None:
@@ -194,7 +194,3 @@ class Request(Closing):
         """Close the descriptors; the sandbox has its own."""
         self._close_channel()
         self._stack.close()
-
-
-def _write_json(value: Any, target: BinaryIO) -> None:
-    target.write(json.dumps(value).encode())

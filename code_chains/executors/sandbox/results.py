@@ -45,9 +45,9 @@ def build_execution(fork: Fork, limits: Limits, seconds: float, collected: Artif
         artifacts=tuple(collected.artifacts),
         display_data=tuple(collected.display_data),
         duration=float(ending.get("seconds", seconds)),
-        peak_memory=_integer(ending.get("peak")) or _integer(fork.pipes.messages[-1].get("peak")),
+        peak_memory=_integer(ending.get("peak")) or _integer((fork.pipes.result or {}).get("peak")),
         truncated=fork.pipes.violation == "output" or collected.truncated,
-        isolation=fork.isolation,
+        isolation=fork.supervisor.isolation,
     )
 
 

@@ -73,7 +73,8 @@ class SandboxSession(ProcessSession):
         return self._end_reason is None
 
     def _operation(self, program: Program) -> Operation[Execution]:
-        return self._limited(self._run(program))
+        # Cancelling it while it waits for a slot of the executor leaves the state unchanged.
+        return self._exclusive(self._run(program), self._limiter)
 
     def _open_calls(self, tools: Tools, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Reply] | None:
         return open_sandbox_calls(tools, self._limits, loop)
@@ -90,13 +91,6 @@ class SandboxSession(ProcessSession):
         drive(self._exclusive(self._command(command)))
 
     # -- operations ------------------------------------------------------------------------------------------
-
-    def _limited(self, operation: Operation[T]) -> Operation[T]:
-        """Run an operation in a slot of the executor.
-
-        Cancelling it while it waits leaves the state unchanged.
-        """
-        return self._exclusive(operation, self._limiter)
 
     def _exclusive(self, operation: Operation[T], limiter: ConcurrencyLimiter | None = None) -> Operation[T]:
         """Run one operation at a time."""

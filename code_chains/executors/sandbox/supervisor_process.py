@@ -12,6 +12,7 @@ from typing import Any
 from code_chains.errors import ExecutorError
 from code_chains.executors.guest import wire
 from code_chains.executors.sandbox.worker import Worker
+from code_chains.state import Isolation
 
 
 class SupervisorProcess:
@@ -23,11 +24,13 @@ class SupervisorProcess:
     Attributes:
         control: The socket.
         theirs: Descriptor of the supervisor's end of it, for the worker.
+        isolation: What the last probe in its sandbox reported, once that was accepted.
     """
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._pidfds: list[int] = []
+        self.isolation: Isolation | None = None
         ours, theirs = wire.pair()
         ours.setblocking(False)
         self.control: socket.socket = ours
@@ -48,7 +51,8 @@ class SupervisorProcess:
         return None
 
     def move_to(self, other: SupervisorProcess) -> None:
-        """Give socket and pidfd away, in place of those that another one has."""
+        """Give socket, pidfd and proof away, in place of those that another one has."""
+        other.isolation = self.isolation
         other.control.close()
         other.control = socket.socket(fileno=self.control.detach())  # `dup` might fail.
         other.control.setblocking(False)

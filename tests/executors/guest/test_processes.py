@@ -1,6 +1,7 @@
 """Killing the processes of a run kills all of them, whatever they do meanwhile."""
 
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -118,3 +119,44 @@ def test_a_process_whose_last_thread_has_given_back_its_memory_is_ending() -> No
         assert not processes.is_ending(process.pid)
         process.kill()
         assert soon(lambda: processes.is_ending(process.pid))
+
+
+@pytest.mark.kernel_sandbox
+def test_a_process_that_is_named_like_a_field_of_its_status_hides_no_memory() -> None:
+    code = "import ctypes; ctypes.CDLL(None).prctl(15, b'RssAnon:\\t1 kB'); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as named:
+        assert named.stdout
+        named.stdout.readline()
+        assert processes.resident(named.pid) > 1 << 20
+        named.communicate(b"\n")
+
+
+@pytest.mark.kernel_sandbox
+def test_a_process_is_stopped_once_all_of_its_threads_are() -> None:
+    code = "import threading; threading.Thread(target=input).start(); print(flush=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert not processes.is_stopped(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        assert soon(lambda: processes.is_stopped(process.pid))
+        process.send_signal(signal.SIGCONT)
+        process.communicate(b"\n")
+
+
+@pytest.mark.kernel_sandbox
+def test_the_kernel_tells_a_process_that_is_confined_more_from_one_like_this() -> None:
+    confine = "import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)"  # Without new privileges.
+    found = []
+    for code in ("", confine):
+        waits = [sys.executable, "-c", f"{code}\nprint(flush=True); input()"]
+        with subprocess.Popen(waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            process.stdout.readline()
+            found.append(processes.confinement(process.pid) == processes.confinement("self"))
+            process.communicate(b"\n")
+    assert found == [True, False]

@@ -10,6 +10,7 @@ import socket
 import tempfile
 import time
 import venv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,11 +23,12 @@ from code_chains.errors import ExecutorError, IsolationError
 from code_chains.executors import Limits, ProcessExecutor, SandboxExecutor
 from code_chains.executors.guest import wire
 from code_chains.executors.guest.sandbox import processes
+from code_chains.executors.guest.sandbox.template import PROBE_INTERVAL
 from code_chains.executors.sandbox.fork import Fork
 from code_chains.executors.sandbox.libraries import count_libraries, imported_libraries
-from code_chains.executors.sandbox.provider import PRELOAD
+from code_chains.executors.sandbox.provider import PRELOAD, SandboxProvider
 from code_chains.executors.sandbox.worker import Worker
-from tests.conftest import at_rest, descendants, everything, is_template, soon
+from tests.conftest import PatchInside, at_rest, descendants, everything, is_template, soon
 
 LITTER = """
 import os, sys, threading, time
@@ -327,10 +329,41 @@ def test_a_program_that_ends_at_once_is_reported(executor: SandboxExecutor) -> N
         assert executor.run(code).status in ("killed", "error")
 
 
-def test_each_of_them_is_proven(executor: SandboxExecutor) -> None:
-    proofs = [executor.run("1").isolation for _ in range(4)]
+@pytest.fixture
+def probes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What each program's process has found open or closed; None where it inherits what another one has proven."""
+    found: list[object] = []
+    judge = SandboxProvider._judge
+
+    def note(provider: SandboxProvider, fork: Fork) -> Any:
+        found.append(fork.pipes.probe or None)
+        return judge(provider, fork)
+
+    monkeypatch.setattr(SandboxProvider, "_judge", note)
+    return found
+
+
+def test_each_of_them_is_proven_and_at_most_twenty_by_one_probe(executor: SandboxExecutor) -> None:
+    proofs = [executor.run("1").isolation for _ in range(3 * PROBE_INTERVAL)]
     assert all(proof is not None and proof.level == "kernel" and not proof.open for proof in proofs)
-    assert len({id(proof) for proof in proofs}) == 4
+    assert 1 < max(Counter(map(id, proofs)).values()) <= PROBE_INTERVAL
+
+
+def test_without_any_probe_nothing_runs(patch_inside: PatchInside) -> None:
+    patch_inside("template", "return self.started % PROBE_INTERVAL > 0", "return True")
+    with SandboxExecutor(preload=()) as executor, pytest.raises(ExecutorError, match="report is malformed"):
+        executor.run("1")
+
+
+def test_a_process_that_is_not_confined_like_the_first_one_gets_no_program(
+    patch_inside: PatchInside, probes: list[object], renewals: list[Fork]
+) -> None:
+    """Another supervisor takes its place, whose first program probes again."""
+    patch_inside("processes", "return (*lines, *namespaces)", "return (*lines, *namespaces, pid)")
+    with SandboxExecutor(preload=()) as executor:
+        assert [executor.run("6 * 7").result for _ in range(4)] == ["42"] * 4
+    assert renewals
+    assert None not in probes
 
 
 @pytest.mark.slow

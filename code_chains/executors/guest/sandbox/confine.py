@@ -124,9 +124,11 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
     """Try to get out by ordinary means; True is what was found closed.
 
     Args:
-        canaries: What to reach.
+        canaries: What to reach; empty for nothing.
         is_namespaced: Whether the supervisor is the first process of a pid namespace.
     """
+    if not canaries:
+        return {}
     path, pid = canaries["file"], canaries["pid"]
     # In a namespace of its own, the same pid is another process.
     is_foreign = pid not in (1, os.getpid(), os.getppid())
@@ -134,7 +136,8 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         "filesystem": not can_open(path, os.O_RDONLY)
         and not can_open(path + ".made", os.O_CREAT | os.O_WRONLY)
         and not succeeds(lambda: os.truncate(path, canaries["size"])),
-        "network": not succeeds(lambda: connect(canaries["port"])) and not can_send_to(canaries["socket"]),
+        "network": not succeeds(lambda: connect(canaries["port"]))
+        and not any(can_send_to(canaries["socket"], kind, make) for kind, make in UNCONNECTED),
         "processes": is_alone(is_namespaced=is_namespaced)
         or not succeeds(lambda: os.listdir(f"/proc/{pid}/fd")),
         "environment": os.environ.keys() <= set(canaries["environment"])
@@ -143,7 +146,7 @@ def probe(canaries: Json, *, is_namespaced: bool) -> dict[str, bool]:
         "ptrace": not (is_foreign and can_read_memory(pid)),
         "ipc": not succeeds(lambda: attach(canaries["segment"]))
         and not succeeds(lambda: stat_segment(canaries["segment"]))
-        and not _can_send_to(f"{canaries['exposed']}/mailbox", *UNCONNECTED[0])
+        and not can_send_to(f"{canaries['exposed']}/mailbox", *UNCONNECTED[0])
         and not can_open(f"{canaries['exposed']}/fifo", os.O_WRONLY | os.O_NONBLOCK),
     }
 
@@ -172,12 +175,8 @@ def connect(port: int) -> None:
         client.connect(("127.0.0.1", port))
 
 
-def can_send_to(path: str) -> bool:
-    """Return whether a socket with a path can be reached from sockets that need no connection."""
-    return any(_can_send_to(path, kind, make) for kind, make in UNCONNECTED)
-
-
-def _can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socket.socket]]) -> bool:
+def can_send_to(path: str, kind: int, make: Callable[[int, int], Sequence[socket.socket]]) -> bool:
+    """Return whether a socket with a path can be reached from a socket that needs no connection."""
     try:
         sockets = make(socket.AF_UNIX, kind)
     except OSError:

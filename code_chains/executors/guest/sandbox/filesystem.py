@@ -130,7 +130,8 @@ def hide_sockets(shared: Iterable[str], empty: str) -> None:
     Raises:
         OSError: They cannot be covered.
     """
-    mounts = mount_points()
+    with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
+        mounts = [ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[1]) for line in file]
     for path in filter(os.path.isdir, shared):
         has_mounts = any(point.startswith(path.rstrip("/") + "/") for point in mounts)
         if has_mounts or not overlay(path, empty):
@@ -148,11 +149,6 @@ def overlay(path: str, empty: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def mount_points() -> list[str]:
-    with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
-        return [ESCAPED.sub(lambda match: chr(int(match[1], 8)), line.split(" ")[1]) for line in file]
 
 
 def special_files(folder: str) -> Iterator[str]:

@@ -79,16 +79,29 @@ class LimitMonitor:
         started = time.monotonic()
         with processes.looking_as(self._uid):
             pids = processes.tree()
-            if limit := processes.exceeded_limit(pids, self._limits, self._base_bytes, state_processes):
-                return limit
-            # A program that a process has executed shares nothing, but has been granted the same base as all others.
-            max_memory = self._limits["memory"] + self._base_bytes
-            if len(pids) > 1 and self._memory_pace.call(lambda: processes.exceeds_total(pids, max_memory)):
+            if len(pids) > self._limits["processes"] + state_processes:
+                return "processes"
+            if self._exceeds_memory(pids):
                 return "memory"
         if self._config["namespaces"]:  # The kernel limits bytes itself.
             max_entries = self._input_entries + self._limits["files"]
             return "files" if filesystem.entries(self._root) > max_entries else None
         return self._exceeds_disk(started)
+
+    def _exceeds_memory(self, pids: list[int]) -> bool:
+        memory, sizes = self._limits["memory"], list(map(processes.resident, pids))
+        own = sum(max(0, size - self._base_bytes) for size in sizes)
+        if own > memory and processes.exceeds_memory(memory):
+            return True
+        # A program that a process has executed shares nothing, but has been granted the same base as all others.
+        total = memory + self._base_bytes
+        if (
+            len(pids) > 1
+            and sum(sizes) > total
+            and self._memory_pace.call(lambda: processes.exceeds_memory(total))
+        ):
+            return True
+        return processes.sockets(pids) * processes.SOCKET_BUFFER_BYTES > memory
 
     def _exceeds_disk(self, started: float) -> str | None:
         max_bytes = self._limits["disk"] + self._input_bytes

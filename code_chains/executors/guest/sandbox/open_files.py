@@ -126,7 +126,8 @@ def note(own: Collection[int]) -> Kept:
             if descriptor >= FIRST and descriptor not in own:
                 statuses[descriptor] = os.fstat(descriptor)
     kept: Kept = {}
-    room, mapped = MAX_BYTES, mapped_files(statuses) if any(map(is_writable, statuses)) else set[int]()
+    is_writable = any(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR for descriptor in statuses)
+    room, mapped = MAX_BYTES, mapped_files(statuses) if is_writable else set[int]()
     for descriptor, status in statuses.items():
         with contextlib.suppress(OSError):
             if stat.S_ISREG(status.st_mode):
@@ -197,10 +198,6 @@ def lock_of(descriptor: int) -> str:
         found = re.search(r"FLOCK +ADVISORY +(READ|WRITE)", file.read())
         return found[1] if found else ""
     return ""
-
-
-def is_writable(descriptor: int) -> bool:
-    return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_RDWR)
 
 
 def mapped_files(statuses: dict[int, os.stat_result]) -> set[int]:

@@ -28,7 +28,9 @@ class ProgramPipes:
 
     Attributes:
         open: Descriptors that may have more to read.
-        messages: The frames of the program's process: the report of the probe, then the result of the run.
+        probe: The report of the probe, the first frame of the program's process; None until it arrives, and empty if none
+            is awaited.
+        result: What the program's process reported about its run, in the next frame; None if it did not.
         violation: Why the program was cut off: too much `output`, a broken `protocol` on its result pipe, a
             `deadline` besides its own limit of time, or that limit (`timeout`), where the host measures it.
     """
@@ -41,25 +43,15 @@ class ProgramPipes:
         self._max_output_bytes = max_output_bytes
         self._reader = FrameReader(max_view_bytes)
         self.open: set[int] = {self._result, *self._output}
-        self.messages: list[dict[str, Any]] = []
+        self.probe: dict[str, Any] | None = None
         self._clear()
 
     def _clear(self) -> None:
-        del self.messages[1:]
+        self.result: dict[str, Any] | None = None
         self.violation: Violation | None = None
         for output in self._output.values():
             output.clear()
         self._taken, self._decoder = 0, codecs.getincrementaldecoder("utf-8")("replace")
-
-    @property
-    def probe(self) -> dict[str, Any]:
-        """The report of the probe."""
-        return self.messages[0]
-
-    @property
-    def result(self) -> dict[str, Any] | None:
-        """What the program's process reported about its run; None if it did not."""
-        return self.messages[1] if len(self.messages) > 1 else None
 
     @property
     def stdout(self) -> str:
@@ -79,7 +71,7 @@ class ProgramPipes:
     @property
     def has_ended_early(self) -> bool:
         """Whether the program's process ended, or broke the protocol, before the probe reported."""
-        return not self.messages and self._result not in self.open
+        return self.probe is None and self._result not in self.open
 
     def begin(self) -> None:
         """Prepare for the next run: discard the last one's result and output, also what is left in the pipes."""
@@ -111,7 +103,11 @@ class ProgramPipes:
 
     def _read_messages(self, data: bytes) -> None:
         """Parse frames of the program's process; after its result, or a broken one, nothing more is read."""
-        self.messages = [*self.messages, *self._reader.feed(data)][:2]
+        for message in self._reader.feed(data):
+            if self.probe is None:
+                self.probe = message
+            elif self.result is None:
+                self.result = message
         if self._reader.garbled:
             self.cut_off("protocol")
         if self._reader.garbled or self.result is not None:

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 
 from ..kernel.polling import readable
 from ..kernel.syscalls import PR_SET_DUMPABLE, change_user, prctl, set_file_user
-from .config import RunLimits
 
 SOCKET_BUFFER_BYTES = 212_992
 """What the kernel buffers for a socket."""
@@ -24,8 +23,12 @@ MAX_DEPTH = 100
 MAX_THREADS = 8
 """Threads of a process whose status is read when its first thread has ended."""
 BLOCK_BYTES = 512
+CONFINEMENT_FIELDS = (b"Uid:", b"Gid:", b"Groups:", b"Cap", b"NoNewPrivs:", b"Seccomp")
+NAMESPACES = ("user", "mnt", "net", "pid", "ipc", "uts")
+READ_BYTES = 1 << 16
+"""What is read at once of a file of the kernel that is never longer."""
 KILL_TIMEOUT_S = 5.0
-RETRY_INTERVAL_S, RECHECK_INTERVAL_S = 0.001, 0.0001
+EXIT_INTERVAL_S, RETRY_INTERVAL_S, RECHECK_INTERVAL_S = 0.02, 0.001, 0.0001
 
 
 @contextmanager
@@ -78,6 +81,28 @@ def prove_rule_over(uid: int) -> None:
         os.waitpid(pid, 0)
 
 
+def confinement(pid: int | str) -> tuple[object, ...]:
+    """Return what the kernel says of a process's users, capabilities, system-call filters and namespaces.
+
+    Those of a process that nobody may inspect are left out.
+    """
+    lines = [line for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(CONFINEMENT_FIELDS)]
+    try:
+        namespaces = [os.stat(f"/proc/{pid}/ns/{name}").st_ino for name in NAMESPACES]
+    except PermissionError:
+        namespaces = []
+    return (*lines, *namespaces)
+
+
+def read(path: str) -> bytes:
+    """Return a short file of the kernel; this takes half as long as to open it as a file of Python."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, READ_BYTES)
+    finally:
+        os.close(descriptor)
+
+
 def tree(*, dead: bool = False, root: int = 0) -> list[int]:
     """Return the processes of this run except this one: all in a namespace of its own, descendants elsewhere.
 
@@ -102,13 +127,18 @@ def tree(*, dead: bool = False, root: int = 0) -> list[int]:
 
 def parent(pid: int, *, dead: bool = False) -> int | None:
     """Return the parent of a process; None if all of its threads are dead, unless `dead` processes count too."""
+    state, ppid, threads = stat_of(f"/proc/{pid}")
+    is_dead = state in (b"Z", b"X") and threads < 2
+    return ppid if state and (dead or not is_dead) else None
+
+
+def stat_of(path: str) -> tuple[bytes, int, int]:
+    """Return the state of a process or thread as one letter, its parent and its number of threads; empty if it is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            state, ppid, *fields = file.read().rpartition(b")")[2].split()
-    except (OSError, ValueError):
-        return None
-    is_dead = state in (b"Z", b"X") and int(fields[15]) < 2
-    return None if is_dead and not dead else int(ppid)
+        fields = read(f"{path}/stat").rpartition(b")")[2].split()
+        return fields[0], int(fields[1]), int(fields[17])
+    except (OSError, ValueError, IndexError):
+        return b"", 0, 0
 
 
 def is_descendant(pid: object) -> bool:
@@ -123,37 +153,9 @@ def is_descendant(pid: object) -> bool:
     return False
 
 
-def exceeded_limit(pids: list[int], limits: RunLimits, base: int, extra_processes: int = 0) -> str | None:
-    """Return the limit that the whole run exceeds, if any.
-
-    Args:
-        pids: Its processes.
-        limits: The limits.
-        base: Bytes that a process shares with the one that it is a fork of.
-        extra_processes: Number of processes that hold states of a session, besides.
-    """
-    memory = limits["memory"]
-    if len(pids) > limits["processes"] + extra_processes:
-        return "processes"
-    if exceeds_memory(pids, base, memory):
-        return "memory"
-    if sockets(pids) * SOCKET_BUFFER_BYTES > memory:
-        return "memory"
-    return None
-
-
-def exceeds_memory(pids: list[int], base: int, memory: int) -> bool:
-    """Return whether processes have more memory of their own than is allowed, if all of them share so much."""
-    if sum(max(0, resident(pid) - base) for pid in pids) <= memory:
-        return False
+def exceeds_memory(max_bytes: int) -> bool:
+    """Return whether all processes together have more memory than that, whatever they share. This may take long."""
     # What processes share is counted partly twice if one is forked between two readings, so a sum is confirmed.
-    return all(sum(map(proportional, tree())) > memory for _ in range(2))
-
-
-def exceeds_total(pids: list[int], max_bytes: int) -> bool:
-    """Return whether processes together have more memory than that, whatever they share. This may take long."""
-    if sum(map(resident, pids)) <= max_bytes:
-        return False
     return all(sum(map(proportional, tree())) > max_bytes for _ in range(2))
 
 
@@ -175,33 +177,26 @@ def descriptors(pid: int) -> int:
 
 
 def resident(pid: int | str) -> int:
-    """Return resident bytes that are not read from files."""
-    return status(pid, (b"RssAnon:", b"RssShmem:"))
-
-
-def status(pid: int | str, names: tuple[bytes, ...]) -> int:
-    """Return the sum of fields of a process's status; of another thread's if the first one has ended alone."""
-    total = read_fields(f"/proc/{pid}/status", names)
-    if total or not os.path.isdir(f"/proc/{pid}/task"):
-        return total
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")[:MAX_THREADS]
-    except OSError:
-        return 0
-    return max((read_fields(f"/proc/{pid}/task/{thread}/status", names) for thread in threads), default=0)
+    """Return resident bytes that are not read from files, by another thread's status if the first one has ended alone."""
+    names, threads = (b"\nRssAnon:", b"\nRssShmem:"), list[str]()
+    if not (total := read_fields(f"/proc/{pid}/status", names)):
+        with contextlib.suppress(OSError):
+            threads = os.listdir(f"/proc/{pid}/task")[:MAX_THREADS]
+    return max([total, *(read_fields(f"/proc/{pid}/task/{thread}/status", names) for thread in threads)])
 
 
 def proportional(pid: int) -> int:
     """Return resident bytes, with shared pages divided among the processes that share them."""
-    return read_fields(f"/proc/{pid}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) or resident(pid)
+    return read_fields(f"/proc/{pid}/smaps_rollup", (b"\nPss_Anon:", b"\nPss_Shmem:")) or resident(pid)
 
 
 def read_fields(path: str, names: tuple[bytes, ...]) -> int:
+    """Return the sum of fields. Invariant: names begin with a new line, as a program may name its process like a field."""
     try:
-        with open(path, "rb") as file:
-            return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(names))
-    except (OSError, ValueError):
+        text = read(path)
+    except OSError:
         return 0
+    return sum(int(text.partition(name)[2].split(maxsplit=1)[0]) * 1024 for name in names if name in text)
 
 
 def unlinked(root: str, max_bytes: int) -> int:
@@ -223,7 +218,8 @@ def held_unlinked(root: str, max_bytes: int) -> int:
         try:
             for number in os.listdir(f"/proc/{pid}/fd"):
                 sizes |= unlinked_file(f"/proc/{pid}/fd/{number}", root)
-            maps = read_maps(pid, remaining)
+            with open(f"/proc/{pid}/maps", "rb") as file:
+                maps = file.read(max(0, remaining))
             remaining -= len(maps)
             sizes |= {inode: max_bytes for inode in unlinked_mappings(maps, root) if inode not in sizes}
         except PermissionError:
@@ -246,8 +242,7 @@ def is_ending(pid: int) -> bool:
 
 def has_memory(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            return not file.read().startswith(b"0 ")
+        return not read(path).startswith(b"0 ")
     except OSError:
         return False
 
@@ -262,12 +257,6 @@ def unlinked_file(descriptor: str, root: str) -> dict[str, int]:
     except FileNotFoundError:
         pass  # It has been closed.
     return {}
-
-
-def read_maps(pid: int, max_bytes: int) -> bytes:
-    """Return the mappings of a process, as the kernel lists them."""
-    with open(f"/proc/{pid}/maps", "rb") as file:
-        return file.read(max(0, max_bytes))
 
 
 def unlinked_mappings(maps: bytes, root: str) -> list[str]:
@@ -292,12 +281,6 @@ def reap(pid: int = 0) -> tuple[int, int] | None:
     return outcome
 
 
-def wait(pid: int) -> tuple[int, int]:
-    """Wait for a child to end; return its exit code and peak memory."""
-    _, raw, usage = os.wait4(pid, 0)
-    return os.waitstatus_to_exitcode(raw), usage.ru_maxrss * 1024
-
-
 def is_childless() -> bool:
     """Return whether this process has no child, not even a zombie; as it adopts orphans, the run then has no other."""
     try:
@@ -310,8 +293,7 @@ def is_childless() -> bool:
 def exit_code(pid: int) -> int:
     """Return the exit code of a process that its parent has not reaped; 0 if it cannot be read."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return os.waitstatus_to_exitcode(int(file.read().split()[-1]))
+        return os.waitstatus_to_exitcode(int(read(f"/proc/{pid}/stat").split()[-1]))
     except (OSError, ValueError, IndexError):
         return 0
 
@@ -319,19 +301,23 @@ def exit_code(pid: int) -> int:
 def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bool:
     """Kill every process of the run except `spare`, which are stopped; return False on timeout.
 
-    If the first process of a namespace kills all others, that is atomic: nobody forks afterwards, so a listing that follows
-    is complete. Other listings are not: what is dead when it is read may have left a child that was not listed, or have
+    If the first process of a namespace kills all others, that is atomic, and the kernel says when nobody is left, not even
+    dead. Listings are not complete: what is dead when it is read may have left a child that was not listed, or have
     resumed others (the kernel resumes groups that it orphans), and what is to stop may be about to fork. Invariant: such a
     listing without a living process is trusted only if all spared processes were stopped before and after it, and nobody
-    died since the listing before it. The first process of a namespace knows besides that nobody was forked meanwhile, and
-    so needs one listing if nobody is dead; others need a second one, or no child at all. Deaths are seen, as this process
-    adopts all orphans (the filter lets nobody else become a subreaper).
+    died since the dead were reaped before it. The first process of a namespace knows besides that nobody was forked
+    meanwhile, and so needs one listing if nobody is dead; others need a second one, or no child at all. Deaths are seen, as
+    this process adopts all orphans (the filter lets nobody else become a subreaper).
     """
     deadline, dead, is_first = time.monotonic() + timeout, None, os.getpid() == 1
     while time.monotonic() < deadline:
+        reap()
         if is_first:
-            send_signal(-1, signal.SIGSTOP if spare else signal.SIGKILL)
-        newest = last_pid() if is_first and spare else 0
+            try:
+                os.kill(-1, signal.SIGSTOP if spare else signal.SIGKILL)
+            except ProcessLookupError:
+                return True
+        newest = last_pid() if is_first else 0
         were_stopped = all(map(is_stopped, spare))
         listed = set(tree(dead=True)) - set(spare)
         alive = [pid for pid in listed if parent(pid) is not None]
@@ -340,14 +326,13 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
                 send_signal(pid, signal.SIGSTOP)
         for pid in alive:
             send_signal(pid, signal.SIGKILL)
-        reap()
         if is_first:
             nobody_died = not listed or dead == listed
-            is_complete = not spare or (were_stopped and nobody_died and last_pid() == newest)
+            is_complete = bool(spare) and nobody_died and last_pid() == newest
         else:
             is_complete = is_childless() or dead == listed
         is_stopped_now = all(map(is_stopped, spare))
-        if not alive and is_complete and is_stopped_now:
+        if not alive and were_stopped and is_complete and is_stopped_now:
             return True
         dead = listed.difference(alive) if is_stopped_now else None
         await_exit(alive)
@@ -361,7 +346,7 @@ def await_exit(pids: Sequence[int]) -> None:
     except (OSError, IndexError):
         time.sleep(RECHECK_INTERVAL_S)
         return
-    readable([pidfd], RETRY_INTERVAL_S)
+    readable([pidfd], EXIT_INTERVAL_S)
     os.close(pidfd)
 
 
@@ -383,36 +368,22 @@ def kill_descendants(root: int, timeout: float = KILL_TIMEOUT_S) -> bool:
 
 def last_pid() -> int:
     """Return the pid that was assigned last in this namespace; every fork changes it."""
-    with open("/proc/loadavg", "rb") as file:  # An encoding would have to be imported.
-        return int(file.read().split()[-1])
+    return int(read("/proc/loadavg").split()[-1])
 
 
 def has_threads(pid: int) -> bool:
     """Return whether a process has more than one thread."""
-    try:
-        return len(os.listdir(f"/proc/{pid}/task")) > 1
-    except OSError:
-        return False
+    return stat_of(f"/proc/{pid}")[2] > 1
 
 
 def is_stopped(pid: int) -> bool:
     """Return whether every thread of a process is stopped or dead, so that it cannot run until it is resumed."""
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return True
-    return all(
-        thread_state(f"/proc/{pid}/task/{thread}/stat") in (b"T", b"Z", b"X", b"") for thread in threads
-    )
-
-
-def thread_state(path: str) -> bytes:
-    """Return the state of a thread as one letter; empty if it is gone."""
-    try:
-        with open(path, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return b""
+    state, _, threads = stat_of(f"/proc/{pid}")
+    states = [state]
+    if threads > 1:
+        with contextlib.suppress(OSError):
+            states = [stat_of(f"/proc/{pid}/task/{thread}")[0] for thread in os.listdir(f"/proc/{pid}/task")]
+    return all(state in (b"T", b"Z", b"X", b"") for state in states)
 
 
 def pid_of(pidfd: int) -> int:
@@ -421,8 +392,8 @@ def pid_of(pidfd: int) -> int:
     Raises:
         OSError: The process is gone.
     """
-    with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:
-        pid = next((int(line.split()[1]) for line in file if line.startswith("Pid:")), -1)
+    fields = read(f"/proc/self/fdinfo/{pidfd}").partition(b"\nPid:")[2].split()
+    pid = int(fields[0]) if fields else -1
     if pid < 1:
         raise ProcessLookupError
     return pid

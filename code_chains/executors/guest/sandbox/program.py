@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import gc
-import json
 import linecache
 import os
 import random
@@ -40,7 +39,7 @@ from ..wire import Json
 from . import confine, determinism, memory, multiprocess, open_files, warmup
 from .config import RunLimits, WorkerConfig
 
-NICENESS = 5
+NICENESS, SEED_BYTES = 5, 4
 REHEARSAL_DELAY_S = 0.02
 """How long nobody must need this process before it rehearses: under load that takes more time than it saves."""
 FORK_RETRIES, FORK_RETRY_INTERVAL_S = 100, 0.02
@@ -50,22 +49,28 @@ _get_random_state, _set_random_state = random.getstate, random.setstate
 
 
 def main(
-    channel: socket.socket, streams: list[int], config: WorkerConfig, layers: list[str] | None = None
+    channel: int,
+    streams: list[int],
+    config: WorkerConfig,
+    layers: list[str] | None = None,
+    *,
+    is_proven: bool = False,
 ) -> NoReturn:
     """Run programs until the channel is closed. It never returns, whatever happens.
 
     Args:
-        channel: Socket to the supervisor, which sends what to run.
+        channel: Descriptor of the socket to the supervisor, which sends what to run.
         streams: Descriptors for results, output and errors.
         config: The configuration of the run.
         layers: What `isolate` returned in the template that this process is a fork of, which is prepared as well;
             None if there is none.
+        is_proven: Whether another process was probed for this one, which then reports nothing.
     """
     result, out, err = streams
     try:
-        channel = socket.socket(fileno=move_descriptor(channel.detach(), config["limits"]))
+        channel = move_descriptor(channel, config["limits"])
         result = move_descriptor(result, config["limits"])
-        set_up_descriptors(result, channel.fileno(), out, err)
+        set_up_descriptors(result, channel, out, err)
         has_own_user = config["namespaces"] or os.geteuid() == 0
         # Before it is isolated: then it sees nobody else.
         others = 0 if has_own_user else confine.count_others()
@@ -73,10 +78,11 @@ def main(
             layers = isolate(config)
             prepare(config)
             confine.set_limits(config["limits"], confined=config["confined"], others=others)
-        found = confine.probe(config["probe"], is_namespaced=config["namespaces"]) if config["probe"] else {}
-        write_all(result, wire.frame({"probe": found, "layers": layers}))
+        if not is_proven:
+            found = confine.probe(config["probe"], is_namespaced=config["namespaces"])
+            write_all(result, wire.frame({"probe": found, "layers": layers}))
         start_anew(config)
-        serve(channel, result, config)
+        serve(socket.socket(fileno=channel), result, config)
     except BaseException as error:
         with contextlib.suppress(OSError):
             write_all(result, wire.frame({"broken": f"{type(error).__name__}: {error}"}))
@@ -98,7 +104,6 @@ def set_up_descriptors(result: int, channel: int, out: int, err: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for source, target in ((null, 0), (out, 1), (err, 2)):
         os.dup2(source, target)
-    cell.set_streams()
     close_others([result, channel])
 
 
@@ -148,7 +153,10 @@ def restrict(config: WorkerConfig) -> list[str]:
 
 
 def prepare(config: WorkerConfig) -> None:
-    """Give programs what a new interpreter has: its signals, its modules, and streams that survive a kill."""
+    """Give programs what a new interpreter has: its signals, its modules, and streams that survive a kill.
+
+    The standard streams must be pipes already.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path.insert(0, "")
     if config["confined"]:
@@ -157,13 +165,16 @@ def prepare(config: WorkerConfig) -> None:
             multiprocess.replace(f"{config['root']}/shm")
     spawn.get_preparation_data = preparation_data
     cell.hide(config["own_modules"])
+    cell.set_streams()
+    cell.new_main()
 
 
 def start_anew(config: WorkerConfig) -> None:
     """Give this process what no other one has: its own random numbers, its clock, and a garbage collector that runs."""
     gc.enable()
     if "numpy" in sys.modules and config["seed"] is None:
-        sys.modules["numpy"].random.seed()
+        # Its own way to seed costs more than a small program.
+        sys.modules["numpy"].random.seed(int.from_bytes(os.urandom(SEED_BYTES), sys.byteorder))
     if config["seed"] is not None:
         determinism.start(config["seed"], config["frozen_at"])
 
@@ -190,7 +201,7 @@ def rehearse(channel: socket.socket) -> None:
 
 def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn:
     """Run one program and exit, or each in a fork that becomes the new state if it succeeds."""
-    names, max_view_bytes, folder = cell.new_main(), config["limits"]["artifacts"], os.getcwd()
+    names, max_view_bytes, folder = vars(sys.modules["__main__"]), config["limits"]["artifacts"], os.getcwd()
     group = os.getpgrp()
     confine.set_program_limits(config["limits"])
     rehearse(channel)
@@ -219,13 +230,12 @@ def serve(channel: socket.socket, result: int, config: WorkerConfig) -> NoReturn
         names |= tools.connect(request["tools"])
         cell.set_input(request["stdin"])
         source = f"<code-{message['number']}>" if is_session else cell.SOURCE_NAME
-        run = run_connected if request["channel"] else run_alone
         outcome = run(request, names, source=source, ends=not is_session, max_view_bytes=max_view_bytes)
         if os.getpid() != pid:
             os._exit(0)  # A process that the program forked, and that returned from it.
         tools.disconnect()
         open_files.warn(before if outcome["status"] != "ok" else None)
-        write_outcome(result, outcome)
+        write_all(result, wire.outcome_frame(outcome))
         if not is_session:
             if threading.active_count() == 1:  # Others would not let this one go on for a while.
                 os.sched_yield()  # The host may wait for this processor, which frees this process's memory next.
@@ -264,22 +274,20 @@ def branch(
     return channel, True
 
 
-def run_alone(request: Json, names: Json, **options: Any) -> Json:
-    """Run a program."""
-    return cell.run(request["code"], names, return_value=request["return_value"], **options)
-
-
-def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_view_bytes: int) -> Json:
-    """Run tests that call the program in another sandbox, or a program that then serves such tests."""
+def run(request: Json, names: Json, *, source: str, ends: bool, max_view_bytes: int) -> Json:
+    """Run a program alone, tests that call the program in another sandbox, or a program that then serves such tests."""
+    code, returns = request["code"], request["return_value"]
+    if not request["channel"]:
+        return cell.run(
+            code, names, source=source, ends=ends, max_view_bytes=max_view_bytes, return_value=returns
+        )
     channel = rpc.RpcChannel(*request["channel"])
     if request["is_harness"]:
         namespace = harness.HarnessNamespace(names, channel)
-        outcome = cell.run(
-            request["code"], namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False
-        )
+        outcome = cell.run(code, namespace, source=source, max_view_bytes=max_view_bytes, may_exit=False)
         return outcome | {"result": namespace.bench.report()}
     figures.SHOWN.keeps = True
-    outcome = cell.run(request["code"], names, source=source, ends=False, max_view_bytes=max_view_bytes)
+    outcome = cell.run(code, names, source=source, ends=False, max_view_bytes=max_view_bytes)
     if outcome["status"] in ("ok", "error"):  # What it defined before an error can be tested.
         figures.SHOWN.reopen()
         rpc.serve(channel, names)
@@ -290,9 +298,9 @@ def run_connected(request: Json, names: Json, *, source: str, ends: bool, max_vi
 
 def read_request(descriptors: list[int]) -> Json:
     """Return the request, which is in a file, with the descriptors of its tables, its tools and its channel."""
-    with os.fdopen(descriptors[0], encoding="utf-8") as file:
+    with os.fdopen(descriptors[0], "rb") as file:
         file.seek(0)
-        request: Json = json.load(file)
+        request: Json = wire.decode(file.read().decode())
     tables_end = 1 + len(request["tables"])
     tools_end = tables_end + (2 if request["tools"] else 0)
     for table, descriptor in zip(request["tables"].values(), descriptors[1:], strict=False):
@@ -339,11 +347,6 @@ def report_outcome(channel: socket.socket, *, ok: bool, group: int) -> None:
         wire.send(channel, {"ok": ok, "pid": pid})
     if has_threads and pid:
         os._exit(0)
-
-
-def write_outcome(result: int, outcome: Json) -> None:
-    """Write how a program ended."""
-    write_all(result, wire.outcome_frame(outcome))
 
 
 def write_all(result: int, frame: bytes) -> None:

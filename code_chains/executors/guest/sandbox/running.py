@@ -102,12 +102,17 @@ class RunningProgram:
         if self._pidfd in ready and self._report is None:
             self._exit = _exit_of(self._process)
         if self._report is None and self._exit is None:
-            if self._process.exits is not None:
-                processes.reap()  # Orphans that have ended count for the kernel's limit of processes.
-            late = self._late_reason if remaining <= 0 else None
-            self._reason = self._reason or late or self._monitor.exceeded(self._extra_processes)
+            if not ready:
+                self._check_limits(remaining)
             if self._reason:
                 self._kill()
+
+    def _check_limits(self, remaining: float) -> None:
+        """Note the limit that the program has reached, if any, with so many seconds left."""
+        if self._process.exits is not None:
+            processes.reap()  # Orphans that have ended count for the kernel's limit of processes.
+        late = self._late_reason if remaining <= 0 else None
+        self._reason = self._reason or late or self._monitor.exceeded(self._extra_processes)
 
     def _kill(self) -> None:
         """Kill the program with all that it started, which could otherwise starve it and delay its end."""

@@ -149,9 +149,11 @@ class SessionStates:
 
     def _reply(self, timeout: float) -> Json | None:
         channel, deadline = self.current.channel, time.monotonic() + timeout
-        while time.monotonic() < deadline and not self._monitor.exceeded(self.extra_processes):
+        while time.monotonic() < deadline:
             if readable([channel.fileno()], CHECK_INTERVAL_S):
                 return wire.receive_untrusted(channel)
+            if self._monitor.exceeded(self.extra_processes):
+                break
         return None
 
     # -- transitions -----------------------------------------------------------------------------------------

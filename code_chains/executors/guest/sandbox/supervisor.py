@@ -39,10 +39,8 @@ IDLE_CHECK_INTERVAL_S = 1.0
 """Pause between checks that nothing of an idle session runs."""
 HEADER_LINES = 1
 """Lines of the kernel's list of sockets besides those of sockets."""
-STATE_LOST, CHECKPOINT_LOST = (
-    "the process that held its state is gone",
-    "the process that held the checkpoint is gone",
-)
+STATE_LOST = "the process that held its state is gone"
+CHECKPOINT_LOST = "the process that held the checkpoint is gone"
 
 
 class Supervisor:
@@ -82,16 +80,17 @@ class Supervisor:
             self._fresh = folders.state(self._root) if config["namespaces"] else None
         entries = filesystem.entries(self._root) if config["namespaces"] else 0
         listening = loopback.listen(config["network"])
-        shared_bytes, threads = 0, config["threads"]
+        shared_bytes, threads, is_proven = 0, config["threads"], False
         if config["namespaces"]:
             parent = self._template(libraries)
-            shared_bytes, threads = parent.shared_bytes, parent.threads
+            shared_bytes, threads, is_proven = parent.shared_bytes, parent.threads, parent.is_proven
             process = parent.start(streams)
         else:
             process = _start_process(streams, config)
         # With its pidfd the host can end this process, whatever it is waiting for.
         handed_over = [os.pidfd_open(os.getpid()), *listening]
-        wire.send(self._host, {"ready": True, "threads": threads}, [self._root, *handed_over])
+        report = {"ready": True, "threads": threads, "is_proven": is_proven}
+        wire.send(self._host, report, [self._root, *handed_over])
         for descriptor in (*handed_over, *streams):
             os.close(descriptor)
         self._monitor = LimitMonitor(self._root, config, entries, shared_bytes)
@@ -117,8 +116,9 @@ class Supervisor:
                 reply = {"broken": str(error)}
             except OSError as error:
                 reply = {"broken": f"{type(error).__name__}: {error}"}
-            if reply:
-                self._reply(reply)
+            with contextlib.suppress(OSError):  # The host is gone, which is noticed next.
+                if reply:
+                    wire.send(self._host, reply)
         self.end()
 
     def _has_command(self) -> bool:
@@ -131,7 +131,9 @@ class Supervisor:
                 self._states.rest()
             except ProcessesRemainError:
                 return False
-        deadline, self._last_pid = time.monotonic() + self._config["session_timeout"], processes.last_pid()
+        deadline = time.monotonic() + self._config["session_timeout"]
+        if self._states.has_snapshots:
+            self._last_pid = processes.last_pid()
         while True:
             interval = IDLE_CHECK_INTERVAL_S if self._states.has_snapshots else None
             if self._is_clear:
@@ -153,18 +155,11 @@ class Supervisor:
 
     def end(self) -> NoReturn:
         """Kill everything, and then exit."""
-        while not processes.kill_all():
-            continue  # Invariant: it does not exit before, as nobody would adopt the orphans.
-        if not self._config["namespaces"]:
+        if not self._config["namespaces"]:  # Otherwise the kernel kills everything with its first process.
+            while not processes.kill_all():
+                continue  # Invariant: it does not exit before, as nobody would adopt the orphans.
             filesystem.remove(self._config["root"])
         os._exit(0)
-
-    def _reply(self, message: Json) -> None:
-        """Send a message to the host, or end if it is gone."""
-        try:
-            wire.send(self._host, message)
-        except OSError:
-            self.end()
 
     def on_files(self, descriptors: list[int], names: list[str], size: int, is_session: bool) -> None:
         """Copy files into the working directory; a session that fails removes them again."""
@@ -195,7 +190,7 @@ class Supervisor:
         except OSError:  # Nobody knows how it ended, but it has to end.
             processes.kill_all()
             raise
-        has_ended = processes.kill_all() and not processes.tree(dead=True)
+        has_ended = processes.kill_all()
         self._has_ended_well = has_ended and ending["reason"] is None and self._config["namespaces"]
         # Files that the host has not collected yet must stay.
         is_open = self._has_ended_well and not self._is_collected
@@ -356,6 +351,6 @@ def _start_process(streams: list[int], config: WorkerConfig) -> StateProcess:
     ours.setblocking(False)
     pid = os.fork()
     if pid == 0:
-        program.main(theirs, streams, config)
+        program.main(theirs.detach(), streams, config)
     theirs.close()
     return StateProcess(pid, ours)

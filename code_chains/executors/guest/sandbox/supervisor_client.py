@@ -114,9 +114,9 @@ class SupervisorClient:
             raise RuntimeError((self._reply or {}).get("failed", LOST))
         # Invariant: nothing runs yet, so that the first frame is that of the process which is to run programs.
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not self._pipes.messages and time.monotonic() < deadline:
+        while self._pipes.probe is None and time.monotonic() < deadline:
             self._take(readable([*self._pipes.open], RUN_CHECK_INTERVAL_S))
-        probe = self._pipes.probe if self._pipes.messages else {"broken": LOST}
+        probe = self._pipes.probe or {"broken": LOST}
         if "broken" in probe:
             raise RuntimeError(probe["broken"])
 

@@ -26,7 +26,12 @@ NAMESPACES = (("pid", CLONE_NEWPID), ("mnt", CLONE_NEWNS), ("net", CLONE_NEWNET)
 """The namespaces of a sandbox that a template joins, for itself or for its children."""
 
 
-@dataclass(frozen=True)
+MAX_MESSAGE_BYTES, MAX_DESCRIPTORS = 100, 10
+PROBE_INTERVAL = 20
+"""The first of so many programs is probed; the others inherit the isolation that it has proven."""
+
+
+@dataclass
 class Template:
     """The supervisor's side of a template.
 
@@ -34,11 +39,20 @@ class Template:
         channel: Socket to it; it ends when this is closed.
         shared_bytes: Memory that its forks share with it.
         threads: Threads of the process that it was forked from, of which it lacks all but one.
+        started: Programs that it was forked for.
+        confinement: What the kernel says of the process of the first one.
     """
 
     channel: socket.socket
     shared_bytes: int
     threads: int
+    started: int = 0
+    confinement: tuple[object, ...] = ()
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the next program is not probed, as an earlier one was."""
+        return self.started % PROBE_INTERVAL > 0
 
     def start(self, streams: list[int]) -> StateProcess:
         """Start the process of a program. The template reports its end on the channel.
@@ -47,16 +61,21 @@ class Template:
             streams: Descriptors of the program's results, output and errors.
 
         Raises:
-            OSError: There are too many processes, or the template is gone.
+            OSError: There are too many processes, the template is gone, or the process is not confined like the first one.
         """
         ours, theirs = wire.pair()
         with theirs:
-            wire.send(self.channel, {}, [theirs.fileno(), *streams])
+            wire.send(self.channel, {"is_proven": self.is_proven}, [theirs.fileno(), *streams])
+        self.started += 1
         reply, descriptors = wire.receive(self.channel)
         if reply is None or not descriptors:
             ours.close()
             raise error_of(reply, "the template has ended")
         pid = processes.pid_of(descriptors[0])
+        confinement = processes.confinement(pid)
+        self.confinement = self.confinement or confinement
+        if confinement != self.confinement:
+            raise PermissionError(errno.EPERM, "the process of a program is not confined like others")
         ours.setblocking(False)
         return StateProcess(pid, ours, exits=self.channel, pidfd=descriptors[0])
 
@@ -102,6 +121,9 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
             setns(namespace, kind)
             os.close(namespace)
         os.chdir("/box")
+        _, out = os.pipe()  # Streams are made for pipes, in whose place each program gets its own.
+        for descriptor in (1, 2):
+            os.dup2(out, descriptor)
         layers = program.isolate(config, own_process)
         program.prepare(config)
         confine.set_limits(config["limits"], confined=config["confined"], own_process=own_process)
@@ -115,11 +137,17 @@ def main(descriptors: Sequence[int], config: WorkerConfig) -> NoReturn:
 
 
 def serve(channel: socket.socket, config: WorkerConfig, layers: list[str]) -> NoReturn:
-    """Fork a process for one program after the other, until the supervisor disconnects. It never returns."""
+    """Fork a process for one program after the other, until the supervisor disconnects. It never returns.
+
+    Messages are JSON, but not encoded and parsed here: what that writes to would have to be copied after each fork.
+    """
+    proven = wire.encode({"is_proven": True}).encode()
     while True:
-        message, descriptors = wire.receive(channel)
-        if message is None:
-            os._exit(0)
+        message, descriptors, _, _ = socket.recv_fds(
+            channel, MAX_MESSAGE_BYTES, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
+        if not message:
+            break
         try:
             pid = os.fork()
         except OSError as error:  # There are too many processes, or the sandbox is gone.
@@ -127,17 +155,19 @@ def serve(channel: socket.socket, config: WorkerConfig, layers: list[str]) -> No
             wire.send(channel, {"failed": error.strerror, "errno": error.errno})
         if pid == 0:
             channel.close()
-            program.main(socket.socket(fileno=descriptors[0]), descriptors[1:], config, layers)
+            program.main(descriptors[0], descriptors[1:], config, layers, is_proven=message == proven)
         for descriptor in descriptors:
             os.close(descriptor)
         if pid > 0:
             report_process(channel, pid)
+    os._exit(0)
 
 
 def report_process(channel: socket.socket, pid: int) -> None:
     """Hand a process over to the supervisor, wait for its end, and report its exit code and peak memory."""
     pidfd = os.pidfd_open(pid)
-    wire.send(channel, {}, [pidfd])
+    socket.send_fds(channel, [b"{}"], [pidfd], socket.MSG_NOSIGNAL)
     os.close(pidfd)
-    code, peak = processes.wait(pid)
-    wire.send(channel, {"exit": code, "peak": peak})
+    _, status, usage = os.wait4(pid, 0)
+    report = (os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+    channel.send(b'{"exit": %d, "peak": %d}' % report, socket.MSG_NOSIGNAL)
