@@ -47,6 +47,13 @@ READ = {
     "a rare separator": ("a~b~c\n1~2~x\n3~4~y\n", [[1, 2, "x"], [3, 4, "y"]]),
     "values that begin with a hash": ("tag,n\n#1,5\n#2,6\n", [["#1", 5], ["#2", 6]]),
     "a hash within values, below a comment": ("# made by x\nlang,n\nC#,5\nF#,6\n", [["C#", 5], ["F#", 6]]),
+    "a mark of Excel in a table of very many columns": (
+        ",".join(f"the very long name of column {n}" for n in range(99)) + "\nx" + ",<5" * 98 + "\n#N/A" + ",7" * 98 + "\n",
+        [["x", *["<5"] * 98], ["#N/A", *["7"] * 98]],
+    ),
+    "fields beyond a header of long names": (
+        f"{'a' * 500},{'b' * 500}\n1,2,3\n4,5,6\n7,8,9\n", [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+    ),
     "a region called NA": ("region,n\nNA,5\nEMEA,7\nNA,2\n", [["NA", 5], ["EMEA", 7], ["NA", 2]]),
     "a garage that is None": ("id,g,p\n1,None,5\n2,Attached,NA\n", [[1, "None", 5], [2, "Attached", None]]),
     "decimal commas beside thousands": (
@@ -70,6 +77,9 @@ READ = {
         [["10.0.0.1", "-", "[1]", "GET /a", 200], ["10.0.0.2", "-", "[2]", "GET /b", 404],
          ["10.0.0.3", "bob", "[3]", "GET /", 200], ["10.0.0.4", "-", "[4]", "PUT /", 9]],
     ),
+    "a quote that stands for the value above": ('r,s\nN,1\n",2\nS,3\n",4\n', [["N", 1], ['"', 2], ["S", 3], ['"', 4]]),
+    "numbers of India": ('c,n\nA,"1,24,42,373"\nB,"31,24,458"\n', [["A", 12442373], ["B", 3124458]]),
+    "a remark with a number": ("r,n\nN,1\nS,2\nSource: own survey, 2024\n", [["N", 1], ["S", 2]]),
     "spaces below lines of a head": (
         "Device: X7\nDay: 5\n\nt  U(V)\n0.0   1.20\n0.1   1.25\n0.2   1.31\n", [[0, 1.2], [0.1, 1.25], [0.2, 1.31]]
     ),
@@ -102,8 +112,13 @@ NAMES = {
         "Person,,Place,\nfirst,last,road,town\nAnn,Lee,Main,Oslo\nBo,Ray,Side,Lund\n",
         "Place town",
     ),
+    "groups above a blank line and all names": (
+        "Day,To,Cost,\n,,,\n,,Rail,Air\n1,Oslo,2,3\n2,Lund,4,5\n",
+        "Cost Air",
+    ),
     "labels without a name": (",name,town\na,Ann,Oslo\nb,Bo,Lund\n", "town"),
     "numbers in turn": (",0,1\nx,1.5,2\ny,2.5,3\n", "1"),
+    "numbers from one on": (",1,2\nA,0.1,0.2\nB,0.5,0.6\n", "2"),
     "months": ("item,2024-01-01,2024-02-01\nx,4,5\ny,6,7\n", "2024-02-01"),
     "names in a comment": ("# made by x\n# t,v\n0,1.5\n1,1.6\n", "t"),
     "names in a comment, divided by spaces": ("% t v w\n0 1.5 2\n1 1.6 2\n2 1.7 2\n", "w"),
@@ -128,7 +143,9 @@ SAID = {
     "the header once more": ("a,b\nx,1\na,b\ny,2\n", "line 3 (the header once more"),
     "fields beyond the header": ("a,b\n1,2\n3,4,5\n", "1 row with more fields than the header (line 3)"),
     "one of many rows": ("a,b\n" + "1,2\n" * 99 + "1,2,3\n", "(line 101): what is beyond is left out"),
-    "very many of them": ("a,b\n1,2\n" + "x," * 99 + "x\n", "what is beyond is left out"),
+    "very many of them": ("a,b\n1,2\n" + "x," * 99 + "x\n", "what is beyond is kept in columns without a name"),
+    "a header among rows": ("RUN,a\n0,1\n1,2\nRUN,b_c\n0,5\n", "line 4 may be the header of another table"),
+    "a title above the header once more": ("r,n,m\nN,1,2\n2023,,\nr,n,m\nS,3,4\n", '(above the header: "2023")'),
     "a header of two rows": ("R,S,\n,1999,2000\nN,1,2\n", "the names of the columns are in 2 rows"),
     "texts among numbers": (
         "a\n" + "".join(f"{n}\n" for n in range(18)) + "about 7\n",
@@ -151,6 +168,26 @@ SAID = {
     "numbers that are too long": ("id,n\n1,12345678901234567.25\n2,3.10\n", "other long numbers are rounded"),
     "spellings": ("r,n\nnorth,1\nNorth ,2\n", "several spellings of the same"),
     "a number that means missing": ("d,t\n1,12\n2,-999\n3,14\n", "-999 stands 1 times"),
+    "texts among few numbers": ("n,age\nA,14\nB,fifteen\nC,16\n", '1 of 3 are no numbers, such as "fifteen"'),
+    "numbers in several currencies": ("p\n$3.50\n€2.00\n£4.00\n$1.20\n", "written in several ways, so it stays text"),
+    "a share without a sign": ("n,s\na,12%\nb,0.5\nc,33%\n", "0.5 has no unit, and others have %"),
+    "codes that look like powers": ("part,code\na,1E5\nb,2E7\n", "1E5 is read as a number: read it as text if"),
+    "dates of several forms": ("n,d\n1,2024-01-05\n2,05.01.2024\n", "its dates are written in several ways"),
+    "days that are counted": ("date,n\n45296,1\n45297,2\n", '"date" may be serial days: pd.to_datetime'),
+    "seconds that are counted": ("date,n\n1704441600,1\n1704445200,2\n", '"date" may be seconds since 1970'),
+    "units in a column": ("n,w,unit\na,1.5,kg\nb,300,g\n", 'several units ("kg", "g")'),
+    "a balance below": ("d,t,n\n1,a,5\n2,b,6\nEndsaldo,,11\n", '(a total: "Endsaldo")'),
+    "durations": ("n,t\na,1:30:00\nb,0:42:17\n", "1:30:00 and others stay text: pd.to_timedelta"),
+    "thousands and millions": ("n,v\na,1.2K\nb,3M\nc,900\n", "letters such as K and M"),
+    "formulas that are texts": ('id,n\n="007",1\n="008",2\n', "str.strip('=\"')"),
+    "marks for the value above": ("r,s,n\nN,a,1\n〃,b,2\n", "may stand for the value above"),
+    "headings among rows": ("i,p,q\nFruit,,\napple,1,3\npear,2,1\n", '1 row has a text in "i" and nothing else ("Fruit")'),
+    "blank labels": ("r,s,n\nN,a,1\n,b,2\nS,c,3\n,d,4\n", 'blank cells of "r" may stand for the label above'),
+    "tables beside each other": ("a,n,,b,m\nx,1,,y,2\nz,3,,w,4\n", "two tables may stand beside each other"),
+    "rows that are columns": ("Name,Ann,Bo\nBorn,1987,1991\nCity,Bonn,Oslo\nPay,32.5,28\n", 'df.set_index("Name").T'),
+    "subtotals": ("r,s,n\nN,a,1\nN,b,2\nN total,,3\nS,c,4\n", '1 row is a total among details ("N total"'),
+    "a total in a later column": ("n,m,f\n1,2,a\n3,4,b\n9,9,total\n5,6,c\n", 'a total among details ("total" in "f")'),
+    "columns that touch": ("IDNAME    PAY\n01Ann     125\n02Bo      031\n03Cy      110\n", "may touch each other"),
     "a share above 100": ("n,share %\na,12\nb,130\n", "not between 0 and 100"),
 }  # fmt: skip
 
@@ -182,7 +219,7 @@ def test_a_late_day_decides_about_the_order() -> None:
 
 
 def test_a_plain_table_needs_no_note() -> None:
-    assert looked_at("date,region,n\n2024-01-01,N,5\n2024-01-02,S,7\n")[1] == ""
+    assert looked_at("date,region,n\n2024-01-01,N,5.0\n2024-01-02,S,5.9\n")[1] == ""
 
 
 @pytest.mark.parametrize("name", ["a.py", "a.md", "a.log", "a.txt"])

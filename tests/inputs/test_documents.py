@@ -10,6 +10,7 @@ import tarfile
 import wave
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +148,30 @@ READ: dict[str, Any] = {
         "0003 BROWN ANNE 41 BERLIN  \n",
         [["ID", "NAME", "AGE", "CITY"], ["0001", "SMITH JOHN", 34, "LONDON"], ["0002", "JONES MARY", 29, "PARIS"],
          ["0003", "BROWN ANNE", 41, "BERLIN"]]),
+    "fixed width within a letter": (
+        "", lambda: "Dear all,\n\nplease find them:\n\nName       Jan   Feb\nAnn         10    12\nBo           7     8\n"
+        "Cy           3     5\n\nBest regards,\nDi\n",
+        [["Name", "Jan", "Feb"], ["Ann", 10, 12], ["Bo", 7, 8], ["Cy", 3, 5]]),
+    "fixed width with units and a gap": (
+        "", lambda: "Date        Temp  Wind\n            degC  m/s\n2024-01-01   3.2   4.1\n2024-01-02   1.0   7.5\n",
+        [["Date", "Temp", "Wind"], [datetime(2024, 1, 1), 3.2, 4.1], [datetime(2024, 1, 2), 1, 7.5]]),
+    "fixed width on two pages": (
+        "", lambda: "Name     Points\nAnn          10\nBo           20\n\f\nName     Points\nCy           30\n",
+        [["Name", "Points"], ["Ann", 10], ["Bo", 20], ["Cy", 30]]),
+    "fixed width without a name of the first column": (
+        "", lambda: "      name  points\n0    Ann L      93\n1       Bo      71\n2       Cy      88\n",
+        [["Unnamed: 0", "name", "points"], [0, "Ann L", 93], [1, "Bo", 71], [2, "Cy", 88]]),
+    "a list of processes": (
+        "", lambda: "USER  PID    VSZ   RSS COMMAND\nroot    1 168140 11340 /sbin/init splash\n"
+        "anna 1822 3923400 331200 firefox -new-window\nanna 2290  11788  5460 bash\n",
+        [["USER", "PID", "VSZ", "RSS", "COMMAND"], ["root", 1, 168140, 11340, "/sbin/init splash"],
+         ["anna", 1822, 3923400, 331200, "firefox -new-window"], ["anna", 2290, 11788, 5460, "bash"]]),
     "a list with lines of dashes": (
         "", lambda: "Report\n------------\n| a | n     |\n------------\n| x | 1,5   |\n| y | 2,25  |\n------------\n",
         [["a", "n"], ["x", 1.5], ["y", 2.25]]),
     "rows of JSON": ("", lambda: '[["city", "n"], ["Oslo", 3], ["Rome", 5]]', [["city", "n"], ["Oslo", 3], ["Rome", 5]]),
+    "objects of JSON in several lines": (
+        "", lambda: '{\n "a": "}{",\n "n": 1\n}\n{\n "a": "y",\n "n": 2\n}\n', [["a", "n"], ["}{", 1], ["y", 2]]),
     "a dump of SQL": (
         "", lambda: "CREATE TABLE t (a INT, b TEXT);\nINSERT INTO t VALUES (1, 'x'), (2, 'y');\n",
         [["a", "b"], [1, "x"], [2, "y"]]),
@@ -202,6 +223,12 @@ SAID: dict[str, Any] = {
                "SQL dump, 1 table or view"),
     "a dump of MySQL": ("", lambda: "-- a dump\nCREATE TABLE t (a INT, KEY (a)) ENGINE=InnoDB;\n",
                         "it cannot be read (OperationalError)"),
+    "the beginning of a dump": ("", lambda: "-- a\nCREATE TABLE t (a INT, KEY (a)) ENGINE=X;\n", "    CREATE TABLE t"),
+    "few rows of columns without names": (
+        "", lambda: "2024-01-05 INFO  main - Started\n2024-01-06 ERROR db - Refused\n2024-01-07 INFO  main - Done\n",
+        "where its columns begin is not certain"),
+    "the words of a list of processes": (
+        "", lambda: "PID  RSS CMD\n1 168140 init x\n22 9 sh\n33 7 a b\n", "what is beyond 2 words"),
     "a cell that spans millions": ("lxml", lambda: "<table><tr><td colspan=100000000>a</table>", "are too long"),
     "HTML without tables": ("", lambda: "<html><title>Page</title><p>Some &amp; text</html>", "Some & text"),
     "slides": ("", lambda: zipped({"ppt/presentation.xml": "", **{f"ppt/slides/slide{n}.xml": (

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from .columns import Column, classify, conversion, literal, with_conversions
-from .dialect import is_value
+from .delimited import note_omissions
+from .dialect import Dialect, Row, is_value
 from .encoding import Text
 from .frames import Json, describe_frame, plural, row_text
+from .layout import layout_of
 from .source import Source
+from .table import Table, add_note, unique_names
 from .traps import find_traps
 
 MAX_TABLES, MAX_LINES, MAX_LINE_CHARS, MAX_TITLE_LINES, MAX_CELLS = 8, 50_000, 1000, 12, 200_000
-MAX_CLASSIFIED, MAX_HEAD = 5000, 200
+MAX_CLASSIFIED, MAX_HEAD, MIN_SURE_ROWS, MIN_NUMBERS = 5000, 200, 20, 2
 FRAME = 'pd.DataFrame(rows[1:], columns=rows[0]).replace(["", "NULL"], None)'
 
 
@@ -131,9 +136,9 @@ def _converted(column: Column) -> str:
 
 def profile_boxes(source: Source, text: Text) -> Json | None:
     """Describe the tables of Markdown and of database shells, whose columns are divided by bars; None if there are none."""
-    lines = text.text.splitlines()
-    if not source.is_complete or len(lines) > MAX_LINES or not importlib.util.find_spec("pandas"):
+    if not _is_short(source, text) or not importlib.util.find_spec("pandas"):
         return None
+    lines = text.text.splitlines()
     opened = f"{source.opening(text.encoding, text.errors)}.read().splitlines()"
     parts = []
     for first, last in itertools.islice(_boxes(lines), MAX_TABLES):
@@ -160,6 +165,11 @@ def profile_boxes(source: Source, text: Text) -> Json | None:
     return parts[0] | {"format": "text with a table", "notes": [*notes, *parts[0]["notes"]]}
 
 
+def _is_short(source: Source, text: Text) -> bool:
+    """Return whether lines can be looked at one by one."""
+    return source.is_complete and text.text.count("\n") <= MAX_LINES
+
+
 def _boxes(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Return the first line of each table, and that after its last one."""
     start = 0
@@ -182,44 +192,115 @@ def _is_underline(line: str) -> bool:
 
 
 def profile_fixed(source: Source, text: Text) -> Json | None:
-    """Describe a table whose columns are as wide in each line; None if it is none."""
-    lines = text.text.splitlines()
-    longest = max(map(len, lines), default=0)
-    if not source.is_complete or len(lines) > MAX_LINES or longest > MAX_LINE_CHARS or "\t" in text.text:
+    """Describe a table whose columns are as wide in each line, or divided by blanks but for the last; None if it is none."""
+    if not _is_short(source, text) or "\t" in text.text or importlib.util.find_spec("pandas") is None:
         return None
-    if importlib.util.find_spec("pandas") is None:
+    lines = [line.rstrip() for line in io.StringIO(text.text, newline=None)]
+    if max(map(len, lines), default=0) > MAX_LINE_CHARS:
         return None
-    for start in range(min(MAX_TITLE_LINES + 1, len(lines))):
-        rules = [index for index, line in enumerate(lines) if index > start and _is_underline(line)]
-        rows = [
-            line for index, line in enumerate(lines) if index >= start and index not in rules and line.strip()
-        ]
-        may_be = len(rows) > 2 and not _is_underline(lines[start]) and len(_spans(rows[:MAX_HEAD])) > 1
-        skipped = [*range(start), *rules]
-        for spans in (_spans(rows), _named_spans(rows)) if may_be else ():
-            if len(spans) > 1 and (profile := _profile_spans(source, text, rows, spans, skipped)):
+    filled = {n: line for n, line in enumerate(lines) if line and not _is_underline(line)}
+    for start in itertools.takewhile(MAX_TITLE_LINES.__ge__, filled):
+        end = next((index for index in range(start, len(lines)) if not lines[index]), len(lines))
+        whole = {n: line for n, line in filled.items() if n >= start}
+        rows = max(whole, {n: line for n, line in whole.items() if n < end}, key=_divided)
+        if len(rows) <= max(2, start // 2) or _divided(rows)[0] < 2:
+            continue
+        texts = list(rows.values())
+        for spans in (_spans(texts), _named_spans(texts)):
+            if len(spans) > 1 and (profile := _profile_spans(source, text, lines, filled, rows, spans)):
                 return profile
+        if rows == whole and (profile := _profile_words(source, text, start, texts)):
+            return profile
     return None
 
 
+def _divided(rows: dict[int, str]) -> tuple[int, int]:
+    """Return how many columns lines have, and how many of these are typed."""
+    texts = list(rows.values())
+    texts = texts[:MAX_HEAD] + texts[MAX_HEAD:][-MAX_HEAD:]
+    spans = _spans(texts) if len(texts) > 2 else []
+    below = [text for text in texts[1:] if text != texts[0]]
+    columns = [classify("", [text[first:last] for text in below]) for first, last in spans]
+    return len(spans), sum(map(_has_type, columns))
+
+
 def _profile_spans(
-    source: Source, text: Text, rows: list[str], spans: list[tuple[int, int]], skipped: list[int]
+    source: Source,
+    text: Text,
+    lines: list[str],
+    filled: dict[int, str],
+    rows: dict[int, str],
+    spans: list[tuple[int, int]],
 ) -> Json | None:
-    cells = [[row[first:last].strip() for first, last in spans] for row in rows]
-    columns = [classify(name, values) for name, *values in zip(*cells, strict=True)]
-    typed = [index for index, column in enumerate(columns) if _has_type(column)]
-    if not typed:
+    """Describe a table of these columns; None if no column has numbers or dates, or a header is over two of them."""
+    fields = {n: [line] for n, line in filled.items()}
+    fields |= {n: [row[first:last].strip() for first, last in spans] for n, row in rows.items()}
+    records = [Row(fields.get(n, []), n, n, n + 1) for n in range(len(lines))]
+    layout = layout_of(records, Dialect(" "), is_complete=True)
+    names, title = layout.names or [], layout.titles[-1].fields[0] if layout.titles else ""
+    columns = [classify("", layout.column(index)) for index in range(len(spans))]
+    is_unnamed = layout.names is None and len(title.split()) >= len(spans)
+    if (
+        is_unnamed
+        or any("  " in name for name in names)
+        or not any(map(_has_type, columns))
+        or not layout.rows
+    ):
         return None
-    has_header = not any(is_value(cells[0][index]) for index in typed)
+    table, last = Table(source, text, layout), layout.rows[-1].line
     arguments = f'{literal(source.name)}, colspecs={spans}, dtype="str", encoding="{text.encoding}"'
-    if skipped:
-        arguments += f", skiprows={skipped}"
-    if not has_header:
-        arguments += ", header=None"
-    part = profile_cells(["import pandas as pd"], f"pd.read_fwf({arguments})")
-    if part["facts"][0] != plural(len(rows) - has_header, "row"):
+    read = {layout.start} if layout.header_rows == 1 else set[int]()
+    read.update(map(attrgetter("line"), layout.rows))
+    # Invariant: pandas takes page breaks for rows, and above the header no line that follows an empty one for skipped.
+    is_kept = "\f" not in text.text
+    skipped = [n for n in range(last) if n not in read and (lines[n] or n < layout.start or not is_kept)]
+    if len(skipped) > MAX_HEAD:  # The line would be too long to be shown.
         return None
-    notes = [f"{plural(len(skipped), 'line')} left out: titles and rules"] if skipped else []
+    if skipped:
+        arguments += f", skiprows={len(skipped) if skipped == [*range(len(skipped))] else skipped}"
+    if layout.header_rows != 1:
+        arguments += ", header=None"
+    if layout.header_rows != 1 and names:
+        arguments += f", names={unique_names(table)}"
+    if last + 1 < len(lines):
+        arguments += f", skipfooter={len(lines) - last - 1}"
+    note_omissions(table)
+    if layout.names is None and len(layout.rows) < MIN_SURE_ROWS:
+        add_note(
+            table, "where its columns begin is not certain: they are divided where each line has a blank"
+        )
+    return _fixed(text, ["import pandas as pd"], f"pd.read_fwf({arguments})", table.notes, len(layout.rows))
+
+
+def _profile_words(source: Source, text: Text, start: int, rows: list[str]) -> Json | None:
+    """Describe a table whose last column alone has blanks, such as a list of processes; None if it is none."""
+    names = rows[0].split()
+    most = len(names) - 1
+    records = [row.split(None, most) for row in rows]
+    if set(map(len, records)) != {len(names)} or len(set(names)) < len(names) or any(map(is_value, names)):
+        return None
+    kinds = [classify("", column).kind for column in zip(*records[1:], strict=True)]
+    if kinds.count("number") < MIN_NUMBERS or kinds[-1] == "number":
+        return None
+    opened = f"{source.opening(text.encoding, text.errors)}.readlines()[{start}:]"
+    setup = [
+        "import pandas as pd",
+        f"rows = [line.strip().split(None, {most}) for line in {opened} if line.strip()]",
+    ]
+    notes = [f"{plural(start, 'line')} left out: above the table"] if start else []
+    return _fixed(
+        text,
+        setup,
+        FRAME,
+        [*notes, f"what is beyond {most} words of a line is its last column"],
+        len(rows) - 1,
+    )
+
+
+def _fixed(text: Text, setup: Sequence[str], call: str, notes: Sequence[str], rows: int) -> Json | None:
+    part = profile_cells(setup, call)
+    if part["facts"][0] != plural(rows, "row"):
+        return None
     part["facts"] += [f"encoding {text.encoding}", "columns of fixed width"]
     return part | {"format": "fixed-width text", "notes": [*notes, *part["notes"]]}
 

@@ -25,12 +25,17 @@ OTHER_MISSING = {
     *("#NUM!", "#WERT!", "#BEZUG!", "(null)", "[null]", "\\N", "tbd", "TBD"),
 }
 """What else stands for a missing value in a column of numbers or dates."""
-MIN_SHARE = 0.9
+MIN_SHARE = 0.6
 """A column of at least this share of numbers is one of numbers with errors in it."""
-MIN_FOR_ERRORS, MAX_ERRORS = 10, 20
+MIN_FOR_ERRORS, MAX_ERRORS = 2, 20
 MAX_STATEMENT_CHARS = 1000
 _NAME_OF_VERSION = re.compile(r"version|release|section|chapter|clause|kapitel|abschnitt", re.IGNORECASE)
-_ENDS_IN_ZERO = re.compile(r"(\d+\.)\d*0")
+_ENDS_IN_ZERO = re.compile(r"(\d+\.)\d+0")
+_POWER, _BARE = re.compile(r"\d+[eE]\d+"), re.compile(r"[+-]?(?=.*[1-9])[\d.,]+")
+TEXTS_OF_NUMBERS = {
+    re.compile(r"\d{1,3}:[0-5]\d:[0-5]\d(?:\.\d+)?"): "pd.to_timedelta reads durations",
+    re.compile(r"\d[\d.,]* ?(?:[kKMGTB]|[KMGT]i?B)?"): "letters such as K and M stand for powers",
+}
 _LONG_NUMBER = re.compile(r"[+-]?\d{16,}[.,]\d+")
 _SEPARATED_DIGITS = re.compile(rf"[\d.,{SPACES}{QUOTES}+-]*\d[\d.,{SPACES}{QUOTES}+-]*")
 
@@ -51,7 +56,7 @@ class Column:
         errors: Texts for which it stays one of texts, as all others are numbers.
         may_be_numbers: Whether a reader could take its texts for numbers.
         mixed_units: The units of numbers that are in several, so that they stay text.
-        doubt: What numbers lose that may be meant.
+        doubt: What numbers lose that may be meant, or why texts are none.
     """
 
     name: str
@@ -83,8 +88,6 @@ def classify(name: str, texts: Sequence[str]) -> Column:
     column = _with_errors(name, texts, values) or Column(name, "text")
     column.missing = tuple(values & NULLS)
     column.may_be_numbers = any(map(_SEPARATED_DIGITS.fullmatch, values))
-    if column.errors:  # It stays as it is.
-        words |= {*defaults}
     column.words, column.defaults = tuple(sorted(words)), tuple(sorted({*defaults} - words))
     return column
 
@@ -100,13 +103,21 @@ def _typed(name: str, values: set[str]) -> Column | None:
         return Column(name, "text", mixed_units=number.units)
     if number.is_identifier:
         return Column(name, "identifier", number=number)
-    if long := next(filter(_LONG_NUMBER.fullmatch, values), ""):
-        return Column(name, "number", number=number, doubt=f"{long} and other long numbers are rounded")
     version = _first_version(values) if number.decimal == "." else ""
     if version and _NAME_OF_VERSION.search(name):
         return Column(name, "identifier", number=number)
-    doubt = f"{version} is read as a number: read it as text if it is a version or a code" if version else ""
-    return Column(name, "number", number=number, doubt=doubt)
+    return Column(name, "number", number=number, doubt=_doubt(values, number, version))
+
+
+def _doubt(values: set[str], number: NumberFormat, version: str) -> str:
+    """Return what numbers lose that may be meant; empty if that is nothing."""
+    if long := next(filter(_LONG_NUMBER.fullmatch, values), ""):
+        return f"{long} and other long numbers are rounded"
+    code = version or (min(values) if all(map(_POWER.fullmatch, values)) else "")
+    if code:
+        return f"{code} is read as a number: read it as text if it is a version or a code"
+    bare = next(filter(_BARE.fullmatch, sorted(values)), "") if number.units else ""
+    return f"{bare} has no unit, and others have {' or '.join(number.units)}" if bare else ""
 
 
 def _first_version(values: set[str]) -> str:
@@ -121,6 +132,14 @@ def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | 
     """Return a column of numbers that a few texts in it keep from being one."""
     numbers = {value for value in values if number_format([value])}
     others = values - numbers
+    if numbers and not others:
+        return Column(name, "text", doubt="its numbers are written in several ways, so it stays text")
+    for pattern, what in TEXTS_OF_NUMBERS.items():
+        if values and all(map(pattern.fullmatch, values)):
+            return Column(name, "text", doubt=f"{max(values - numbers)} and others stay text: {what}")
+    some = sorted(values)[:MAX_ERRORS]
+    if some and all(date_format([value], name) for value in some):
+        return Column(name, "text", doubt="its dates are written in several ways, so it stays text")
     if not others or len(others) > MAX_ERRORS or len(numbers) < MIN_FOR_ERRORS:
         return None
     count = sum(map(others.__contains__, map(str.strip, texts)))

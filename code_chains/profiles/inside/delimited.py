@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import itertools
+import re
 from collections.abc import Iterable
 
 from .csv_lines import profile_with_csv
@@ -19,6 +20,7 @@ from .table import Table, add_note, quoted
 VERBATIM_ROWS = 3
 MAX_SHOWN_CHARS = 40
 MAX_COLUMNS = 10_000
+_DIGITS = re.compile(r"(\d+)[^\W\d]+")
 
 
 def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced: bool = False) -> Json:
@@ -30,7 +32,7 @@ def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced
     if layout.full_width > MAX_COLUMNS:
         note = f"its {layout.full_width:,} columns are too many to be looked at"
         return {"format": "CSV", "facts": _facts(table), "read": [], "notes": [note]}
-    _note_omissions(table)
+    note_omissions(table)
     has_pandas = importlib.util.find_spec("pandas") is not None
     profile = profile_with_pandas(table) if has_pandas else profile_with_csv(table)
     profile["first_rows"] = _verbatim(table)
@@ -38,7 +40,7 @@ def profile_delimited(source: Source, text: Text, dialect: Dialect, *, is_spaced
     return profile | {"notes": table.notes, "hints": table.hints}
 
 
-def _note_omissions(table: Table) -> None:
+def note_omissions(table: Table) -> None:
     """Note which lines of the file are no rows of the table, and what is beyond its header."""
     layout = table.layout
     _note_rows(table, layout.titles, "above the table")
@@ -50,6 +52,8 @@ def _note_omissions(table: Table) -> None:
         add_note(table, f"{what}, as line {above[0].line + 1} has none")
     if layout.width == 1 and layout.dialect.delimiter == ";" and layout.rows:
         add_note(table, 'whether "," divides fields is not certain: it is read as a decimal comma')
+    if table.is_spaced and any(map(_may_be_two, map(layout.column, range(layout.width)))):
+        add_note(table, "columns may touch each other, as one has digits and then letters")
     if layout.header_rows > 1:
         add_note(table, f"the names of the columns are in {layout.header_rows} rows")
     elif layout.names is None and layout.may_have_header:
@@ -60,14 +64,28 @@ def _note_omissions(table: Table) -> None:
         add_note(table, f"another table is left out, which begins in {listed(layout.other_tables)}{rest}")
     else:
         _note_rows(table, below, "a total" if layout.total else "a remark")
+    if layout.further_headers:
+        add_note(
+            table,
+            f"{listed(layout.further_headers)} may be the header of another table, which is read as well",
+        )
     _note_surplus(table)
+
+
+def _may_be_two(texts: list[str]) -> bool:
+    """Return whether texts have as many digits each, and then words that are not as long."""
+    matches = list(filter(None, map(_DIGITS.fullmatch, texts)))
+    widths = {len(match[1]) for match in matches}
+    return len(matches) == len(texts) > 1 and len(widths) == 1 and len(set(map(len, texts))) > 1
 
 
 def _note_surplus(table: Table) -> None:
     layout = table.layout
     lines = listed(layout.surplus_lines)
     if layout.surplus == "labels":
-        add_note(table, 'rows have one field more than the header: the first is a label, in "Unnamed: 0"')
+        add_note(
+            table, 'rows have one field more than the header: the first is read as a label, in "Unnamed: 0"'
+        )
     elif layout.surplus and len(layout.surplus_lines) == len(layout.rows):
         add_note(
             table, "each row has more fields than the header: a name may belong to the column on its right"

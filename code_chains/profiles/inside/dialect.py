@@ -157,6 +157,8 @@ def has_spaced_columns(text: str) -> bool:
     lines = list(filter(None, map(str.split, text[:HEAD_CHARS].splitlines()[:200])))
     width = len(lines[-1]) if lines else 0
     titles = [index for index, words in enumerate(lines) if len(words) != width]
+    if titles and width // 2 < len(lines[titles[-1]]) < width == len(lines[titles[-1] - 1]):
+        return False  # A row below the header has no word in one of its columns.
     lines = lines[titles[-1] + 1 :] if titles else lines
     if len(lines) < (MIN_UNTITLED if titles else 2) or len(titles) > MAX_SPACED_TITLES or width < 2:
         return False
@@ -171,7 +173,7 @@ def _score(head: str, dialect: Dialect) -> float:
     if width < 2:
         return 0.0
     usual = [row for row in rows if row.width == width]
-    divided = list(filter(_divides_quotes, usual)) if dialect.quote else []
+    divided = [row for row in usual if dialect.quote and _divides_quotes(row, dialect.delimiter)]
     if len(divided) > MAX_DIVIDED_SHARE * len(usual):
         return MIN_SCORE
     cells = list(itertools.chain.from_iterable(row.cells[:50] for row in usual[1:80]))
@@ -203,9 +205,11 @@ def _is_quoted(cell: str) -> bool:
     return len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
 
 
-def _divides_quotes(row: Row) -> bool:
-    """Return whether fields begin or end within what is quoted."""
-    return any(field.count('"') % 2 for field in row.fields[:50])
+def _divides_quotes(row: Row, delimiter: str) -> bool:
+    """Return whether fields begin or end within what is quoted, or what is quoted is a part of several rows."""
+    return any(
+        field.count('"') % 2 or (field[:1] == delimiter and "\n" in field) for field in row.fields[:50]
+    )
 
 
 def _filled_rows(head: str, dialect: Dialect) -> list[Row]:

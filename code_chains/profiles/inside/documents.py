@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import re
 import struct
 from collections.abc import Iterable
 from functools import partial
@@ -27,6 +28,8 @@ from .source import Source
 from .traps import find_traps
 
 MAX_ROWS = 50_000
+JOINT = r'r"\}\s*\n\s*\{"'
+"""What is between two objects of JSON in lines of their own."""
 MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
 NAMES_OF_JSON = {
@@ -41,16 +44,19 @@ def profile_lines(source: Source, text: Text) -> Json | None:
     lines = list(filter(str.strip, text.text.split("\n")))
     if not source.is_complete:
         lines = lines[:-1]
+    opened = source.opening(text.encoding, text.errors)
+    read = [*_imports(source, "json"), f"rows = [json.loads(line) for line in {opened} if line.strip()]"]
     try:
         rows = list(map(json.loads, lines[:MAX_ROWS]))
     except (ValueError, RecursionError):
-        return None
+        rows = _joined(text.text) if source.is_complete else []
+        lines = list(map(json.dumps, rows))
+        read = [
+            *_imports(source, "json", "re"),
+            f'rows = json.loads(re.sub({JOINT}, "}},{{", "[" + {opened}.read() + "]"))',
+        ]
     if not _are_objects(rows):
         return None
-    read = [
-        *_imports(source, "json"),
-        f"rows = [json.loads(line) for line in {source.opening(text.encoding, text.errors)} if line.strip()]",
-    ]
     if importlib.util.find_spec("pandas"):
         read = [read[0], "import pandas as pd", *read[1:], f"df = pd.DataFrame(rows{_as_objects(rows)})"]
     count = len(lines) if source.is_complete else source.count_lines()
@@ -64,6 +70,16 @@ def profile_lines(source: Source, text: Text) -> Json | None:
         "first_rows": _first(lines),
         "notes": notes,
     }
+
+
+def _joined(text: str) -> list[Any]:
+    """Return the objects of a text that has one below the other; nothing if it is something else."""
+    # Invariant: no text of JSON has an end of a line, so that such braces are between two objects.
+    try:
+        rows: list[Any] = json.loads(re.sub(r"\}\s*\n\s*\{", "},{", f"[{text}]"))
+    except (ValueError, RecursionError):
+        return []
+    return rows
 
 
 def _first(lines: Iterable[str]) -> list[str]:

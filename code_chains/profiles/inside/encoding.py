@@ -116,7 +116,8 @@ def decode(data: bytes, *, is_complete: bool = True) -> Text | None:
 
 def _mended(text: Text) -> Text:
     """Return text in which quotes and dashes of Windows are no control characters, as which some programs write them."""
-    found = C1.findall(text.text) if text.encoding.startswith("utf") else []
+    may_be = text.encoding.startswith("utf") and not text.text.isascii()
+    found = C1.findall(text.text) if may_be else []
     if not found:
         return text
     number = ord(found[0])

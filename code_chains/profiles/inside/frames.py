@@ -108,7 +108,7 @@ def describe_values(values: Sequence[Any]) -> tuple[str, str]:
 
 
 def _objects(values: Sequence[Any]) -> tuple[str, str]:
-    kinds = sorted({kind.__name__ for kind in map(type, values)})
+    kinds = sorted({kind.__name__ for kind in set(map(type, values))})
     if kinds == ["str"]:
         return _texts(values)
     if set(kinds) <= {"date", "datetime", "Timestamp"}:

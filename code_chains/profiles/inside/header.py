@@ -31,14 +31,16 @@ def without_header(layout: Layout, body: list[Row]) -> list[Row]:
         layout.may_have_header = len(body) > 0 and has_no_value(body[0])
         return body
     first, names, count = body[0], [*body[0].fields], 1
-    while count < min(len(body), MAX_HEADER_ROWS) and names_below(first, body[count], body[count + 1 :]):
-        names = _joined(names, body[count])
-        count += 1
-        if all(body[count - 1].cells):
+    while count < min(len(body), MAX_HEADER_ROWS):
+        below = count + (body[count].is_blank and count + 1 < len(body))
+        if not names_below(first, body[below], body[below + 1 :]):
+            break
+        names, count = _joined(names, body[below]), below + 1
+        if all(body[below].cells):
             break
     if count > 1 and are_long(names):
         return _with_one_row_of_names(layout, body, count)
-    layout.names, layout.header_rows = names, count
+    layout.names, layout.header = names, [row.fields for row in body[:count]]
     return body[count:]
 
 
@@ -79,7 +81,7 @@ def are_long(names: Sequence[str]) -> bool:
 def _with_one_row_of_names(layout: Layout, body: list[Row], count: int) -> list[Row]:
     """Take the names of the row that has most of them; the others are left out."""
     best = max(body[:count], key=lambda row: sum(map(bool, row.cells)))
-    layout.names, layout.header_rows = best.fields, 1
+    layout.names, layout.header = best.fields, [best.fields]
     layout.start, layout.first_line = best.index, best.line
     position = body.index(best)
     layout.titles += body[:position]
@@ -103,7 +105,7 @@ def names_below(first: Row, second: Row, others: Sequence[Row]) -> bool:
     if not (completes or repeats) or any(is_value(name) and not _YEAR.fullmatch(name) for name in names):
         return False
     # Invariant: no more than groups are above the gaps; a row of data has values or texts that come again.
-    rows = [row for row in others[:50] if not row.is_blank]
+    rows = [row for row in others[:50] if not row.is_blank and 2 * len({*row.cells} & {*names}) <= len(names)]
     below = {cell for row in rows for cell in row.cells if cell}
     return len(rows) > 0 and below.isdisjoint(names)
 
@@ -144,7 +146,9 @@ def _are_names(values: list[str], first: Row, others: list[Row]) -> bool:
         return False
     if date_format(values, ""):
         return not any(date_format([cell], "") for row in others[:1] for cell in row.cells)
-    return all(map(_YEAR.fullmatch, values)) or (is_corner and values == list(map(str, range(len(values)))))
+    first_number = values[0] if values[0] in ("0", "1") else "0"
+    in_turn = list(map(str, range(int(first_number), int(first_number) + len(values))))
+    return all(map(_YEAR.fullmatch, values)) or (is_corner and values == in_turn)
 
 
 def cells_of(rows: list[Row], index: int) -> list[str]:

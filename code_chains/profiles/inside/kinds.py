@@ -211,7 +211,8 @@ def _profile(source: Source, encoding: str, kind: Kind) -> Json:
             f"it cannot be read ({type(error).__name__})",
         )
         opened = [line for line in read if line.startswith("text = ")]
-        return profile | {"read": opened, "notes": [f"it was not looked at, as {why}"]}
+        begins = str(names.get("text", "")).splitlines()[:MAX_SHOWN]
+        return profile | {"read": opened, "first_rows": begins, "notes": [f"it was not looked at, as {why}"]}
     if "database" in names:
         described = describe_database(names["database"], "database")
         for part in described["parts"]:

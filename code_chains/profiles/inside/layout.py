@@ -12,7 +12,6 @@ from operator import attrgetter
 
 from .dialect import Dialect, Row, is_value, read_rows, usual_width, widths
 from .header import (
-    are_long,
     are_values,
     cells_of,
     has_no_value,
@@ -30,15 +29,17 @@ TAIL_CHARS, TAIL_LINES = 20_000, 60
 MAX_COUNTED_CHARS = 12 << 20
 """Characters whose records are counted, which takes about half a second."""
 MAX_LISTED = 6
-MAX_SURPLUS = 40
-"""More names than these are not made for fields beyond the header."""
 MAX_BROKEN_SHARE = 0.02
 """Up to this share of rows with more fields than the header are broken."""
 _RULE = re.compile(r":?[-=]{3,}:?")
 TOTAL = re.compile(
     r"(?![=@+])\W*(?:(?:(?:grand |sub)?totals?|(?:zwischen)?summen?|sum|totaux|totales?|totali|somme|totaal|razem)\b"
-    r"|gesamt|insgesamt|итого|всего|合计|合計|总计).*",
+    r"|(?:end|anfangs)saldo|(?:opening|closing) balance|gesamt|insgesamt|итого|всего|合计|合計|总计).*",
     re.IGNORECASE,
+)
+
+REMARK = re.compile(
+    r"(?:sources?|notes?|remarks?|quellen?|anmerkung(?:en)?|hinweise?|fuente|nota) ?: ", re.IGNORECASE
 )
 
 
@@ -52,7 +53,7 @@ class Layout:
         rows: The rows that are looked at, without units and footer.
         width: Fields of a row.
         start: The number of the first record of the header, or of the rows.
-        header_rows: How many records hold the names.
+        header: The records that hold the names.
         may_have_header: Whether the first row of a table without a header could be one.
         titles: Rows above the header.
         skipped: Rows among the others that are none, such as units, by the reason.
@@ -66,6 +67,7 @@ class Layout:
         surplus: What rows have beyond the header: nothing, `empty` fields, `labels` before the others, `values`, or so many
             of these that they are `cut`.
         surplus_lines: The lines, from one on, of rows with values beyond the header.
+        further_headers: The lines, from one on, of rows that begin as the header does, and have no values.
         blank_rows: How many records among the rows have delimiters and no text.
     """
 
@@ -74,7 +76,7 @@ class Layout:
     rows: list[Row]
     width: int
     start: int = 0
-    header_rows: int = 0
+    header: list[list[str]] = field(default_factory=list)
     may_have_header: bool = False
     titles: list[Row] = field(default_factory=list)
     skipped: dict[str, list[Row]] = field(default_factory=dict)
@@ -87,7 +89,13 @@ class Layout:
     is_counted: bool = False
     surplus: str = ""
     surplus_lines: list[int] = field(default_factory=list)
+    further_headers: list[int] = field(default_factory=list)
     blank_rows: int = 0
+
+    @property
+    def header_rows(self) -> int:
+        """How many records hold the names."""
+        return len(self.header)
 
     @property
     def full_width(self) -> int:
@@ -198,7 +206,9 @@ def _split_body(layout: Layout, body: list[Row]) -> None:
     for row in body[:end]:
         if row.is_blank:
             layout.blank_rows += row.width > 1
-        elif layout.names is not None and row.fields == layout.names:
+        elif row.fields in layout.header:
+            if layout.rows and row.width > 1 and not any(layout.rows[-1].cells[1:]):
+                layout.skipped.setdefault("above the header", []).append(layout.rows.pop())
             layout.skipped.setdefault("the header once more", []).append(row)
         elif all(map(_RULE.fullmatch, row.cells)):
             layout.skipped.setdefault("a line of dashes", []).append(row)
@@ -206,15 +216,21 @@ def _split_body(layout: Layout, body: list[Row]) -> None:
             layout.skipped.setdefault("comments", []).append(row)
         else:
             layout.rows.append(row)
+            if (
+                layout.header
+                and row.cells[0]
+                and row.cells[0] == layout.header[0][0].strip()
+                and has_no_value(row)
+            ):
+                layout.further_headers.append(row.line + 1)
 
 
 def _note_tables(layout: Layout, rows: list[Row], *, first: int = 0) -> int:
     """Note the tables that begin among rows: at the first one, or behind an empty line. Return where the first begins."""
     end = len(rows)
     for index in range(first, len(rows)):
-        if (not index or rows[index - 1].is_blank) and is_other_table(
-            rows[first and first - 1 : index], rows[index : index + 20]
-        ):
+        is_apart = (not index or rows[index - 1].is_blank) and rows[index].fields not in layout.header
+        if is_apart and is_other_table(rows[first and first - 1 : index], rows[index : index + 20]):
             layout.other_tables.append(rows[index].line + 1)
             end = min(end, index)
     return end
@@ -283,6 +299,8 @@ def _is_remark(row: Row, width: int, above: list[Row]) -> bool:
     if _is_cut_text(row, above, width):
         return True
     first, *others = row.cells
+    if REMARK.match(first):
+        return True
     is_apart = above[-1].is_blank
     is_wide = width > 2 or (is_apart and width > 1 and not is_value(first))
     return is_wide and first != "" and not any(others)
@@ -305,11 +323,18 @@ def _count(layout: Layout, text: str) -> None:
 
 def _count_widths(text: str, dialect: Dialect, first: int) -> Counter[int]:
     """Return how many records, from one on, have how many fields."""
-    if dialect.quote in text or dialect.escape or "\r" in text:
+    is_plain = dialect.delimiter.isascii() and not dialect.escape
+    if dialect.quote in text or "\r" in text or not is_plain:
         return Counter(map(len, itertools.islice(dialect.records(text), first, None)))
-    lines = text.removesuffix("\n").split("\n")[first:]
-    blank, delimiters = lines.count(""), Counter(map(str.count, lines, itertools.repeat(dialect.delimiter)))
-    found = Counter({count + 1: lines for count, lines in delimiters.items()})
+    text = text.removesuffix("\n")
+    others = bytes({*range(256)} - {*f"{dialect.delimiter}\n".encode()})
+    kept = text.encode(errors="replace").translate(None, others) + b"\n"
+    rest = b"".join(kept.split(b"\n", first)[first:])
+    line = rest[: rest.find(b"\n") + 1]
+    is_uniform = rest == line * rest.count(b"\n")  # Most are, and comparing takes the least time.
+    delimiters = Counter({line[:-1]: rest.count(b"\n")} if is_uniform else rest.split(b"\n")[:-1])
+    blank = text.split("\n")[first:].count("") if delimiters[b""] else 0
+    found = Counter({len(each) + 1: lines for each, lines in delimiters.items()})
     return found - Counter({1: blank}) + Counter({0: blank})
 
 
@@ -329,9 +354,8 @@ def _find_surplus(layout: Layout, text: str, first: int) -> None:
         return
     rows = sum(count for size, count in layout.widths.items() if size > 1)
     is_label = longer == rows and layout.full_width == width + 1 and _are_labels(labels, layout, text)
-    is_cut = layout.full_width > width + MAX_SURPLUS or are_long(layout.names or ())
     # Invariant: a few broken rows make no columns of their own for all others.
-    is_cut = is_cut or len(layout.surplus_lines) <= MAX_BROKEN_SHARE * rows
+    is_cut = len(layout.surplus_lines) <= MAX_BROKEN_SHARE * rows
     layout.surplus = "labels" if is_label else "cut" if is_cut else "values"
 
 

@@ -29,7 +29,7 @@ _SAME_UNITS = {
     "r$": "brl",
     "fr": "chf",
 }
-_GROUPS = re.compile(r"[1-9]\d{0,2}(?:\D\d{3})+")
+_GROUPS = re.compile(r"[1-9]\d{0,2}(?:\D\d{3})+|[1-9]\d?(?:,\d\d)+,\d{3}")
 MAX_UNITS = 2
 """A column of more units than these is text, such as house numbers."""
 MAX_CHARS = 60

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 from .columns import WORDS, Column, classify, conversion, literal, mapping, with_conversions
 from .frames import Json, describe_frame, plural, run_lines
+from .header import are_long
 from .table import (
     Table,
     add_hint,
@@ -31,9 +33,11 @@ MAX_PASSES = 5
 MAX_DISTINCT = 5_000
 MAX_EXAMPLES, MAX_LATER_COLUMNS = 3, 60
 MAX_LATER_ROWS, MAX_LATER_TEXTS = 40_000, 200
-ODD_NUMBER = r"^\s*[+-]?0[0-9]|[^\d.,\s-]"
-LATE_DAY = r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D"
+ODD_NUMBER = re.compile(r"^\s*[+-]?0[0-9]|[^\d.,\s-]")
+LATE_DAY = re.compile(r"^(?:1[3-9]|[23]\d)\D|^\d{1,2}\D(?:1[3-9]|[23]\d)\D")
 """What tells whether numbers are codes or have units, and whether the day or the month comes first."""
+MAX_DAY_CHARS, DIGITS = 6, str.maketrans("123456789", "9" * 9)
+"""How much of a date that takes, and what numbers of one shape differ in."""
 MAX_LINE_CHARS = 1150
 """A longer line would not be shown."""
 STRIP = "df.columns = df.columns.str.strip()"
@@ -64,7 +68,8 @@ def profile_with_pandas(table: Table) -> Json:
         if frame is not None and not _corrected(table, frame):
             break
     if frame is None or max(map(len, _lines(table))) > MAX_LINE_CHARS:
-        table.arguments, table.conversions = {**structure, "dtype": "str"}, {}
+        as_texts = {"dtype": "str", "keep_default_na": "False", "na_values": '[""]'}
+        table.arguments, table.conversions = structure | as_texts, {}
         table.columns = [Column(column.name, "text", key=column.key) for column in table.columns]
         add_note(table, "all columns are read as text, as their types would make the line too long")
         frame = _run(table, table.arguments | _limit(structure, sampled + 1), {})
@@ -76,14 +81,22 @@ def _classify_later_rows(table: Table, structure: Mapping[str, str], nrows: int)
     texts = {"dtype": "str", "keep_default_na": "False"}
     frame = _run(table, {**structure} | _limit(structure, nrows) | texts, {})
     for index, column in enumerate(table.columns[: min(MAX_LATER_COLUMNS, len(frame.columns))]):
-        distinct = frame.iloc[:, index].dropna().drop_duplicates()
-        telling = {"number": ODD_NUMBER, "date": LATE_DAY}.get(column.kind)
-        found = distinct[distinct.str.contains(telling) if telling else distinct.isin(WORDS)]
-        shapes = found.str.replace(r"\d+", "9", regex=True) if telling == ODD_NUMBER else found
-        examples = found[~shapes.duplicated()].head(MAX_LATER_TEXTS)
-        if len(examples):
+        texts = frame.iloc[:, index].dropna().drop_duplicates().tolist()
+        if examples := _telling_texts(column.kind, texts)[:MAX_LATER_TEXTS]:
             again = classify(column.name, [*table.layout.column(index), *examples])
             again.key, table.columns[index] = column.key, again
+
+
+def _telling_texts(kind: str, texts: list[str]) -> list[str]:
+    """Return the texts that are unlike numbers or dates, one of each shape; of others the words that may mean missing."""
+    if kind == "number":
+        shapes = dict(zip(map(str.translate, texts, itertools.repeat(DIGITS)), texts, strict=True))
+        odd = {re.sub(r"\d+", "9", shape): shapes[shape] for shape in filter(ODD_NUMBER.search, shapes)}
+        return list(odd.values())
+    if kind == "date":
+        days = {text[:MAX_DAY_CHARS]: text for text in texts}
+        return [days[day] for day in filter(LATE_DAY.search, days)]
+    return list(filter(WORDS.__contains__, texts))
 
 
 def _limit(structure: Mapping[str, str], nrows: int) -> dict[str, str]:
@@ -186,15 +199,19 @@ def _frame_arguments(table: Table) -> dict[str, str]:
         arguments["encoding"] = quoted(table.text.encoding)
     if table.text.errors != "strict":
         arguments["encoding_errors"] = quoted(table.text.errors)
-    return arguments | _name_arguments(table) | _row_arguments(table)
+    return arguments | _name_arguments(table, arguments) | _row_arguments(table)
 
 
-def _name_arguments(table: Table) -> dict[str, str]:
+def _name_arguments(table: Table, arguments: dict[str, str]) -> dict[str, str]:
     """Return the arguments for the names of columns."""
     layout = table.layout
     if layout.names is None:
         is_ragged = layout.rows and layout.rows[0].width < layout.full_width
         return {"header": "None"} | ({"names": f"range({layout.full_width})"} if is_ragged else {})
+    if layout.surplus == "values" and are_long(unique_names(table)):
+        header = _call(table, arguments | {"skiprows": str(layout.start), "nrows": "0"}, drops_blank=False)
+        others = f'*map("Unnamed: {{}}".format, range({len(layout.names)}, {layout.full_width}))'
+        return {"header": "None", "names": f"[*{header}, {others}]"}
     if layout.header_rows != 1 or layout.surplus == "values":
         return {"header": "None", "names": f"[{', '.join(map(literal, unique_names(table)))}]"}
     if layout.surplus in ("cut", "empty"):
@@ -259,7 +276,8 @@ def _run(
 
 def _read(table: Table, structure: Mapping[str, str], nrows: int) -> Any:
     """Run the lines for some rows; None if columns cannot be converted as they seemed, which they do no more then."""
-    limit = _limit(structure, nrows)
+    is_short = table.layout.is_counted and table.layout.widths.total() < nrows
+    limit = {} if is_short else _limit(structure, nrows)  # Without it pandas is faster.
     try:
         return _run(table, table.arguments | limit, table.conversions)
     except ValueError:

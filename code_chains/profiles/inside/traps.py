@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .columns import literal
+from .dates import date_format
+from .dialect import is_value
 from .layout import TOTAL
 
 MAX_ROWS = 50_000
 """Rows that are looked at."""
 MAX_COLUMNS, MAX_DISTINCT, MAX_SHOWN = 40, 2_000, 3
 MAX_TEXT_CHARS = 60
+MIN_COLUMNS, MAX_TRANSPOSED = 3, 60
+"""Columns of which the first may have labels, and rows that may be columns."""
 MAX_TOTAL_SHARE, MIN_DETAILS = 0.34, 3
 SENTINELS = (-99, -999, -9999, 999, 9999, 99999, 999999)
 """Numbers that stand for missing ones, if they are far from all others."""
@@ -24,9 +28,19 @@ RANGES = (
     (re.compile(r"\b(?:month|monat|mois|mes)\b", re.IGNORECASE), 1, 12),
 )
 """Between which numbers the values of columns with such names are."""
+COUNTED = (
+    (20_000, 60_000, "serial days", 'unit="D", origin="1899-12-30"'),
+    (10**9, 2 * 10**9, "seconds since 1970", 'unit="s"'),
+)
+"""Between which numbers dates are that are counted."""
+UNIT = re.compile(
+    r"\W*(?:units?|uom|currency|ccy|einheit|währung|unité|devise|unidad|moneda)\W*", re.IGNORECASE
+)
 AVERAGE = re.compile(
     r"\W*(?:averages?|means?|mittelwert|durchschnitt|moyenne|promedio|media|среднее|平均)\W*", re.IGNORECASE
 )
+_SUBTOTAL = re.compile(r"\S.* (?:(?:sub)?totals?|summe|gesamt)", re.IGNORECASE)
+DITTO = {'"', "''", "″", "〃", "ditto", "do."}
 _DATE = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-](?:\d{4}|\d{2})\b.*")
 
 
@@ -35,7 +49,7 @@ def find_traps(frame: Any) -> list[str]:
     frame = frame.iloc[:MAX_ROWS, :MAX_COLUMNS]
     if not len(frame):
         return []
-    return [*_repeated_rows(frame), *_totals(frame), *_odd_columns(frame)]
+    return [*_repeated_rows(frame), *_totals(frame), *_odd_rows(frame), *_odd_columns(frame)]
 
 
 def _repeated_rows(frame: Any) -> Iterator[str]:
@@ -49,12 +63,13 @@ def _repeated_rows(frame: Any) -> Iterator[str]:
 
 def _totals(frame: Any) -> Iterator[str]:
     """Find rows among the others that sum these up."""
-    for position in range(min(len(frame.columns), 3)):
+    labels = [position for position in range(len(frame.columns)) if _has_texts(frame.iloc[:, position])]
+    for position in labels[:3]:
         texts = _texts(frame.iloc[:, position])
-        totals = [text for text in texts if TOTAL.fullmatch(text) or AVERAGE.fullmatch(text)]
+        totals = [text for text in texts if any(kind.fullmatch(text) for kind in (TOTAL, AVERAGE, _SUBTOTAL))]
         count = int(frame.iloc[:, position].isin(totals).sum()) if totals else 0
         if 0 < count <= MAX_TOTAL_SHARE * len(frame) and len(frame.columns) > 1:
-            what = "a total" if TOTAL.fullmatch(totals[0]) else "an average"
+            what = "an average" if AVERAGE.fullmatch(totals[0]) else "a total"
             rows = f"1 row is {what}" if count == 1 else f"{count:,} rows are totals"
             yield f"{rows} among details ({_some(totals)} in {_key(frame, position)}), which sums count twice"
             return
@@ -79,7 +94,32 @@ def _ends_in_sum(frame: Any) -> bool:
     )
 
 
+def _odd_rows(frame: Any) -> Iterator[str]:
+    """Find labels that stand for several rows, and rows that are columns."""
+    if len(frame.columns) < MIN_COLUMNS or not _has_texts(frame.iloc[:, 0]):
+        return
+    labels, key = frame.iloc[:, 0], _key(frame, 0)
+    alone = frame[labels.notna() & frame.iloc[:, 1].isna()]
+    alone = alone[alone.iloc[:, 1:].isna().all(axis=1)]
+    if 0 < 2 * len(alone) < len(frame):
+        rows = "1 row has" if len(alone) == 1 else f"{len(alone):,} rows have"
+        yield f"{rows} a text in {key} and nothing else ({_some(map(str, alone.iloc[:, 0]))}): a heading or a remark"
+    filled = labels.dropna()
+    are_groups = 2 * len(filled) <= len(labels) and filled.is_unique and labels.notna().iloc[0]
+    if are_groups and frame.iloc[:, 1].notna().all():
+        yield f"blank cells of {key} may stand for the label above: df[{key}].ffill()"
+    cells = frame.iloc[:, 1:].values.tolist() if len(frame) <= MAX_TRANSPOSED else []
+    kinds = [set(map(is_value, {*map(str, row)} - {"nan", "None", "NaT"})) for row in cells]
+    if all(len(kind) == 1 for kind in kinds) and {True} in kinds and {False} in kinds:
+        yield f"its rows may be columns, with their names in {key}: df.set_index({key}).T"
+
+
 def _odd_columns(frame: Any) -> Iterator[str]:
+    names = list(map(str, frame.columns))
+    for position in range(1, len(names) - 1):
+        are_named = [not name.startswith("Unnamed: ") for name in names[position - 1 : position + 2]]
+        if are_named == [True, False, True] and not len(frame.iloc[:, position].dropna()):
+            yield f"{literal(names[position])} is empty: two tables may stand beside each other"
     for position in range(len(frame.columns)):
         series, key = frame.iloc[:, position], _key(frame, position)
         if getattr(series.dtype, "kind", "O") in "iuf":
@@ -102,8 +142,18 @@ def _odd_numbers(values: Any, key: str, name: str) -> Iterator[str]:
         if pattern.search(name) and 0 < outside < len(values):
             yield f"{outside:,} of {len(values):,} values of {key} are not between {low} and {high}"
 
+    for low, high, what, arguments in COUNTED:
+        if date_format(["20250101"], name) and bool(((values >= low) & (values < high)).all()):
+            yield f"{key} may be {what}: pd.to_datetime(df[{key}], {arguments})"
+
 
 def _odd_texts(texts: Sequence[str], key: str) -> Iterator[str]:
+    if len(texts) > 1 and UNIT.fullmatch(key):
+        yield f"{key} has several units ({_some(texts)}), in which numbers beside it are not alike"
+    if marks := DITTO.intersection(texts):
+        yield f"{_some(marks)} in {key} may stand for the value above"
+    if texts and all(text.startswith('="') for text in texts):
+        yield f"{key} holds formulas such as {texts[0]}: df[{key}].str.strip('=\"') has their texts"
     spellings: dict[str, list[str]] = {}
     for text in texts:
         spellings.setdefault(" ".join(text.casefold().split()), []).append(text)
@@ -118,10 +168,14 @@ def _odd_texts(texts: Sequence[str], key: str) -> Iterator[str]:
 
 def _texts(series: Any) -> list[str]:
     """Return the distinct texts of a column; nothing of one with other values or very many."""
-    if getattr(series.dtype, "kind", "O") not in "OTSU":
+    if not _has_texts(series):
         return []
     distinct = series.dropna().drop_duplicates().head(MAX_DISTINCT).tolist()
     return [text for text in distinct if isinstance(text, str) and len(text) <= MAX_TEXT_CHARS]
+
+
+def _has_texts(series: Any) -> bool:
+    return getattr(series.dtype, "kind", "O") in "OTSU"
 
 
 def _key(frame: Any, position: int) -> str:

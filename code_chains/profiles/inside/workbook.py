@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any, cast
 
 from .columns import PANDAS_MISSING, Column, classify, conversion, literal, mapping, with_conversions
-from .dates import date_format
 from .frames import Json, describe_frame, plural, run_lines
 from .markup import Sheet, first_rows, read_sheets
 from .numbers import NumberFormat
@@ -31,7 +30,6 @@ MAX_CELLS_OF_OTHERS = 40_000
 MAX_SLOW_CELLS, MAX_DENSE_CELLS = 10_000, 5_000_000
 """For more cells calamine is used, which takes a tenth of the time, but memory for the cells between others as well."""
 _CODE, _ZEROS = re.compile(r"0\d+"), re.compile("00+")
-SERIAL_DAYS = range(20_000, 60_000)
 KINDS = {"xl/workbook.xml": "xlsx", "xl/workbook.bin": "xlsb"}
 STREAMS = {"EncryptedPackage": "locked", "Workbook": "xls"}
 FORMATS = {"ods": "OpenDocument spreadsheet", "xls": "old Excel workbook", "xlsb": "binary Excel workbook"}
@@ -332,9 +330,6 @@ def _convert(part: Part, key: str, cells: list[Any]) -> None:
     values = [value for value in cells if value is not None]
     texts = [value for value in values if isinstance(value, str)]
     if not texts:
-        if values and all(value in SERIAL_DAYS for value in values) and date_format(["20250101"], key):
-            days = f'pd.to_datetime(df[{key}], unit="D", origin="1899-12-30")'
-            part.notes.append(f"{key} may be serial days: {days}")
         return
     # Whole numbers stand for other values, which must not tell how the texts are to be read.
     column = classify(key, [value if isinstance(value, str) else str(i) for i, value in enumerate(values)])
