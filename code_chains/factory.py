@@ -1,4 +1,4 @@
-"""The only place where all parts meet."""
+"""`create_code_chain`: the only place where all parts meet."""
 
 from __future__ import annotations
 

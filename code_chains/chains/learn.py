@@ -1,4 +1,4 @@
-"""query, code, verdict -> learned."""
+"""query, code, verdict -> learned: keep an accepted program as a snippet for later questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts of tests and examples."""
+"""Verdicts of tests and examples, for `EvaluateChain`: which failed, were broken, or decided nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""query, (files, variables, context, history) -> the outcome of a solver, with a verdict by further programs."""
+"""query, (files, variables, context, history) -> the outcome of a solver, compared with other programs: `Agreement`."""
 
 from __future__ import annotations
 

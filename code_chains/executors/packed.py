@@ -1,4 +1,4 @@
-"""Check a packed value that a program reported, before it is read: it may have written anything."""
+"""Check what a program reported as its value, for `executors.values`: it may have written anything."""
 
 from __future__ import annotations
 

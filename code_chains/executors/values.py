@@ -1,4 +1,4 @@
-"""The host's end of typed values (`guest.serialization`): pack variables; check and unpack what a program reports."""
+"""The host's end of typed values: pack variables; have what a program reports checked by `packed`, and unpack it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What variables of a question are."""
+"""Which kind of table a variable is, by its library and class, and names that programs may not use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lessons of the page, and the work of its clients at them."""
+"""The lessons of a folder and the work of each client at them, in turns; `lesson_page` shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executor in a sandbox that you pass, of LangChain's protocol: E2B, Modal, Daytona, Runloop, LangSmith, or your own."""
+"""An executor on a sandbox of LangChain's protocol that you opened and pass; `cloud` opens them by name."""
 
 from __future__ import annotations
 
