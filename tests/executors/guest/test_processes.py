@@ -102,6 +102,30 @@ def test_a_child_forked_by_a_spared_process_that_was_resumed_is_killed_too() -> 
     assert done.stdout.split() == ["1", "True", "None", "1"]
 
 
+# A death may resume what was stopped, so that a listing that follows it is not the last one.
+AFTER_A_DEATH = """
+import os, signal, time
+from code_chains.executors.guest.sandbox import processes
+from code_chains.executors.guest.kernel.syscalls import PR_SET_CHILD_SUBREAPER, prctl
+
+prctl(PR_SET_CHILD_SUBREAPER, 1)
+kept = os.fork() or os.kill(os.getpid(), signal.SIGSTOP) or os._exit(0)
+other = os.fork() or time.sleep(60) or os._exit(0)
+tree, listings = processes.tree, []
+processes.tree = lambda **options: listings.append(tree(**options)) or listings[-1]
+print(processes.kill_all([kept]), [other in listing for listing in listings[-3:]])
+os.kill(kept, signal.SIGKILL)
+"""
+
+
+@pytest.mark.kernel_sandbox
+def test_without_namespaces_nobody_is_left_only_if_two_listings_say_so() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_A_DEATH], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "True [True, False, False]"
+
+
 FIRST_THREAD_ENDS = """
 import ctypes, platform, threading, time
 threading.Thread(target=time.sleep, args=(60,)).start()

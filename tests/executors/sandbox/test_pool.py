@@ -350,7 +350,9 @@ def test_each_of_them_is_proven_and_at_most_twenty_by_one_probe(executor: Sandbo
 
 
 def test_without_any_probe_nothing_runs(patch_inside: PatchInside) -> None:
-    patch_inside("template", "return self.started % PROBE_INTERVAL > 0", "return True")
+    patch_inside(
+        "template", "return self.started % PROBE_INTERVAL > 0 and bool(self.confinement)", "return True"
+    )
     with SandboxExecutor(preload=()) as executor, pytest.raises(ExecutorError, match="report is malformed"):
         executor.run("1")
 
@@ -359,11 +361,20 @@ def test_a_process_that_is_not_confined_like_the_first_one_gets_no_program(
     patch_inside: PatchInside, probes: list[object], renewals: list[Fork]
 ) -> None:
     """Another supervisor takes its place, whose first program probes again."""
-    patch_inside("processes", "return (*lines, *namespaces)", "return (*lines, *namespaces, pid)")
+    patch_inside("processes", ", *namespaces)", ", *namespaces, pid)")
     with SandboxExecutor(preload=()) as executor:
         assert [executor.run("6 * 7").result for _ in range(4)] == ["42"] * 4
     assert renewals
     assert None not in probes
+
+
+def test_where_the_kernel_does_not_tell_namespaces_each_process_probes(patch_inside: PatchInside) -> None:
+    patch_inside(
+        "processes", "        namespaces = [", "        raise PermissionError\n        namespaces = ["
+    )
+    with SandboxExecutor(preload=()) as executor:
+        proofs = [executor.run("1").isolation for _ in range(3)]
+    assert len({*map(id, proofs)}) == 3
 
 
 @pytest.mark.slow

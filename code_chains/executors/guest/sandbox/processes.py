@@ -84,14 +84,14 @@ def prove_rule_over(uid: int) -> None:
 def confinement(pid: int | str) -> tuple[object, ...]:
     """Return what the kernel says of a process's users, capabilities, system-call filters and namespaces.
 
-    Those of a process that nobody may inspect are left out.
+    Invariant: it is empty if its namespaces may not be read, and proves nothing then.
     """
-    lines = [line for line in read(f"/proc/{pid}/status").splitlines() if line.startswith(CONFINEMENT_FIELDS)]
+    lines = read(f"/proc/{pid}/status").split(b"\n")  # Names of processes may have other ends of lines.
     try:
         namespaces = [os.stat(f"/proc/{pid}/ns/{name}").st_ino for name in NAMESPACES]
     except PermissionError:
-        namespaces = []
-    return (*lines, *namespaces)
+        return ()
+    return (*(line for line in lines if line.startswith(CONFINEMENT_FIELDS)), *namespaces)
 
 
 def read(path: str) -> bytes:
@@ -305,7 +305,7 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
     dead. Listings are not complete: what is dead when it is read may have left a child that was not listed, or have
     resumed others (the kernel resumes groups that it orphans), and what is to stop may be about to fork. Invariant: such a
     listing without a living process is trusted only if all spared processes were stopped before and after it, and nobody
-    died since the dead were reaped before it. The first process of a namespace knows besides that nobody was forked
+    died since another one before it. The first process of a namespace knows besides that nobody was forked
     meanwhile, and so needs one listing if nobody is dead; others need a second one, or no child at all. Deaths are seen, as
     this process adopts all orphans (the filter lets nobody else become a subreaper).
     """
@@ -334,7 +334,7 @@ def kill_all(spare: Collection[int] = (), timeout: float = KILL_TIMEOUT_S) -> bo
         is_stopped_now = all(map(is_stopped, spare))
         if not alive and were_stopped and is_complete and is_stopped_now:
             return True
-        dead = listed.difference(alive) if is_stopped_now else None
+        dead = listed if is_stopped_now and not alive else None
         await_exit(alive)
     return False
 

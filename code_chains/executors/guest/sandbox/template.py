@@ -40,7 +40,7 @@ class Template:
         shared_bytes: Memory that its forks share with it.
         threads: Threads of the process that it was forked from, of which it lacks all but one.
         started: Programs that it was forked for.
-        confinement: What the kernel says of the process of the first one.
+        confinement: What the kernel says of the process of the first one; empty if it tells that of none.
     """
 
     channel: socket.socket
@@ -52,7 +52,7 @@ class Template:
     @property
     def is_proven(self) -> bool:
         """Whether the next program is not probed, as an earlier one was."""
-        return self.started % PROBE_INTERVAL > 0
+        return self.started % PROBE_INTERVAL > 0 and bool(self.confinement)
 
     def start(self, streams: list[int]) -> StateProcess:
         """Start the process of a program. The template reports its end on the channel.
