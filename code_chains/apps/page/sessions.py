@@ -80,9 +80,8 @@ class PageSession:
         is_owners: bool = False,
         session_id: str | None = None,
     ) -> None:
-        self._is_owners = is_owners
         self.client_id: str = client_id
-        self._chains, self._queue = chains, queue
+        self._chains, self._queue, self._is_owners = chains, queue, is_owners
         self.history: ConversationHistory = history
         self._all_sessions = all_sessions
         self.model: str = next(iter(chains))
@@ -290,9 +289,7 @@ class PageSession:
             InputError: The file exceeds a limit.
         """
         name = upload_name(name)
-        self.uploads.reserve(
-            name, len(data)
-        )  # Before anything else runs, so that concurrent uploads are counted.
+        self.uploads.reserve(name, len(data))  # Before anything else runs: concurrent uploads are counted.
         self._uploading += 1
         is_open = [session.session_id for session in self._all_sessions()]
         try:
