@@ -61,7 +61,7 @@ class LessonPage:
         lesson = self._work.lesson
         ui.add_css(STYLE)
         ui.add_body_html(f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>")
-        self._dark = ui.dark_mode(None)
+        ui.dark_mode(None)
         self._status = text("", "div", "visually-hidden").props("role=status aria-live=polite")
         with ui.element("div").classes("page") as page:
             page.props["data-conversation"] = f"lesson {lesson.name}"
@@ -69,7 +69,7 @@ class LessonPage:
                 text(lesson.title, "h1").props(f"lang={lesson.language}")
                 with ui.element("nav").props('aria-label="Lesson"'):
                     quiet_button("All lessons", "list", partial(ui.navigate.to, "../lessons"))
-                    quiet_button("Delete my work", "delete", self._forget)
+                    quiet_button("Delete my work", "delete", self._confirm_forget)
             with ui.element("div").classes("content lesson"):
                 self._steps = ui.element("nav").props('aria-label="Steps"')
                 self._body = ui.element("div").classes("work")
@@ -113,13 +113,13 @@ class LessonPage:
                     text(" ✓ done" if is_done else "", "span", "done")
                 if step == self._step:
                     button.props("aria-current=step")
-                button.on("click", partial(self._go, step.number), args=[])
+                button.on("click", self._action(partial(self._go, step.number)), args=[])
 
     def _show_program(self, step: Step) -> None:
         with ui.element("div").classes("panel editing"):
             text("Your program", "p", "kicker")
             self._editor = ui.codemirror(self._work.code, language="Python", line_wrapping=True)
-            self._editor.map_key("Mod-Enter", self._run)
+            self._editor.map_key("Mod-Enter", self._action(self._run))
             keys = text(_KEYS, "p", "hint")
             self._input = ui.textarea(value=self._work.example_input)
             self._input.props('autogrow outlined dense aria-label="Input of the program" placeholder="Input"')
@@ -128,7 +128,8 @@ class LessonPage:
             self._add_buttons(step)
             if self._shelf.has_model:
                 self._question = ui.input().props('dense outlined aria-label="Ask about this exercise"')
-                self._question.props('placeholder="Ask about this exercise …"').on("keydown.enter", self._ask)
+                self._question.props('placeholder="Ask about this exercise …"')
+                self._question.on("keydown.enter", self._action(self._ask), args=[])
         ui.run_javascript(
             f"focusEditor(getHtmlElement({self._editor.id}), 'Your program', getHtmlElement({keys.id}).id, "
             f"{json.dumps(self._key)})"
@@ -141,14 +142,18 @@ class LessonPage:
 
     def _add_buttons(self, step: Step) -> None:
         with ui.element("div").classes("bar"):
-            main, label = (self._submit, "Submit") if step.is_exercise else (self._next, "Next step")
-            ui.button(label, on_click=main, color=None).props("unelevated no-caps").classes("main")
-            quiet_button("Run", "play_arrow", self._run)
+            if step.is_exercise:
+                self._add_main_button("Submit", self._submit)
+            else:
+                self._add_main_button("Next step", self._next)
+            quiet_button("Run", "play_arrow", self._action(self._run))
             if step.examples:
-                quiet_button("Check examples", "rule", self._check)
-            quiet_button("Hint", "lightbulb", self._hint)
-            quiet_button("Undo", "undo", self._undo).tooltip("Take back the effects of the last run")
-            quiet_button("Start again", "restart_alt", self._restart)
+                quiet_button("Check examples", "rule", self._action(self._check))
+            quiet_button("Hint", "lightbulb", self._action(self._hint))
+            quiet_button("Undo", "undo", self._action(self._undo)).tooltip(
+                "Take back the effects of the last run"
+            )
+            quiet_button("Start again", "restart_alt", self._action(self._restart))
 
     def _show_hints(self) -> None:
         hints = self._work.given_hints
@@ -179,11 +184,14 @@ class LessonPage:
 
     # -- actions ---------------------------------------------------------------------------------------------
 
+    def _action(self, action: Action) -> Action:
+        return partial(self._perform, action)
+
     async def _perform(self, action: Action) -> None:
         """Do something with the program as it is now, and show why it cannot be done."""
         try:
             if self._work.step != self._step:  # Another tab is at another step.
-                self._work.go(self._step.number)
+                await self._do(partial(self._work.go, self._step.number))
             await self._save()
             await action()
         except CodeChainsError as error:
@@ -192,43 +200,40 @@ class LessonPage:
         self._show_steps()
         self._version = self._desk.version
 
-    async def _run(self) -> None:
-        async def run() -> None:
-            self._show_execution(await self._shelf.run(self._desk, self._input.value or ""))
+    async def _do(self, change: Callable[[], None]) -> None:
+        """Change the work, unless a program of another tab runs in it."""
+        await self._desk.perform(change, runs_program=False)
 
-        await self._perform(run)
+    async def _run(self) -> None:
+        self._show_execution(await self._shelf.run(self._desk, self._input.value or ""))
 
     async def _check(self) -> None:
-        async def check() -> None:
-            verdict = await self._desk.perform(self._work.check)
-            self._tell(verdict.reason, is_right=verdict.status == "verified")
-
-        await self._perform(check)
+        verdict = await self._desk.perform(self._work.check)
+        self._tell(verdict.reason, is_right=verdict.status == "verified")
 
     async def _submit(self) -> None:
-        async def submit() -> None:
-            is_accepted = await self._desk.perform(self._work.submit)
-            self._tell(self._work.reason, is_right=is_accepted)
-            if is_accepted:
-                with self._result:
-                    self._add_way_on()
-
-        await self._perform(submit)
+        is_accepted = await self._desk.perform(self._work.submit)
+        self._tell(self._work.reason, is_right=is_accepted)
+        if is_accepted:
+            with self._result:
+                self._add_way_on()
 
     def _add_way_on(self) -> None:
         if self._step.number == len(self._work.lesson.steps):
             text("That was the last step.", "p", "hint")
         else:
-            ui.button("Next step", on_click=self._next, color=None).props("unelevated no-caps").classes(
-                "main"
-            )
+            self._add_main_button("Next step", self._next)
+
+    def _add_main_button(self, label: str, action: Action) -> None:
+        button = ui.button(label, on_click=self._action(action), color=None)
+        button.props("unelevated no-caps").classes("main")
 
     async def _hint(self) -> None:
-        await self._perform(partial(self._show_hint, ""))
+        await self._show_hint("")
 
     async def _ask(self) -> None:
         if question := (self._question.value or "").strip():
-            await self._perform(partial(self._show_hint, question))
+            await self._show_hint(question)
             self._question.set_value("")
 
     async def _show_hint(self, question: str) -> None:
@@ -238,41 +243,28 @@ class LessonPage:
         self._status.set_content(plain(hint.text))
 
     async def _undo(self) -> None:
-        async def undo() -> None:
-            await self._desk.perform(self._work.undo)
-            self._tell("The effects of the last run are undone.", is_right=None)
-
-        await self._perform(undo)
+        await self._do(self._work.undo)
+        self._tell("The effects of the last run are undone.", is_right=None)
 
     async def _restart(self) -> None:
-        async def restart() -> None:
-            self._work.restart()
-            self._editor.set_value(self._work.code)
-
-        await self._perform(restart)
+        await self._do(self._work.restart)
+        self._editor.set_value(self._work.code)
 
     async def _next(self) -> None:
-        async def go_on() -> None:
-            self._work.next()
-            self._show_step()
-
-        await self._perform(go_on)
+        await self._do(self._work.next)
+        self._show_step()
 
     async def _go(self, number: int) -> None:
-        async def go() -> None:
-            self._work.go(number)
-            self._show_step()
+        await self._do(partial(self._work.go, number))
+        self._show_step()
 
-        await self._perform(go)
+    async def _forget(self) -> None:
+        await self._do(self._work.forget)
+        await self._go(1)
 
-    def _forget(self) -> None:
-        async def forget() -> None:
-            self._work.forget()
-            self._work.go(1)
-            self._show_step()
-
+    def _confirm_forget(self) -> None:
         message = "Delete your programs, attempts and hints of this lesson?"
-        self._confirmation.ask(message, "Delete", partial(self._perform, forget))
+        self._confirmation.ask(message, "Delete", self._action(self._forget))
 
     # -- outcomes --------------------------------------------------------------------------------------------
 

@@ -144,6 +144,16 @@ def test_a_run_can_be_stopped(page: Page) -> None:
     expect(page.locator(".outcome")).to_contain_text("What earlier runs made is gone")
 
 
+def test_another_tab_ends_no_run(page: Page, address: str) -> None:
+    write(page, "import time; time.sleep(4); print('to the end')")
+    press(page, "Run")
+    other = page.context.new_page()
+    other.goto(f"{address}/first")
+    other.get_by_role("button", name="2. Say it").click()
+    expect(other.get_by_text("Your last program still runs.")).to_be_visible()
+    expect(page.locator(".printed")).to_have_text("to the end")
+
+
 def test_a_program_reads_the_input(page: Page) -> None:
     write(page, "print(int(input()) + 1)")
     page.get_by_label("Input of the program").fill("41")
