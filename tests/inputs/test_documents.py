@@ -203,6 +203,8 @@ SAID: dict[str, Any] = {
     "aliases": ("yaml", lambda: "a: &a [x, x, x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(9)
     ), "its aliases expand"),
+    "Norway": ("yaml", lambda: "- country: NO\n  zip: 010\n- country: SE\n  zip: 77\n", "reads NO as False, 010 as 8"),
+    "times in YAML": ("yaml", lambda: "start: 12:30\nend: x\n", "reads 12:30 as 750"),
     "a pickle": ("", lambda: pickle.dumps([1]), "it may run code"),
     "a password": ("", lambda: zipped({"a.csv": PEOPLE}).replace(
         b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1"), "it has a password"),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .dates import DateFormat, date_format
+from .dates import DateFormat, date_format, is_like_date
 from .numbers import QUOTES, SPACES, NumberFormat, number_format
 
 PANDAS_MISSING = {
@@ -138,8 +138,10 @@ def _with_errors(name: str, texts: Sequence[str], values: set[str]) -> Column | 
         if values and all(map(pattern.fullmatch, values)):
             return Column(name, "text", doubt=f"{max(values - numbers)} and others stay text: {what}")
     some = sorted(values)[:MAX_ERRORS]
-    if some and all(date_format([value], name) for value in some):
-        return Column(name, "text", doubt="its dates are written in several ways, so it stays text")
+    if some and all(map(is_like_date, some)):
+        unknown = next((value for value in some if not date_format([value], name)), "")
+        ways = f"in a form that is not known, such as {unknown}" if unknown else "in several ways"
+        return Column(name, "text", doubt=f"its dates are written {ways}, so it stays text")
     if not others or len(others) > MAX_ERRORS or len(numbers) < MIN_FOR_ERRORS:
         return None
     count = sum(map(others.__contains__, map(str.strip, texts)))

@@ -16,11 +16,22 @@ _TIME = (
 )
 _NUMERIC = re.compile(rf"(?P<a>\d{{1,4}})(?P<gap1>[./-])(?P<b>\d{{1,2}})(?P=gap1)(?P<c>\d{{1,4}}){_TIME}")
 _NAMED = re.compile(
-    rf"(?P<day>\d{{1,2}})(?P<gap1>[ -]|\. )(?P<month>[A-Za-z]{{3,9}})(?P=gap1)(?P<year>\d{{4}}){_TIME}"
+    rf"(?P<day>\d{{1,2}})(?P<gap1>[ -]|\. )(?P<month>[A-Za-z]{{3,9}})(?P=gap1)(?P<year>\d{{4}}|\d{{2}}){_TIME}"
 )
-_NAMED_US = re.compile(rf"(?P<month>[A-Za-z]{{3,9}}) (?P<day>\d{{1,2}}), (?P<year>\d{{4}}){_TIME}")
+_NAMED_US = re.compile(
+    rf"(?P<month>[A-Za-z]{{3,9}}) (?P<day>\d{{1,2}})(?P<comma>,?) (?P<year>\d{{4}}){_TIME}"
+)
+_LIKE_DATE = re.compile(
+    r"(?:\w{2,10}[.,]+ )?\d{1,2}(?:st|nd|rd|th|er|[.ºª])?[ -](?:of |de )?[^\W\d_]{3,10}\.?,?[ -](?:de )?'?(?:\d{4}|\d{2})"
+    r"|(?:\w{2,10}[.,]+ )?MONTH(?:[ -]\d{1,2}(?:st|nd|rd|th)?)?,?[ /'’-]+(?:\d{4}|\d{2})|\d{4}[ /-]MONTH"
+    r"|\d{4}(?:年|년) ?\d{1,2}(?:月|월)(?: ?\d{1,2}(?:日|일))?".replace(
+        "MONTH", r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+    ),
+    re.IGNORECASE,
+)
+_END_OF_DATE = re.compile(r"[T ,]+\d{1,2}:\d{2}.*")
 _COMPACT = re.compile(r"(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
-_NAME_OF_DATE = re.compile(r"dat[eu]|day|tag|jour|fecha|fech|data\b|дата|日", re.IGNORECASE)
+_NAME_OF_DATE = re.compile(r"dat[eu]|day|time|_at\b|tag|jour|fecha|fech|data\b|дата|日", re.IGNORECASE)
 MAX_CHARS = 40
 MIN_COMPACT = 3
 """So many numbers of eight digits must be dates to count as such without a name that says so."""
@@ -65,6 +76,11 @@ def date_format(values: Collection[str], name: str) -> DateFormat | None:
     return None
 
 
+def is_like_date(text: str) -> bool:
+    """Return whether a text is a date, or a month of a year, in whatever form people write."""
+    return bool(date_format([text], "") or _LIKE_DATE.fullmatch(_END_OF_DATE.sub("", text[:MAX_CHARS])))
+
+
 def _numeric(matches: list[re.Match[str]]) -> DateFormat | None:
     parts = (match.group("a", "b", "c", "gap1", "zone") for match in matches)
     first, second, last, gaps, zones = map(list, zip(*parts, strict=True))
@@ -97,11 +113,16 @@ def _named(matches: list[re.Match[str]]) -> DateFormat | None:
         return None
     months = map(itemgetter("month"), matches)
     month = "%b" if _widths(months) == {3} else "%B"
-    if "gap1" not in matches[0].groupdict():
-        return DateFormat(f"{month} %d, %Y{time}")
-    gaps = set(map(itemgetter("gap1"), matches))
+    widths = _widths(map(itemgetter("year"), matches))
+    gap_name = "comma" if "comma" in matches[0].groupdict() else "gap1"
+    gaps = set(map(itemgetter(gap_name), matches))
     gap = gaps.pop()
-    return None if gaps else DateFormat(f"%d{gap}{month}{gap}%Y{time}")
+    if gaps or len(widths) > 1:
+        return None
+    if gap_name == "comma":
+        return DateFormat(f"{month} %d{gap} %Y{time}")
+    year = "%Y" if widths == {4} else "%y"
+    return DateFormat(f"%d{gap}{month}{gap}{year}{time}")
 
 
 def _time(matches: list[re.Match[str]]) -> str | None:

@@ -12,7 +12,7 @@ from .csv_lines import profile_with_csv
 from .dialect import Dialect, Row
 from .encoding import Text
 from .frames import Json, plural
-from .layout import find_layout, listed
+from .layout import Layout, find_layout, listed
 from .pandas_lines import profile_with_pandas
 from .source import Source
 from .table import Table, add_note, quoted
@@ -54,10 +54,7 @@ def note_omissions(table: Table) -> None:
         add_note(table, 'whether "," divides fields is not certain: it is read as a decimal comma')
     if table.is_spaced and any(map(_may_be_two, map(layout.column, range(layout.width)))):
         add_note(table, "columns may touch each other, as one has digits and then letters")
-    if layout.header_rows > 1:
-        add_note(table, f"the names of the columns are in {layout.header_rows} rows")
-    elif layout.names is None and layout.may_have_header:
-        add_note(table, "whether the first row holds names is not certain: it is read as the others")
+    _note_names(table)
     below = [row for row in layout.footer if not row.is_blank]
     if layout.other_tables:
         rest = f", with {plural(len(below), 'line')} below this table" if below else ""
@@ -70,6 +67,23 @@ def note_omissions(table: Table) -> None:
             f"{listed(layout.further_headers)} may be the header of another table, which is read as well",
         )
     _note_surplus(table)
+
+
+def _note_names(table: Table) -> None:
+    layout = table.layout
+    if joined := _joined_name(layout):
+        divided = f"fields are divided by {quoted(layout.dialect.delimiter)}"
+        add_note(table, f"whether {quoted(joined)} is one name is not certain: {divided}")
+    if layout.header_rows > 1:
+        add_note(table, f"the names of the columns are in {layout.header_rows} rows")
+    elif layout.names is None and layout.may_have_header:
+        add_note(table, "whether the first row holds names is not certain: it is read as the others")
+
+
+def _joined_name(layout: Layout) -> str:
+    """Return a name that another delimiter would divide; empty if there is none."""
+    others = ";,|".replace(layout.dialect.delimiter, "")
+    return next(filter(re.compile(rf"\w[{others}]\w").search, layout.names or []), "")
 
 
 def _may_be_two(texts: list[str]) -> bool:

@@ -9,6 +9,7 @@ import itertools
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Iterator
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +23,7 @@ from .source import Source
 MAX_CHARS = 1_500_000
 MAX_SETTINGS_CHARS, MAX_ITEMS = 400_000, 300_000
 MAX_TAGS, MAX_NAMESPACE_CHARS = 30, 200
+MAX_CHANGED = 3
 ENTITIES = "it declares entities, which can expand without end, so it was not looked at"
 ALIASES = "its aliases expand to very much, so it was not looked at"
 TOML = "import tomllib\ndata = tomllib.loads(TEXT.read())"
@@ -164,8 +166,48 @@ def profile_settings(source: Source, text: Text) -> Json | None:
             return {"format": kind, "facts": [], "read": [], "notes": [ALIASES]}
         is_whole = kind != "YAML" or len(names["data"]) >= len(_YAML_KEY.findall(text.text))
         if names["data"] and isinstance(names["data"], dict | list) and is_whole:
-            return profile_value(kind, names["data"], read, [f"encoding {text.encoding}"])
+            profile = profile_value(kind, names["data"], read, [f"encoding {text.encoding}"])
+            changed = _changed_scalars(names["data"], text.text) if kind == "YAML" else []
+            return profile | {"notes": [*profile.get("notes", []), *changed]}
     return None
+
+
+def _changed_scalars(value: Any, text: str) -> list[str]:
+    """Return a note on what YAML takes for something else than it says: `NO`, `010`, `12:30`."""
+    import yaml
+
+    changed = []
+    for written, read in _scalars(yaml.load(text, Loader=yaml.BaseLoader), value):  # noqa: S506 - it makes texts alone
+        is_word = isinstance(read, bool) and written.lower() not in ("true", "false")
+        if is_word or (type(read) in (int, float) and not _is_same_number(written, read)):
+            changed.append(f"{written} as {read}")
+    if not changed:
+        return []
+    shown = ", ".join(dict.fromkeys(changed[:MAX_CHANGED]))
+    return [f"without quotes YAML reads {shown}: use Loader=yaml.BaseLoader if they are texts"]
+
+
+def _scalars(written: Any, read: Any) -> Iterator[tuple[str, Any]]:
+    """Pair scalars as they are written with what was read; what was merged into a mapping is left out."""
+    pending = [(written, read)]
+    while pending:
+        text, value = pending.pop()
+        if isinstance(text, str):
+            yield text, value
+        elif isinstance(text, list) and isinstance(value, list):
+            pending += zip(reversed(text), reversed(value), strict=True)
+        elif isinstance(text, dict) and isinstance(value, dict) and len(text) == len(value):
+            for one, other in zip(reversed(text.items()), reversed(value.items()), strict=True):
+                pending += reversed(list(zip(one, other, strict=True)))
+
+
+def _is_same_number(written: str, read: float) -> bool:
+    """Return whether a number is what anybody would read, and no code that loses its zeros."""
+    try:
+        is_code = len(written) > 1 and written[0] == "0" and written.isdecimal()
+        return not is_code and (float(written) == read or read != read)
+    except ValueError:
+        return read in (float("inf"), float("-inf")) or written.startswith(("0x", "0o")) or read != read
 
 
 def _is_yaml(source: Source, text: str) -> bool:
