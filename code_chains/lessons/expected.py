@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
 from code_chains.analysis.parsing import parse
+from code_chains.analysis.replies.syntax import top_level_names
 from code_chains.errors import InputError
 from code_chains.records import TestResult
 from code_chains.verification.expectations import Expectations, expect
+from code_chains.verification.expectations.assertions import free_names
 
 _COMMENT = re.compile(r"\s*#\s?(.*)")
 _HINT = re.compile(r"hint:\s*", re.IGNORECASE)
@@ -62,13 +64,14 @@ class Expected:
         return next((note for note in self.notes if note.first <= result.line <= note.last), Note(0, 0))
 
 
-def read_tests(code: str, line: int, *, is_yaml: bool) -> Expected:
+def read_tests(code: str, line: int, *, is_yaml: bool, solution: Sequence[str] = ()) -> Expected:
     """Read tests or examples.
 
     Args:
         code: Assertions or test functions in Python, or a list of examples in YAML.
         line: The line of the file where they begin.
         is_yaml: Whether they are in YAML.
+        solution: The teacher's programs up to this step, in order, which tests in Python find as `solution`.
 
     Raises:
         InputError: They are invalid.
@@ -78,7 +81,20 @@ def read_tests(code: str, line: int, *, is_yaml: bool) -> Expected:
     source = "\n" * (line - 1) + code  # Invariant: a line that is named is one of the file.
     if not code.strip():
         raise InputError("The block is empty.")
-    return Expected(code, line, expect(source), tuple(_notes(source)))
+    return Expected(code, line, expect(_oracle(source, solution) + source), tuple(_notes(source)))
+
+
+def _oracle(tests: str, solution: Sequence[str]) -> str:
+    """Return a line that makes the module `solution` for tests that use it; empty if it is a name of the exercise."""
+    tree, program = parse(tests), "\n".join(solution)
+    if (
+        not solution
+        or tree is None
+        or "solution" not in free_names(tree)
+        or "solution" in top_level_names(program)
+    ):
+        return ""
+    return f"solution = __import__('types').ModuleType('solution'); exec({program!r}, solution.__dict__)"
 
 
 # -- Python --------------------------------------------------------------------------------------------------

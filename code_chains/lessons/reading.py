@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,8 @@ class _Reader:
     def __init__(self, text: str, path: Path | None) -> None:
         self._text, self._path = text, path
         self._problems = list[tuple[int, str]]()
+        self._programs = list[str]()
+        """The setups and solutions so far."""
 
     def lesson(self) -> Lesson:
         """Return the lesson."""
@@ -137,6 +140,7 @@ class _Reader:
         intro, drafts = self._split(body)
         ends = [*(draft.first for draft in drafts), len(lines)]
         lines = body.split("\n")
+        self._programs += [fence.code for fence in intro.fences if fence.role == "setup"]
         numbered = enumerate(zip(drafts, ends[1:], strict=True), 1)
         steps = tuple(self._step(number, draft, lines, end) for number, (draft, end) in numbered)
         setups = [self._block(fence) for fence in intro.fences if fence.role == "setup"]
@@ -271,6 +275,8 @@ class _Reader:
                 self._problem(fence.line - 1, f"a second {role!r} block in one step; join them")
         one = {role: next(iter(fences), None) for role, fences in of.items()}
         blocks = {role: self._block(one[role]) for role in ("starter", "setup", "solution")}
+        self._programs += [block.code for block in (blocks["setup"], blocks["solution"]) if block]
+        solution = self._programs if blocks["solution"] else ()
         rules = one["rules"]
         checks = rules and self._attempt(rules.line, lambda: read_rules(rules.code))
         return Step(
@@ -279,8 +285,8 @@ class _Reader:
             draft.line,
             text=_prose(draft, lines, end),
             demos=tuple(Block(fence.code, fence.line) for fence in of[""] if fence.language == "python"),
-            examples=self._tests(one["examples"]),
-            tests=self._tests(one["tests"]),
+            examples=self._tests(one["examples"], solution),
+            tests=self._tests(one["tests"], solution),
             hints=tuple(fence.code.strip() for fence in of["hint"]),
             wrong=tuple(map(_wrong, of["wrong"])),
             checks=checks or (),
@@ -297,11 +303,12 @@ class _Reader:
             self._problem(line, f"the {fence.role} is not Python: {getattr(error, 'msg', error)}")
         return Block(fence.code, fence.line)
 
-    def _tests(self, fence: Fence | None) -> Any:
+    def _tests(self, fence: Fence | None, solution: Sequence[str]) -> Any:
         if fence is None:
             return None
         is_yaml = fence.language == "yaml"
-        return self._attempt(fence.line, lambda: read_tests(fence.code, fence.line, is_yaml=is_yaml))
+        read = partial(read_tests, fence.code, fence.line, is_yaml=is_yaml, solution=solution)
+        return self._attempt(fence.line, read)
 
     def _require_tests(self, steps: Collection[Step]) -> None:
         for step in steps:

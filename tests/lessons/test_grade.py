@@ -206,6 +206,72 @@ def test_a_program_is_given_no_import_by_what_runs_before_it(sandbox: SandboxExe
     assert grade(sandbox, code, lesson(setup + TOTAL))["verdict"].status != "verified"
 
 
+DRAWN = """\
+## Double
+
+Write `double(n)`.
+
+```python tests
+assert double(1) == 2
+```
+
+```python solution
+def double(n):
+    return 2 * n
+```
+
+## Add twice
+
+Write `twice(numbers)`.
+
+```python tests
+import random
+
+# Adds twice each number.
+for _ in range(20):
+    numbers = [random.randrange(1, 100) for _ in range(5)]
+    assert twice(numbers) == solution.twice(numbers)
+```
+
+```python solution
+def twice(numbers):
+    return sum(map(double, numbers))
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("return 2 * sum(numbers)", "verified"),
+        ("return 2 * sum(numbers[1:])", "failed"),
+        ("import sys; return sys.modules['solution'].twice(numbers)", "failed"),
+    ],
+)
+def test_the_solution_knows_what_is_right_for_inputs_that_are_drawn_anew(
+    sandbox: SandboxExecutor, body: str, status: str
+) -> None:
+    code = f"def twice(numbers):\n    {body}\n"
+    assert grade(sandbox, code, lesson(DRAWN), step=2)["verdict"].status == status
+
+
+def test_a_function_of_the_learners_may_be_called_solution(sandbox: SandboxExecutor) -> None:
+    text = """\
+## Write solution(n)
+
+```python tests
+assert solution(2) == 4
+```
+
+```python solution
+def solution(n):
+    return 2 * n
+```
+"""
+    assert grade(sandbox, "def solution(n): return n + n", lesson(text))["verdict"].ok
+    assert not grade(sandbox, "print(4)", lesson(text))["verdict"].ok
+
+
 def test_a_program_with_input_is_tested_with_each_input(sandbox: SandboxExecutor) -> None:
     tests = "## Double\n```yaml tests\n- {stdin: '2', output: '4', description: Doubles 2}\n"
     tests += "- {stdin: '5', output: '10'}\n```\n"

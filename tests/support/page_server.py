@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
@@ -73,6 +74,13 @@ PROGRAMS = {
 }
 
 
+SUM = re.compile(r"\d+ \+ \d+")
+
+
+def _sum(text: str) -> int:
+    return sum(map(int, text.split(" + ")))
+
+
 def script(messages: list[BaseMessage]) -> str:
     """Reply with the program that the question names."""
     question = str(messages[-1].text)
@@ -80,6 +88,8 @@ def script(messages: list[BaseMessage]) -> str:
         raise ConnectionError("401 from http://10.0.0.1: key sk-proj-1234567890abcdef")
     if "without weights" in question:
         raise WeightsError("The weights of 'local' cannot be fetched: there is no network.")
+    if sums := SUM.findall(question):
+        return f"```python\nprint({sums[-1]})\n```" if asks_for_code(messages) else f"It is {_sum(sums[-1])}."
     name = max(PROGRAMS, key=question.rfind)  # The history names others.
     program, answer = PROGRAMS[name]
     return f"Here it is:\n```python\n{program}\n```" if asks_for_code(messages) else answer

@@ -1,53 +1,78 @@
-"""A proxy as nginx is by default: it passes its upstream's `Host` instead of that of the request."""
+"""A proxy as nginx is by default: it passes its upstream's `Host` instead of that of the request. It can be cut."""
 
 from __future__ import annotations
 
 import re
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 
-@contextmanager
-def proxy_before(address: str, *, prefix: str = "") -> Iterator[str]:
-    """Run a proxy in front of a server, and yield its address, which names `localhost`.
+class Proxy:
+    """A proxy that is listening.
 
     Args:
         address: The server.
         prefix: The path below which it serves, as in `/learn`.
+
+    Attributes:
+        address: The address of the proxy, which names `localhost`.
     """
-    upstream = urlsplit(address)
-    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(200) as threads:
-        accepted: list[socket.socket] = []
-        threads.submit(
-            _accept, listening, (upstream.hostname or "", upstream.port or 80), prefix, threads, accepted
-        )
-        yield f"http://localhost:{listening.getsockname()[1]}{prefix}/"
-        for one in (listening, *accepted):
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-    for one in accepted:
-        one.close()
+
+    def __init__(self, address: str, prefix: str) -> None:
+        upstream = urlsplit(address)
+        self._upstream = upstream.hostname or "", upstream.port or 80
+        self._prefix = prefix
+        self._connections: list[socket.socket] = []
+        self._is_cut = threading.Event()
+        self._threads = ThreadPoolExecutor(200)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://localhost:{self._listening.getsockname()[1]}{prefix}/"
+        self._threads.submit(self._accept)
+
+    def cut(self) -> None:
+        """End all connections, and refuse further ones."""
+        self._is_cut.set()
+        _shut_down(*self._connections)
+
+    def mend(self) -> None:
+        """Take connections again."""
+        self._is_cut.clear()
+
+    def close(self) -> None:
+        """End all connections and threads."""
+        _shut_down(self._listening, *self._connections)
+        self._threads.shutdown()
+        for one in (self._listening, *self._connections):
+            one.close()
+
+    def _accept(self) -> None:
+        prefix = self._prefix
+        headers = f"\r\nHost: {self._upstream[0]}:{self._upstream[1]}\r\n"
+        headers += f"X-Forwarded-Prefix: {prefix}\r\n" if prefix else ""
+        with suppress(OSError):  # It was closed.
+            while True:
+                client, _ = self._listening.accept()
+                if self._is_cut.is_set():
+                    client.close()
+                    continue
+                server = socket.create_connection(self._upstream)
+                self._connections += [client, server]
+                self._threads.submit(_pass_on, client, server, headers.encode(), prefix.encode())
+                self._threads.submit(_pass_on, server, client)
 
 
-def _accept(
-    listening: socket.socket,
-    upstream: tuple[str, int],
-    prefix: str,
-    threads: ThreadPoolExecutor,
-    accepted: list[socket.socket],
-) -> None:
-    with suppress(OSError):  # It was closed.
-        while True:
-            client, _ = listening.accept()
-            server = socket.create_connection(upstream)
-            accepted += [client, server]
-            headers = f"\r\nHost: {upstream[0]}:{upstream[1]}\r\n"
-            headers += f"X-Forwarded-Prefix: {prefix}\r\n" if prefix else ""
-            threads.submit(_pass_on, client, server, headers.encode(), prefix.encode())
-            threads.submit(_pass_on, server, client)
+@contextmanager
+def proxy_before(address: str, *, prefix: str = "") -> Iterator[Proxy]:
+    """Run a proxy in front of a server."""
+    proxy = Proxy(address, prefix)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
 
 
 def _pass_on(source: socket.socket, target: socket.socket, headers: bytes = b"", prefix: bytes = b"") -> None:
@@ -57,6 +82,10 @@ def _pass_on(source: socket.socket, target: socket.socket, headers: bytes = b"",
                 data = re.sub(rb"(?i)\r\nhost: [^\r]*\r\n", headers, data)
                 data = re.sub(rb"^([A-Z]+ )" + prefix, rb"\1", data)
             target.sendall(data)
-    for one in (source, target):
+    _shut_down(source, target)
+
+
+def _shut_down(*sockets: socket.socket) -> None:
+    for one in sockets:
         with suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)

@@ -231,7 +231,7 @@ class Bench(Comparisons):
         if printed is not None:
             shown = Output("".join(self._channel.printed[start:]))
             if not self.same(shown, printed, "exact" if exact else ""):
-                raise AssertionError(self.explain(source, shown, "==", printed, verb="printed"))
+                raise AssertionError(self.explain(source, shown, "==", printed, "printed"))
         if (printed is None or expected is not None) and (
             isinstance(expected, type) or not comparing.same(got, expected)
         ):

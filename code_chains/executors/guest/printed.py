@@ -8,6 +8,8 @@ from typing import Any
 
 from . import comparing
 
+_PLAIN = (int, float, bool, str, bytes, list, tuple, dict, set)
+
 
 class Output(str):
     """Text that the program printed, which is compared as people read it.
@@ -90,17 +92,22 @@ class Comparisons:
             self.weak = f"The output has so many numbers that {part} among them says little."
         return comparing.holds_text(text, part)
 
-    def explain(self, source: str, left: Any, operator: str, right: Any, verb: str = "gave") -> str:
-        """Say what a comparison found."""
+    def explain(
+        self, source: str, left: Any, operator: str, right: Any, verb: str = "gave", /, **arguments: Any
+    ) -> str:
+        """Say what a comparison found, and for which arguments if they are plain."""
         try:
             got, wanted = self.brief.repr(left), self.brief.repr(right)
+            plain = {name: value for name, value in arguments.items() if type(value) in _PLAIN}
+            named = ", ".join(f"{name} = {self.brief.repr(value)}" for name, value in plain.items())
         except Exception:  # A value may have no text, such as a whole number of 5,000 digits.
             return f"{source} {operator} … does not hold"
+        given = f" for {named}" if named else ""
         if operator != "==":
-            return f"{source} {operator} {wanted} does not hold: it is {got}"
+            return f"{source} {operator} {wanted} does not hold{given}: it is {got}"
         texts = isinstance(left, str) and isinstance(right, str)
         hint = comparing.difference(left, right) if texts else ""
-        said = f"{source} {verb} {got}, expected {wanted}"
+        said = f"{source} {verb} {got}, expected {wanted}{given}"
         return f"{said}: {hint}" if hint else said
 
     def all(self, value: Any) -> Any:

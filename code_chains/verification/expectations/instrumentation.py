@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from code_chains.analysis.parsing import syntax_tree
 from code_chains.verification.expectations.assertions import BENCH_ASSERTIONS, Assertions, is_test_case
@@ -228,7 +228,7 @@ class _Instrumentation(ast.NodeTransformer):
                     ast.Constant(symbol),
                     ast.Name("_right", ast.Load()),
                 ],
-                [],
+                [ast.keyword(name, ast.Name(name, ast.Load())) for name in _passed_names(left)],
             )
             test.left = ast.NamedExpr(ast.Name("_left", ast.Store()), left)
             test.comparators = [ast.NamedExpr(ast.Name("_right", ast.Store()), right)]
@@ -291,6 +291,14 @@ def _compared(operator: ast.cmpop, left: ast.expr, right: ast.expr, how: str) ->
         call: ast.expr = ast.Call(ast.Name("_holds", ast.Load()), [left, right], [])
         return call if isinstance(operator, ast.In) else ast.UnaryOp(ast.Not(), call)
     return ast.Compare(left, [operator], [right])
+
+
+def _passed_names(node: ast.expr) -> Iterable[str]:
+    """Return the names that stand for arguments of a call, whose values a reader needs; all of them are bound."""
+    arguments = (
+        [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
+    )
+    return dict.fromkeys(argument.id for argument in arguments if isinstance(argument, ast.Name))
 
 
 def _is_of_bench(node: ast.expr) -> bool:

@@ -41,7 +41,7 @@ def test_a_proxy_that_replaces_the_host_is_told_apart_from_a_blank_page(
     browser: Browser, address: str
 ) -> None:
     with proxy_before(address) as proxied:
-        page = open_page(browser, proxied)
+        page = open_page(browser, proxied.address)
         expect(page.locator("body")).to_contain_text("--allowed-host localhost")
         page.context.close()
 
@@ -52,7 +52,7 @@ def test_behind_a_proxy_whose_name_is_allowed_questions_are_answered(browser: Br
         server_address("--allowed-host=localhost") as address,
         proxy_before(address, prefix=prefix) as proxied,
     ):
-        page = open_page(browser, f"{proxied}?{urlsplit(address).query}")
+        page = open_page(browser, f"{proxied.address}?{urlsplit(address).query}")
         expect(ask_and_wait(page, "This is a report").locator(".outcome")).to_contain_text("written")
         with page.expect_download():
             page.get_by_role("link", name="report.csv").click()

@@ -46,6 +46,11 @@ def test_a_failed_assertion_says_what_it_got(sandbox: SandboxExecutor) -> None:
     assert said(sandbox, "def f(x): return x + 3", "assert f(2) == 4") == "f(2) gave 5, expected 4"
 
 
+def test_arguments_of_a_call_in_a_loop_are_named(sandbox: SandboxExecutor) -> None:
+    tests = "for n in (2, 7):\n    verb = [n]\n    assert f(verb) == n + 2"
+    assert said(sandbox, "def f(x): return 4", tests) == "f(verb) gave 4, expected 9 for verb = [7]"
+
+
 def test_a_comparison_says_what_it_found(sandbox: SandboxExecutor) -> None:
     assert said(sandbox, "def f(x): return x", "assert f(2) > 4") == "f(2) > 4 does not hold: it is 2"
 
