@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
+import nbformat
 
 from code_chains.apps.terminal import question_log
 from code_chains.apps.terminal.chat import LineReader
@@ -18,10 +19,12 @@ from code_chains.callbacks.redaction import strip_control_chars
 from code_chains.errors import CodeChainsError, InputError
 from code_chains.lessons.hints import hints_of
 from code_chains.lessons.lesson import Step
+from code_chains.lessons.notebook import to_notebook
 from code_chains.lessons.progress import Progress
 from code_chains.lessons.reading import read_lesson
 from code_chains.lessons.work import LOST_STATE, LearnerWork
 from code_chains.models import resolve_model
+from code_chains.storage.files import atomic_write
 from code_chains.storage.sqlite import SqliteStore
 
 _EXIT = {"/exit", "/quit", "/q", "exit", "quit"}
@@ -182,6 +185,16 @@ class Learn:
     def _mark(self, step: Step) -> str:
         return "✓" if step.is_exercise and self._work.progress.is_done(step) else " "
 
+    def _export(self, path: str) -> None:
+        if Path(path).suffix != ".ipynb":
+            raise InputError("Name the notebook: /export loops.ipynb")
+        notebook = nbformat.writes(to_notebook(self._work.progress))  # type: ignore[no-untyped-call]
+        try:
+            atomic_write(Path(path).expanduser(), f"{notebook}\n".encode())
+        except OSError as error:
+            raise InputError(f"{shlex.quote(path)} cannot be written: {error.strerror}.") from error
+        self._say(f"{path} has the exercises and your programs.")
+
     def _forget(self, _: str) -> None:
         if sys.stdin.isatty():
             click.confirm("Delete your programs, attempts and hints of this lesson?", abort=True, err=True)
@@ -201,6 +214,7 @@ _COMMANDS: Mapping[str, tuple[str, Callable[[Learn, str], None]]] = {
     "/next": ("go to the next step", Learn._next),
     "/step": ("[N] list the steps, or go to one", Learn._goto),
     "/restart": ("begin this step again", Learn._restart),
+    "/export": ("FILE.ipynb: save the exercises and your programs as a notebook", Learn._export),
     "/forget": ("delete all your work at this lesson", Learn._forget),
     "/help": ("show this help", Learn._help),
 }

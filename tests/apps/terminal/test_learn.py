@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 import pytest
 from click.testing import CliRunner
 
@@ -135,3 +137,20 @@ def test_a_question_in_words_is_answered_and_a_leak_is_not(learn: Run, openai_se
     assert "I have no hint that would not give the answer away." in shown
     openai_server.script = lambda messages: "What is `abs(-3)`?"
     assert "What is `abs(-3)`?" in learn("Why is it wrong?", options=options)
+
+
+def test_the_work_is_a_notebook_for_nbgrader_without_anything_hidden(
+    learn: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = learn(*RIGHT, "/export double.ipynb", "/export double.txt", "/export no/double.ipynb")
+    content = (tmp_path / "double.ipynb").read_text()
+    notebook = nbformat.from_dict(json.loads(content))  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    roles = {cell.id: cell.metadata.nbgrader for cell in notebook.cells}
+    program = next(cell for cell in notebook.cells if cell.id == "step-1-program")
+    assert "number + number" in "".join(program.source)
+    assert (roles["step-1-program"].solution, roles["step-1-examples"].grade) == (True, True)
+    assert "double(-3)" not in content
+    assert "Name the notebook" in shown
+    assert "cannot be written" in shown
