@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -281,9 +282,17 @@ def _versions(code: str) -> dict[str, str]:
     modules = {imported.name.partition(".")[0] for imported in reading.imports} if reading else set()
     for module in sorted(modules - sys.stdlib_module_names):
         package = distribution_of(module)
-        with suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
+        if version := _installed_version(package):
+            versions[package] = version
     return versions
+
+
+@cache
+def _installed_version(package: str) -> str:
+    """Return the version of a package, which stays as it is in a process that has loaded it; empty if there is none."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return ""
 
 
 def _changed_versions(receipt: Receipt) -> list[str]:

@@ -54,6 +54,9 @@ class Expressions:
         self._functions = dict(_functions(tree))
         self._function = ""
         self._condition = NONE
+        # A program is gone through several times, and its constants and callees stay the same.
+        self._constants: dict[ast.Constant, Tokens] = {}
+        self._callees: dict[ast.expr, str] = {}
         self.shown: list[Tokens] = []
         for name in names:
             if not _is_replaced(name, tree):
@@ -108,7 +111,9 @@ class Expressions:
     def _tokens(self, node: ast.expr) -> Tokens:
         match node:
             case ast.Constant(value=value):
-                return self._constant(value, node)
+                if node not in self._constants:
+                    self._constants[node] = self._constant(value, node)
+                return self._constants[node]
             case ast.Name(id=name):
                 return self._names[name] | (self._names[f"{name}()"] if name in self._functions else NONE)
             case ast.Attribute(value=value, attr=name):
@@ -261,7 +266,9 @@ class Expressions:
         is_int = name == "int" and len(node.args) > 1
         if (name in CARRYING and not is_int) or name in PATHS:
             return tokens
-        if RANDOM.search(ast.unparse(node.func)):
+        if node.func not in self._callees:
+            self._callees[node.func] = ast.unparse(node.func)
+        if RANDOM.search(self._callees[node.func]):
             tokens |= {Token(Kind.RANDOM, ast.unparse(node)[:40], node.lineno)}
         if any(token.kind is Kind.PATH for token in tokens):
             tokens |= SOURCE

@@ -112,6 +112,10 @@ class Given:
         return set(map(mantissa, found))
 
     @cached_property
+    def _folded(self) -> str:
+        return folded(self._text)
+
+    @cached_property
     def _words(self) -> set[str]:
         return set(_words(self._text))
 
@@ -139,7 +143,7 @@ class Given:
         words = set(_words(text))
         if any(self.origin(value) is not Origin.GIVEN for value in _written(text)):
             return False
-        is_whole = folded(text.strip()) in folded(self._text)
+        is_whole = folded(text.strip()) in self._folded
         return is_whole or len(words & self._words) * 2 > len(words) or not words
 
     def is_example(self, written: str) -> bool:
