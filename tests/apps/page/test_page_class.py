@@ -9,7 +9,7 @@ from tests.support.page_browser import ask, ask_and_wait, needs_browser, open_pa
 from tests.support.rewriting_proxy import proxy_before
 
 pytestmark = needs_browser
-PEOPLE, LOOPERS, ROUNDS = 30, 4, 4
+PEOPLE, LOOPERS, ROUNDS = 30, 4, 2
 
 
 def test_thirty_people_get_their_own_answers_beside_endless_programs(browser: Browser) -> None:
