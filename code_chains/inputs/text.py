@@ -13,6 +13,7 @@ from code_chains.errors import InputError
 
 MAX_CODE_CHARS = 200_000
 """Maximum length of a program, in characters. Its checks take a second."""
+_ROLE = re.compile("[a-z_]+")
 MAX_QUERY_CHARS = 100_000
 """Maximum length of a question, in characters. Put longer texts into a file."""
 
@@ -39,7 +40,8 @@ def check_history(history: Any) -> str | list[BaseMessage]:
     """Return the conversation so far as text or messages.
 
     Args:
-        history: Text, or messages in any form that LangChain knows: its own, `(role, text)` or OpenAI's dicts.
+        history: Text, or messages in any form that LangChain knows: its own, `(role, text)` or OpenAI's dicts; or pairs of
+            question and answer, as `ConversationalRetrievalChain` and Gradio have them.
 
     Raises:
         InputError: It is none of these.
@@ -50,11 +52,24 @@ def check_history(history: Any) -> str | list[BaseMessage]:
         isinstance(history, tuple) and len(history) == 2 and all(isinstance(part, str) for part in history)
     )
     try:
-        return convert_to_messages([history] if is_single else history)
+        messages = [history] if is_single else history
+        if isinstance(messages, list):
+            messages = [message for item in messages for message in _messages_of(item)]
+        return convert_to_messages(messages)
     except (ValueError, TypeError, KeyError, NotImplementedError, AttributeError) as error:
         raise InputError(
             f"history must be text or messages, not {shortened(repr(history), 100)}: {error}"
         ) from error
+
+
+def _messages_of(item: Any) -> list[Any]:
+    """Return a message as it is; of a question and its answer, which may be missing, two messages."""
+    is_pair = isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], str)
+    # Invariant: a word may be a role, which LangChain knows or refuses.
+    if not is_pair or _ROLE.fullmatch(item[0]):
+        return [item]
+    question, answer = item
+    return [("human", question)] if answer is None else [("human", question), ("ai", answer)]
 
 
 def check_query(query: object) -> str:

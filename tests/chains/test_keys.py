@@ -16,6 +16,7 @@ from code_chains import ExecuteChain, ValidateChain, create_code_chain
 from code_chains.chains.base import StreamingSequentialChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import ConfigurationError, InputError
+from code_chains.inputs.text import check_history
 from code_chains.testing import ScriptedExecutor, ScriptedModel, asks_for_code
 
 Sequence: Any = StreamingSequentialChain
@@ -120,6 +121,21 @@ def test_messages_are_a_question_and_its_history(given: Any) -> None:
     result = answered().invoke(given)
     assert result["query"] == "Double it?"
     assert result["history"][0].text == "My number is 7."
+
+
+@pytest.mark.parametrize(
+    "pair", [("My number is 7.", "Fine."), ["My number is 7.", "Fine."], ["My number is 7.", None]]
+)
+def test_pairs_of_question_and_answer_are_a_history(pair: Any) -> None:
+    messages: Any = check_history([pair])
+    assert [message.text for message in messages] == [text for text in pair if text]
+    assert [message.type for message in messages] == ["human", "ai"][: len(messages)]
+    assert answered().invoke({"query": "Double it?", "history": [pair]})["answer"]
+
+
+def test_a_role_that_is_misspelt_is_no_question() -> None:
+    with pytest.raises(InputError, match="humam"):
+        answered().invoke({"query": "Double it?", "history": [("humam", "My number is 7.")]})
 
 
 @pytest.mark.parametrize(
