@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from langchain_core.runnables import Runnable
 from langchain_core.stores import BaseStore
 
-from code_chains.apps.page.queue import ProgramQueue
+from code_chains.apps.program_queue import ProgramQueue
 from code_chains.arguments import resolve_executor
 from code_chains.errors import CodeChainsError, InputError, OverloadedError, SessionError
 from code_chains.executors.base import Executor

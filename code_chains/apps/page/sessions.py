@@ -16,9 +16,9 @@ from typing import Any, Concatenate, ParamSpec
 from code_chains.apps.page.entries import ChatEntry, EntryOutcome
 from code_chains.apps.page.failures import report_error
 from code_chains.apps.page.history import ConversationHistory
-from code_chains.apps.page.queue import ProgramQueue
 from code_chains.apps.page.runner import EntryRunner
 from code_chains.apps.page.uploads import Uploads, upload_name
+from code_chains.apps.program_queue import ProgramQueue
 from code_chains.code_chain import CodeChain
 from code_chains.conversations.export import export
 from code_chains.errors import InputError

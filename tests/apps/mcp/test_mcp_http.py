@@ -354,6 +354,19 @@ async def test_clients_run_programs_at_once(served: Served) -> None:
 
 
 @pytest.mark.host
+@pytest.mark.kernel_sandbox
+async def test_many_programs_of_one_client_leave_room_for_another(served: Served) -> None:
+    async with connected(served, ANN) as ann, connected(served, BEN) as ben:
+        busy = [asyncio.create_task(run(ann, "import time; time.sleep(50)")) for _ in range(8)]
+        await asyncio.sleep(2)
+        await run(ben, "1")
+        assert not any(task.done() for task in busy)
+        for task in busy:
+            task.cancel()
+        await asyncio.gather(*busy, return_exceptions=True)
+
+
+@pytest.mark.host
 @ERAS
 @pytest.mark.kernel_sandbox
 async def test_a_program_ends_when_its_client_disconnects(served: Served, mode: str) -> None:

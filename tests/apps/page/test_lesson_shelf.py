@@ -9,7 +9,7 @@ import pytest
 from langchain_core.stores import InMemoryByteStore
 
 from code_chains.apps.page.lessons import LessonShelf
-from code_chains.apps.page.queue import ProgramQueue
+from code_chains.apps.program_queue import ProgramQueue
 from code_chains.errors import InputError
 from code_chains.lessons.release import TEMPLATE
 

@@ -29,7 +29,7 @@ class _Request:
 
 
 class ProgramQueue:
-    """Let so many programs run at once, at most one of each learner. It belongs to one event loop.
+    """Let so many programs run at once, and so many of each learner. It belongs to one event loop.
 
     Of those who wait, whoever was served longest ago is next. Slow programs occupy at most half of the slots, so that
     endless loops delay nobody else: of learners who lately had one no more are started, and of others who turn out to
@@ -37,9 +37,11 @@ class ProgramQueue:
 
     Args:
         max_running: How many run at once. The others wait without a timeout, as their users can stop them.
+        max_each: How many of one learner.
     """
 
-    def __init__(self, max_running: int) -> None:
+    def __init__(self, max_running: int, max_each: int = 1) -> None:
+        self._max_each = max_each
         self._max_running, self._max_slow = max_running, max(1, max_running // 2)
         self._waiting: list[_Request] = []
         self._running: list[_Request] = []
@@ -108,7 +110,7 @@ class ProgramQueue:
         return len(self._running) < min(self._max_running + surplus, 2 * self._max_running)
 
     def _may_start(self, request: _Request) -> bool:
-        if any(running.learner == request.learner for running in self._running):
+        if sum(running.learner == request.learner for running in self._running) >= self._max_each:
             return False
         return not self._is_slow(request) or self._slow_running() < self._max_slow
 

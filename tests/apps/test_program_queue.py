@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
-from code_chains.apps.page import queue as queues
-from code_chains.apps.page.queue import ProgramQueue
+from code_chains.apps import program_queue as queues
+from code_chains.apps.program_queue import ProgramQueue
 from code_chains.executors.waiting import Operation, adrive, blocking
 
 
 class Class:
     """Learners who run programs that end when a test says so."""
 
-    def __init__(self, slots: int) -> None:
-        self.queue = ProgramQueue(slots)
+    def __init__(self, slots: int, each: int = 1) -> None:
+        self.queue = ProgramQueue(slots, each)
         self.running: list[str] = []
         self.positions: dict[str, int] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -111,3 +111,12 @@ async def test_others_run_beside_programs_that_turn_out_to_be_slow() -> None:
     await learners.run("a1", "b1", "c1", "d1", "e1")
     assert learners.running == ["a1", "b1", "c1", "d1"]
     await learners.end("a1", "b1", "c1", "d1", "e1")
+
+
+async def test_a_client_may_have_several_programs_at_a_time_but_not_all_slots() -> None:
+    clients = Class(3, each=2)
+    await clients.run("a1", "a2", "a3", "b1")
+    assert clients.running == ["a1", "a2", "b1"]
+    await clients.end("a1", "a2", "b1")
+    assert clients.running == ["a3"]
+    await clients.end("a3")
