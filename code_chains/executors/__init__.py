@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from code_chains.executors.remote.backend import BackendExecutor
     from code_chains.executors.remote.cloud import CloudExecutor
     from code_chains.executors.remote.container import ContainerExecutor
+    from code_chains.executors.remote.engine import EngineExecutor
+    from code_chains.executors.remote.stdio import StdioExecutor
     from code_chains.executors.sql import SqlExecutor
     from code_chains.executors.wasm.executor import WasmExecutor
 
@@ -24,6 +26,7 @@ __all__ = [
     "CloudExecutor",
     "ContainerExecutor",
     "DatabaseExecutor",
+    "EngineExecutor",
     "Executor",
     "Limits",
     "MontyExecutor",
@@ -32,6 +35,7 @@ __all__ = [
     "SandboxExecutor",
     "Session",
     "SqlExecutor",
+    "StdioExecutor",
     "WasmExecutor",
 ]
 
@@ -40,8 +44,10 @@ _LAZY = {
     "CloudExecutor": "remote.cloud",
     "ContainerExecutor": "remote.container",
     "DatabaseExecutor": "database",
+    "EngineExecutor": "remote.engine",
     "MontyExecutor": "monty",
     "SqlExecutor": "sql",
+    "StdioExecutor": "remote.stdio",
     "WasmExecutor": "wasm.executor",
 }
 

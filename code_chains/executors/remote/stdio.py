@@ -1,0 +1,347 @@
+"""The kernel sandbox elsewhere, reached over the standard streams of a command: in a container, by SSH, in WSL or a pod."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import select
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.tools import BaseTool
+
+from code_chains.errors import (
+    EXECUTOR_CLOSED,
+    ConfigurationError,
+    ExecutorError,
+    InputError,
+    OverloadedError,
+    SessionError,
+    check_int,
+)
+from code_chains.executors.base import Executor, discard
+from code_chains.executors.limits import MAX_SECONDS, Limits
+from code_chains.executors.outcomes import objections, rejected
+from code_chains.executors.process_session import ProcessSession
+from code_chains.executors.remote.stdio_connection import Connection, Request
+from code_chains.executors.remote.stdio_frames import Json, encode, pack_values
+from code_chains.executors.runner import Program
+from code_chains.executors.tools import open_tool_calls
+from code_chains.executors.waiting import Operation, Wait, adrive, blocking, drive
+from code_chains.inputs import check_code, files_on_disk
+from code_chains.state import Execution
+from code_chains.toolbox import ToolCalls
+from code_chains.toolbox.signatures import effect_of, schema_of
+
+SERVER = ("-m", "code_chains.executors.remote.stdio_server")
+"""What Python runs at the other end."""
+STALLED_S = 120.0
+"""Seconds beyond its limit that a run may take to wait for others and to be reported."""
+CALLS_INTERVAL_S = 0.2
+CAN_POLL: bool = hasattr(select, "poll")
+
+
+class StdioExecutor(Executor):
+    """Run programs in the kernel sandbox of a Linux machine that a command reaches, as at home.
+
+    The command starts this library there, `python -m code_chains.executors.remote.stdio_server`, and passes on its
+    standard streams: `docker run -i`, `ssh host`, `wsl.exe` or `kubectl exec -i`. Sessions, tools, hidden tests, typed
+    values and live output are those of `SandboxExecutor`. One process there serves all runs; it ends with this one.
+
+    Args:
+        command: What starts the server, as a list of words.
+        limits: Limits of one run.
+        max_sessions: Sessions that are open at a time.
+
+    Raises:
+        ConfigurationError: An argument is invalid.
+        ExecutorError: The server does not start; raised at the first run, or when `guidance` is asked for.
+
+    Example:
+        >>> import sys
+        >>> command = [sys.executable, "-m", "code_chains.executors.remote.stdio_server"]
+        >>> with StdioExecutor(command) as executor:
+        ...     executor.run("sum(range(1, 6))").output
+        '15'
+    """
+
+    runs_tests = returns_values = takes_tools = takes_stdin = True
+    streams_output = CAN_POLL
+
+    def __init__(
+        self, command: Sequence[str], *, limits: Limits | None = None, max_sessions: int = 16
+    ) -> None:
+        super().__init__(limits=limits)
+        if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
+            raise ConfigurationError("command", command, 'a list of words, such as ["ssh", "host", …]')
+        self.command: list[str] = list(command)
+        self.max_sessions = check_int(
+            "max_sessions", max_sessions, "a whole number from 1 to 1000", minimum=1, maximum=1000
+        )
+        self._connection: Connection | None = None
+        self._sessions = 0
+        self._is_closed = False
+
+    @property
+    def guidance(self) -> str:  # type: ignore[override]
+        """What programs find there; asking starts the server."""
+        return self._connect().guidance
+
+    def has_module(self, name: str) -> bool | None:
+        """Return whether programs can import a module there."""
+        found = drive(self.exchange(self._connect(), {"op": "has_module", "name": name}))
+        return found if isinstance(found, bool) else None
+
+    def warm_up(self) -> None:
+        """Start the server."""
+        self._connect()
+
+    def close(self) -> None:
+        """End the server with all runs and sessions."""
+        self._is_closed = True
+        if self._connection is not None:
+            self._connection.close()
+
+    def session(self) -> StdioSession:
+        """Open a session, whose runs share a state.
+
+        Raises:
+            OverloadedError: Too many are open.
+        """
+        if self._sessions >= self.max_sessions:
+            raise OverloadedError(f"{self.max_sessions} sessions are open. Close one, or raise max_sessions.")
+        return StdioSession(self)
+
+    def run_tests(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Run tests; see `Executor.run_tests`."""
+        return drive(self._tested(Program(code, files, variables, stdin=stdin), tests))
+
+    async def arun_tests(
+        self,
+        code: str,
+        tests: str,
+        *,
+        files: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        stdin: str | None = None,
+    ) -> tuple[Execution, Execution]:
+        """Run tests without blocking the event loop."""
+        return await adrive(self._tested(Program(code, files, variables, stdin=stdin), tests))
+
+    def _operation(self, program: Program) -> Operation[Execution]:
+        connection = yield from blocking(self._connect)
+        return (yield from self.run_on(connection, program))
+
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Json] | None:
+        return open_tool_calls(tools, self.limits, partial(_encode_result, self.limits), loop)
+
+    def _tested(self, program: Program, tests: str) -> Operation[tuple[Execution, Execution]]:
+        connection = yield from blocking(self._connect)
+        message = {**self._message(program), "op": "tests", "tests": check_code(tests)}
+        done = yield from self.exchange(connection, message, seconds=2 * self.limits.seconds)
+        program_run, tests_run = map(_execution, done if isinstance(done, list) else ())
+        return program_run, tests_run
+
+    def run_on(self, connection: Connection, program: Program, session: int = 0) -> Operation[Execution]:
+        """Run a program over a connection, in a session if one is named."""
+        message = {**self._message(program), "op": "run", "session": session}
+        done = yield from self.exchange(connection, message, program.tool_calls, seconds=self.limits.seconds)
+        execution = _execution(done)
+        if program.tool_calls is not None:
+            execution = dataclasses.replace(execution, tool_calls=program.tool_calls.records)
+        return execution
+
+    def _message(self, program: Program) -> Json:
+        with files_on_disk(program.files) as paths:
+            files = {name: encode(path.read_bytes()) for name, path in paths.items()}
+        toolbox = program.tool_calls.toolbox if program.tool_calls else None
+        names = toolbox.names if toolbox else ()
+        return {
+            "code": check_code(program.code),
+            "files": files,
+            "variables": pack_values(program.variables),
+            "stdin": program.stdin,
+            "return_value": program.return_value,
+            "tools": [_definition(toolbox[name]) for name in names] if toolbox else [],
+            "discards": program.check is discard,
+            "seconds": min(MAX_SECONDS, program.deadline - time.monotonic()),
+        }
+
+    def exchange(
+        self,
+        connection: Connection,
+        message: Json,
+        calls: ToolCalls[Json] | None = None,
+        *,
+        seconds: float = 0.0,
+    ) -> Operation[Any]:
+        """Send a request, and return what the server answers.
+
+        Raises:
+            ExecutorError: The server ended, stalled, or says that it failed.
+        """
+        request = Request(calls)
+        connection.register(request)
+        try:
+            yield from blocking(partial(connection.send, {**message, "id": request.number}), connection.close)
+            started = time.monotonic()
+            while not request.is_done():
+                spent = time.monotonic() - started - (calls.busy_seconds if calls else 0.0)
+                if spent > seconds + STALLED_S:
+                    connection.fail(f"nothing came for {STALLED_S:.0f} seconds")
+                    break
+                yield from self._wait(request, CALLS_INTERVAL_S if calls else seconds + STALLED_S - spent)
+                connection.abandon_overdue(request)
+            return request.outcome()
+        finally:
+            connection.forget(request)
+
+    def _wait(self, request: Request, seconds: float) -> Operation[None]:
+        if CAN_POLL:
+            yield Wait(request, request.is_done, seconds, request.take_output)
+        else:
+            yield from blocking(partial(request.ended.wait, seconds))
+
+    def _connect(self) -> Connection:
+        if self._is_closed:
+            raise ExecutorError(EXECUTOR_CLOSED)
+        if self._connection is None or not self._connection.is_alive:
+            self._connection = Connection(self.command, self.limits)
+        return self._connection
+
+
+class StdioSession(ProcessSession):
+    """A session of a `StdioExecutor`; made by its `session()`."""
+
+    returns_values = takes_tools = takes_stdin = True
+    streams_output = CAN_POLL
+
+    def __init__(self, executor: StdioExecutor) -> None:
+        super().__init__(executor.limits)
+        self._executor = executor
+        self._connection: Connection | None = None
+        self._key = 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be used."""
+        if self._end_reason is None and self._connection is not None and not self._lock.locked():
+            try:
+                self._change({"op": "poll"})
+            except SessionError:
+                return False
+            except ExecutorError:
+                self._end("its server has ended")
+        return self._end_reason is None
+
+    def _operation(self, program: Program) -> Operation[Execution]:
+        self._occupy()
+        try:
+            return (yield from self._run(program))
+        except (InputError, SessionError):
+            raise
+        except BaseException as error:
+            self._end(f"a run was interrupted ({type(error).__name__})")
+            raise
+        finally:
+            self._lock.release()
+
+    def _run(self, program: Program) -> Operation[Execution]:
+        connection = yield from self._opened()
+        execution = yield from self._executor.run_on(connection, program, self._key)
+        if not execution.ok or program.check is None or program.check is discard:
+            return execution
+        try:
+            reasons = objections(program.check, execution)
+        except BaseException:
+            yield from self._call("rollback")
+            raise
+        if not reasons:
+            return execution
+        yield from self._call("rollback")
+        return rejected(execution, reasons)
+
+    def _open_calls(self, tools: Any, loop: asyncio.AbstractEventLoop | None) -> ToolCalls[Json] | None:
+        return open_tool_calls(tools, self._limits, partial(_encode_result, self._limits), loop)
+
+    def _opened(self) -> Operation[Connection]:
+        self._check_owner()
+        self._check_open()
+        if self._connection is None:
+            connection: Connection = yield from blocking(self._executor._connect)
+            self._key = connection.next_session()
+            yield from self._executor.exchange(connection, {"op": "open", "session": self._key})
+            self._connection = connection
+            self._executor._sessions += 1
+        elif not self._connection.is_alive:
+            self._end("its server has ended")
+            self._check_open()
+        return self._connection
+
+    def _change(self, command: dict[str, Any]) -> None:
+        self._occupy()
+        try:
+            drive(self._call(command["op"], *([command["name"]] if "name" in command else [])))
+        finally:
+            self._lock.release()
+
+    def _call(self, method: str, *words: str) -> Operation[None]:
+        connection = yield from self._opened()
+        message = {"op": "change", "method": method, "words": words, "session": self._key}
+        state = yield from self._executor.exchange(connection, message, seconds=self._limits.seconds)
+        self.has_lost_threads = state.get("has_lost_threads") is True
+        if state.get("alive") is not True:
+            self._end("it was idle for too long, or its process was killed")
+            self._check_open()
+
+    def _end(self, reason: str) -> None:
+        if self._end_reason is None and self._connection is not None and self._pid == os.getpid():
+            self._executor._sessions -= 1
+            self._connection.tell({"op": "change", "method": "close", "words": [], "session": self._key})
+        self._end_reason = self._end_reason or reason
+
+
+def _definition(tool: BaseTool) -> Json:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "schema": schema_of(tool),
+        "effect": effect_of(tool),
+    }
+
+
+def _encode_result(limits: Limits, value: Any) -> Json:
+    packed = pack_values({"value": value})
+    size = len(packed["value"]["data"]) * 3 // 4
+    if size > limits.tool_message_bytes:
+        raise ValueError(f"it takes {size:,} bytes, and {limits.tool_message_bytes:,} are allowed")
+    return packed
+
+
+def _execution(done: Any) -> Execution:
+    """Return the record of a run.
+
+    Raises:
+        ExecutorError: What came is none.
+    """
+    try:
+        return Execution.from_dict(done)
+    except (ValueError, TypeError) as error:
+        raise ExecutorError("The server returned a malformed record of a run.") from error
+
+
+def local_command() -> list[str]:
+    """Return the command that starts the server on this machine."""
+    return [sys.executable, *SERVER]
