@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from code_chains.apps.terminal.cli import cli
+from code_chains.arguments import resolve_executor
 from code_chains.errors import ConfigurationError, ExecutorError, InputError, SessionError
-from code_chains.executors import Executor, Limits, Session, StdioExecutor
+from code_chains.executors import EngineExecutor, Executor, Limits, Session, StdioExecutor
 from code_chains.executors.remote import stdio, stdio_connection
 from code_chains.executors.remote.stdio import local_command
 from code_chains.executors.values import value_of
@@ -221,3 +224,61 @@ def test_a_server_that_is_none_is_an_error_that_says_so(
 def test_a_command_is_a_list_of_words(command: Any) -> None:
     with pytest.raises(ConfigurationError, match="a list of words"):
         StdioExecutor(command)
+
+
+# -- engines -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An engine that notes how it is called, and runs what it is to run here."""
+    program = tmp_path / "docker"
+    program.write_text(
+        f"""#!{sys.executable}
+import os, sys
+with open({str(tmp_path / "calls")!r}, "a") as calls:
+    print(*sys.argv[1:], file=calls)
+if sys.argv[1] == "image":
+    sys.exit(0)
+if sys.argv[1] == "build":
+    sys.exit(0 if "FROM python" in open(sys.argv[-1] + "/Dockerfile").read() else 1)
+if not os.path.exists({str(tmp_path / "image")!r}):
+    sys.exit("Unable to find image 'code-chains:0' locally")
+os.execv(sys.executable, [sys.executable, *sys.argv[sys.argv.index("python3") + 1:]])
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return tmp_path
+
+
+def test_an_engine_without_the_image_says_how_to_build_it(engine: Path) -> None:
+    with (
+        EngineExecutor("docker") as executor,
+        pytest.raises(ExecutorError, match="code-chains image build --engine docker"),
+    ):
+        executor.run("1")
+
+
+def test_one_container_without_a_network_serves_all_runs(engine: Path) -> None:
+    (engine / "image").touch()
+    with resolve_executor("docker") as executor:
+        assert [executor.run(f"print({n})").output for n in (1, 2)] == ["1", "2"]
+    (call,) = (engine / "calls").read_text().splitlines()
+    assert call.startswith("run --rm --interactive --network=none")
+
+
+def test_the_image_is_built_from_this_library_and_its_requirements(engine: Path) -> None:
+    assert CliRunner().invoke(cli, ["image", "build"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["image", "build", "--base", "other:1"]).exit_code == 1
+    assert CliRunner().invoke(cli, ["image", "build", "--context", str(engine / "context")]).exit_code == 0
+    written = (engine / "context" / "Dockerfile").read_text()
+    assert "FROM python:3" in written
+    assert "'langchain" in written
+    assert "'pandas" in written
+    assert (engine / "context" / "code_chains" / "executors" / "remote" / "stdio_server.py").exists()
+
+
+def test_another_engine_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'docker' or 'podman'"):
+        EngineExecutor("lxc")

@@ -24,7 +24,15 @@ from code_chains.apps.chain_options import (
     create_chain,
     create_chains,
 )
-from code_chains.apps.terminal import cli_batch, cli_eval, cli_lesson, cli_log, cli_resources, cli_verify
+from code_chains.apps.terminal import (
+    cli_batch,
+    cli_eval,
+    cli_image,
+    cli_lesson,
+    cli_log,
+    cli_resources,
+    cli_verify,
+)
 from code_chains.apps.terminal.cli_log import manage_conversations
 from code_chains.apps.terminal.cli_options import (
     echo,
@@ -77,6 +85,7 @@ cli.add_command(cli_resources.cache)
 cli.add_command(cli_resources.completion)
 cli.add_command(cli_resources.doctor)
 cli.add_command(cli_eval.evaluate_command)
+cli.add_command(cli_image.image)
 cli.add_command(cli_resources.index)
 cli.add_command(cli_lesson.learn)
 cli.add_command(cli_lesson.lesson)

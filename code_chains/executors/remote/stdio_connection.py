@@ -142,7 +142,8 @@ class Connection:
             raise ExecutorError(f"{command[0]} cannot be started: {error.strerror}. Install it.") from error
         greeting = Request()
         self._requests[0] = greeting
-        threading.Thread(target=self._read, daemon=True, name="code-chains-stdio").start()
+        self._thread = threading.Thread(target=self._read, daemon=True, name="code-chains-stdio")
+        self._thread.start()
         # The application limits calls itself, as only it knows how long an approval takes.
         settings = dataclasses.asdict(dataclasses.replace(limits, tool_seconds=MAX_SECONDS))
         self.send({"limits": settings})
@@ -218,8 +219,7 @@ class Connection:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_TIMEOUT_S)
         self.fail(self._reason)
-        self._process.wait()
-        self._errors.close()
+        self._thread.join(END_TIMEOUT_S)
 
     def _said(self) -> str:
         """Return the last lines of what the command wrote to its standard error."""
@@ -243,7 +243,12 @@ class Connection:
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             self.fail(f"what it sent cannot be read ({error})")
         finally:
+            self._process.wait()  # Invariant: whatever ended this thread has killed it.
             stream.close()
+            self._errors.close()
+            with suppress(OSError, ValueError):
+                assert self._process.stdin is not None
+                self._process.stdin.close()
 
     def _message(self, stream: BinaryIO | Any) -> Json:
         (size,) = HEADER.unpack(_exactly(stream, HEADER.size))
