@@ -18,7 +18,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from code_chains.errors import ExecutorError
+from code_chains.executors import EngineExecutor
+from tests.conftest import ROOT, soon
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(3600)]
 IMAGE = os.environ.get("CODE_CHAINS_TEST_IMAGE", "")
@@ -171,3 +173,28 @@ def test_a_level_that_is_asked_for_is_what_programs_get_or_an_error_that_says_wh
     for level in ("kernel", "landlock"):
         answer = reported[1][level]
         assert answer in ("kernel", "landlock") or "executor='wasm'" in answer
+
+
+def test_one_container_of_an_engine_serves_sessions_tools_and_tests_and_leaves_nothing(shared: Path) -> None:
+    def pay(amount: int) -> str:
+        """Pay an amount."""
+        return f"paid {amount}"
+
+    options = ["-v", f"{ROOT}:/src:ro", "-e", "PYTHONPATH=/src", "--entrypoint=", "--workdir=/tmp"]
+    before = engine("ps", "-aq")
+    with EngineExecutor("docker", image=IMAGE, options=options) as executor, executor.session() as session:
+        session.run("import pandas as pd; total = 41")
+        assert session.run("print(pay(total + 1))", tools=[pay]).output == "paid 42"
+        assert executor.run_tests("def f(x): return x", "assert f(1) == 1")[1].ok
+        assert executor.run("1").isolation.level == "landlock"  # type: ignore[union-attr]
+        (container,) = set(engine("ps", "-q")) - set(before)
+        engine("kill", container)
+        with pytest.raises(ExecutorError):
+            executor.run("1")
+        assert executor.run("2").result == "2"
+    assert soon(lambda: engine("ps", "-aq") == before)
+
+
+def engine(*arguments: str) -> list[str]:
+    """Return the words that the engine prints."""
+    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False).stdout.split()
