@@ -23,7 +23,6 @@ from code_chains.errors import ConfigurationError
 from code_chains.executors import (
     BackendExecutor,
     CloudExecutor,
-    ContainerExecutor,
     EngineExecutor,
     Executor,
     Limits,
@@ -47,7 +46,6 @@ from code_chains.toolbox import Toolbox
 ExecutorName = Literal[
     "strongest",
     "sandbox",
-    "container",
     "docker",
     "podman",
     "e2b",
@@ -62,7 +60,6 @@ _EXECUTORS: Mapping[str, Callable[..., Executor]] = MappingProxyType(
     {
         "strongest": strongest_executor,
         "sandbox": SandboxExecutor,
-        "container": ContainerExecutor,
         "docker": partial(EngineExecutor, "docker"),
         "podman": partial(EngineExecutor, "podman"),
         "e2b": partial(CloudExecutor, "e2b"),

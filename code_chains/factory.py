@@ -87,7 +87,7 @@ def create_code_chain(
             `"gguf:PATH"`, or any chat model, such as `ChatOpenAI(base_url=…)` of a server of your own.
         executor: Where code runs. By default in the kernel sandbox (`"sandbox"`), or in WebAssembly (`"wasm"`) where neither
             namespaces nor Landlock are available, as on macOS and Windows. Others are `"docker"`,
-            `"podman"`, `"container"`, `"monty"`, `"sql"`, at a service `"e2b"`, `"modal"`, `"daytona"` (these need an
+            `"podman"`, `"monty"`, `"sql"`, at a service `"e2b"`, `"modal"`, `"daytona"` (these need an
             extra each), `"none"` (a plain process without protection), an `Executor`, a function of the code (see
             `FunctionExecutor`), or a sandbox of LangChain's protocol, such as those of `langchain-daytona`.
         limits: Limits of one run; not with an `Executor`, which has its own.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from code_chains.executors.monty import MontyExecutor
     from code_chains.executors.remote.backend import BackendExecutor
     from code_chains.executors.remote.cloud import CloudExecutor
-    from code_chains.executors.remote.container import ContainerExecutor
     from code_chains.executors.remote.engine import EngineExecutor
     from code_chains.executors.remote.stdio import StdioExecutor
     from code_chains.executors.sql import SqlExecutor
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BackendExecutor",
     "CloudExecutor",
-    "ContainerExecutor",
     "DatabaseExecutor",
     "EngineExecutor",
     "Executor",
@@ -42,7 +40,6 @@ __all__ = [
 _LAZY = {
     "BackendExecutor": "remote.backend",
     "CloudExecutor": "remote.cloud",
-    "ContainerExecutor": "remote.container",
     "DatabaseExecutor": "database",
     "EngineExecutor": "remote.engine",
     "MontyExecutor": "monty",

@@ -1,4 +1,4 @@
-"""The base of `backend`, `cloud` and `container`: a run or a session there, served by a supervisor of ours."""
+"""The base of `backend` and `cloud`: a run or a session there, served by a supervisor of ours."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ def check_system() -> None:
     if not sys.platform.startswith("linux"):
         raise IsolationError(
             f"The sandbox needs Linux, and so does executor='none'; this is {sys.platform}. Use executor='wasm' (the extra"
-            " `wasm`) for programs with the standard library, ContainerExecutor (the extra `container`), or a Linux virtual"
+            " `wasm`) for programs with the standard library, executor='docker', or a Linux virtual"
             " machine."
         )
 
