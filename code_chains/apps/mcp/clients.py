@@ -16,9 +16,12 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+from code_chains.apps.program_queue import ProgramQueue
 from code_chains.errors import InputError, needs
+from code_chains.executors.waiting import TURNS
 from code_chains.inputs import check_session_id
 
 with needs("mcp", "command", "mcp"):
@@ -32,6 +35,8 @@ with needs("mcp", "command", "mcp"):
 
 IDLE_TIMEOUT_S = 1800.0
 """Seconds without a request after which a session of the protocol ends."""
+MAX_RUNNING = 4
+"""Programs that run at once; those of all clients take turns."""
 MAX_SESSIONS = 100
 """Sessions of the protocol at one time, of all tokens together."""
 _NO_SHARE = (
@@ -105,12 +110,18 @@ class ClientRegistry:
     def __init__(self, release: Callable[[Client], None], *, share: int = MAX_SESSIONS) -> None:
         self._release, self._clients, self._share = release, {"": Client()}, share
         self._connections: set[_Connection] = set()
+        # One client may have programs in parallel, and one slot is always left for the others.
+        self._queue = ProgramQueue(MAX_RUNNING, max_each=MAX_RUNNING - 1)
         self._current: ContextVar[Client] = ContextVar("client", default=self._clients[""])
 
     @property
     def current(self) -> Client:
         """The client that makes the request."""
         return self._current.get()
+
+    def take_turns(self) -> None:
+        """Have the programs of this request wait for the turn of its client."""
+        TURNS.set(partial(self._queue.limit, learner=self.current.id, on_position=lambda position: None))
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass on a message of a client."""

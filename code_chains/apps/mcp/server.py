@@ -32,14 +32,12 @@ from code_chains.apps.mcp.clients import (
 from code_chains.apps.mcp.files import MAX_INPUT_BYTES, InputFiles, SharedFiles
 from code_chains.apps.mcp.results import AnswerResult, ArtifactStore, RunResult, answer_result, run_result
 from code_chains.apps.mcp.tokens import token_options
-from code_chains.apps.program_queue import ProgramQueue
 from code_chains.apps.run_view import STAGE_LABELS
 from code_chains.apps.shutdown import TERMINATED_EXIT_CODE, drain_then
 from code_chains.callbacks.redaction import describe_error
 from code_chains.chains import ExecuteChain
 from code_chains.code_chain import CodeChain
 from code_chains.errors import CodeChainsError, InputError, needs
-from code_chains.executors.waiting import TURNS
 from code_chains.temporary import process_folder
 
 with needs("mcp", "command", "mcp"):
@@ -53,8 +51,6 @@ with needs("mcp", "command", "mcp"):
 
 MAX_BODY_BYTES = 2 * MAX_INPUT_BYTES
 """Files may be escaped or encoded, which makes them larger."""
-MAX_RUNNING = 4
-"""Programs that run at once; those of all clients take turns."""
 _INSTRUCTIONS = (
     "Runs Python in a sandbox without network and without files of this machine but those that are shared. Results say"
     " what happened."
@@ -173,12 +169,6 @@ def create_server(
         bool(chain.executor and chain.executor.has_sessions),
     )
 
-    # One client may have programs in parallel, and one slot is always left for the others.
-    queue = ProgramQueue(MAX_RUNNING, max_each=MAX_RUNNING - 1)
-
-    def take_turns() -> None:
-        TURNS.set(partial(queue.limit, learner=clients.current.id, on_position=lambda position: None))
-
     async def run_python(
         code: Annotated[
             str, Field(description="The program. Print what is of interest; a last expression is shown.")
@@ -188,7 +178,7 @@ def create_server(
         files: Files = None,
     ) -> Annotated[CallToolResult, RunResult]:
         with _tool_errors():
-            take_turns()
+            clients.take_turns()
             if session_id is not None and not keeps_state:
                 raise InputError(_NO_STATE)
             session = clients.current.session_name(session_id)
@@ -205,7 +195,7 @@ def create_server(
         files: Files = None,
     ) -> Annotated[CallToolResult, AnswerResult]:
         with _tool_errors():
-            take_turns()
+            clients.take_turns()
             session = clients.current.session_name(session_id)
             async with input_files.write(files, session) as paths:
                 state = {"query": query, "session_id": session, "files": paths}
